@@ -12,7 +12,7 @@
 #include "file/event_file.h"
 #include "file/session_file.h"
 #include "replay/plan.h"
-#include "session/history.h"
+#include "session/recording_history.h"
 #include "trace_repair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -26,7 +26,7 @@
 #include "plot/plot.h"
 #include "profile/pointers.h"
 #include "scan/inspect.h"
-#include "session/moment.h"
+#include "session/session_at_mark.h"
 #include "trace_repair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -39,13 +39,13 @@ for _room, _below in (
         ("output", "base profile growth names source/attach source/kernel view analysis replay"),
         ("plot", "base profile growth names view analysis output"),
         ("page", "base profile growth names view analysis output"),
-        ("serve", "base"),
+        ("http", "base"),
         ("service", "base process profile source/image source/run file analysis session"),
         ("wire", "base profile"),
         ("live", "base process profile growth names source/image file view scan session wire"),
         ("screen", "base profile growth names view output live"),
         ("console", "base profile growth names file view scan session output live"),
-        ("link", "base profile file session wire live")):
+        ("server", "base profile file session wire live")):
     HOST[_room] = set(_below.split())
 HOST["command"] = set(HOST)
 HOST["agent"] = set(HOST) - {"command", "output", "screen", "console"}

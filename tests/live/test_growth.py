@@ -456,8 +456,8 @@ def test_what_grows_beside_the_heap_is_no_all_clear(tmp_path):
 
 
 def freed_at_the_end(tmp_path):
-    (tmp_path / 'freed.c').write_text(FREED_AT_THE_END)
-    done = run(['gcc', '-g', '-O0', '-o', 'freed', 'freed.c'], cwd=tmp_path)
+    (tmp_path / 'free_stacks.c').write_text(FREED_AT_THE_END)
+    done = run(['gcc', '-g', '-O0', '-o', 'freed', 'free_stacks.c'], cwd=tmp_path)
     assert done.code == 0, done
     return tmp_path / 'freed'
 
@@ -472,7 +472,7 @@ def test_growth_that_is_freed_at_the_end(tmp_path):
             break
     done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
     text = done.out.decode()
-    assert done.code == 7 and '1 site that grows without bound' in text and 'main (freed.c:7)' in text, text
+    assert done.code == 7 and '1 site that grows without bound' in text and 'main (free_stacks.c:7)' in text, text
     assert 'Nothing grows' not in text and '\nleaks' not in text
 
 

@@ -16,11 +16,11 @@
 #include "base/interrupt.h"
 #include "base/numbers.h"
 #include "base/version.h"
-#include "link/link_address.h"
-#include "link/link_line.h"
+#include "server/server_address.h"
+#include "server/server_stdio.h"
 #include "live/look_process.h"
 #include "session/session_open.h"
-#include "session/started.h"
+#include "session/started_program.h"
 #include "source/run/run.h"
 
 static const char usage[] =
@@ -132,11 +132,11 @@ static char *const runner[] = {own_name, own_run, own_end, NULL};
 
 static struct seep_error *serve_source(const struct seep_live_source *source, const char *where,
                                        const char *key_file) {
-    struct seep_link_server *server = NULL;
-    struct seep_link_listens listens = {.made_key = false};
-    struct seep_error *error = seep_link_server_create(source, &server);
+    struct seep_server *server = NULL;
+    struct seep_server_listens listens = {.made_key = false};
+    struct seep_error *error = seep_server_create(source, &server);
     if (!error)
-        error = seep_link_address_listen(server, where, key_file, &listens);
+        error = seep_server_address_listen(server, where, key_file, &listens);
     if (listens.made_key)
         fprintf(stderr, "seep-agent: made the key %s: clients need a copy of it\n", key_file);
     if (!error && *listens.address) {
@@ -144,15 +144,15 @@ static struct seep_error *serve_source(const struct seep_live_source *source, co
         fflush(stdout);
     }
     if (!error)
-        error = seep_link_server_run(server);
-    seep_link_server_destroy(server);
+        error = seep_server_run(server);
+    seep_server_destroy(server);
     return error;
 }
 
 static struct seep_error *serve_started(char *const *program, const char *where, const char *key_file) {
     struct seep_started started = {.output_fd = -1};
     struct seep_live_source source = {.is_pid = true};
-    struct seep_error *error = seep_started_begin(runner, program, !seep_link_is_stdio(where), &started);
+    struct seep_error *error = seep_started_begin(runner, program, !seep_server_is_stdio(where), &started);
     if (error)
         return error;
     source.pid = started.program;
@@ -171,8 +171,8 @@ static struct seep_error *serve_pid(const char *text, const char *where, const c
         return error;
     source.started = seep_look_started(source.pid);
     bool done = false;
-    if (seep_link_is_stdio(where))
-        error = seep_link_line_run(&source, &done);
+    if (seep_server_is_stdio(where))
+        error = seep_server_stdio_run(&source, &done);
     return error || done ? error : serve_source(&source, where, key_file);
 }
 
@@ -189,7 +189,7 @@ static struct seep_error *serve(char **words) {
         if (value)
             *value = *++words;
     }
-    struct seep_error *error = seep_link_address_check(where, key_file);
+    struct seep_error *error = seep_server_address_check(where, key_file);
     if (!error && (!*words || (!ended && words[1])))
         error = misused("serve: one PID, or a program behind --");
     if (error)

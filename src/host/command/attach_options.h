@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "command/command.h"
-#include "command/watching.h"
+#include "command/watch_options.h"
 
 enum { SEEP_ATTACH_BACKEND_AUTO, SEEP_ATTACH_BACKEND_BPF };
 enum { SEEP_ATTACH_SOURCE_AUTO, SEEP_ATTACH_SOURCE_FUNCTIONS, SEEP_ATTACH_SOURCE_OTEL };

@@ -7,7 +7,7 @@
 #include "base/interrupt.h"
 #include "base/map.h"
 #include "command/command.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "output/report_advice.h"
 #include "replay/walk.h"
 #include "session/session_open.h"

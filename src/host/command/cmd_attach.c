@@ -20,7 +20,7 @@
 #include "process/process_map.h"
 #include "command/attach_options.h"
 #include "command/attach_scan.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "source/image/profile_image.h"
 #include "source/attach/profile_traced.h"
 #include "file/session_file.h"

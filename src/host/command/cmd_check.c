@@ -10,7 +10,7 @@
 #include "base/text_copy.h"
 #include "base/words.h"
 #include "command/command.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "command/result_file.h"
 #include "command/running.h"
 #include "output/check_report.h"

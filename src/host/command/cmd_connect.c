@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "console/console.h"
 #include "console/line_editor.h"
 #include "output/format.h"

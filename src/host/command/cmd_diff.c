@@ -6,8 +6,8 @@
 #include "base/numbers.h"
 #include "base/words.h"
 #include "command/command.h"
-#include "command/reporting.h"
-#include "session/moment.h"
+#include "command/report_options.h"
+#include "session/session_at_mark.h"
 #include "output/output.h"
 #include "output/report_diff.h"
 

@@ -5,7 +5,7 @@
 
 #include "command/command.h"
 #include "command/events_of.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "command/result_file.h"
 #include "scan/scan.h"
 #include "session/source.h"
@@ -13,7 +13,7 @@
 #include "output/output.h"
 #include "output/report_events.h"
 #include "profile/anonymize.h"
-#include "session/moment.h"
+#include "session/session_at_mark.h"
 #include "session/session_open.h"
 
 struct export_values {

@@ -8,11 +8,11 @@
 
 #include "base/interrupt.h"
 #include "command/command.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "growth/growth.h"
 #include "file/session_file.h"
 #include "session/growth_sources.h"
-#include "session/history.h"
+#include "session/recording_history.h"
 #include "session/session_open.h"
 #include "source/image/image_copy.h"
 

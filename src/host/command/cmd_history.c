@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "command/command.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "output/report_history.h"
-#include "session/history.h"
+#include "session/recording_history.h"
 #include "session/session_open.h"
 
 struct history_values {

@@ -6,11 +6,11 @@
 #include "analysis/account.h"
 #include "command/command.h"
 #include "command/html.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "command/result_file.h"
 #include "page/page_file.h"
-#include "session/history.h"
-#include "session/moment.h"
+#include "session/recording_history.h"
+#include "session/session_at_mark.h"
 #include "session/session_open.h"
 
 struct html_values {

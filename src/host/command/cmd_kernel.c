@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "source/kernel/kernel_heap.h"
 #include "command/command.h"
-#include "command/watching.h"
+#include "command/watch_options.h"
 #include "source/kernel/profile_kernel.h"
 #include "file/session_file.h"
 #include "names/kallsyms.h"

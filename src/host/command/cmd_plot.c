@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "command/command.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "command/result_file.h"
 #include "plot/plot.h"
-#include "session/history.h"
-#include "session/moment.h"
+#include "session/recording_history.h"
+#include "session/session_at_mark.h"
 
 struct plot_values {
     int what; // enum seep_plot_what

@@ -6,7 +6,7 @@
 
 #include "base/interrupt.h"
 #include "command/command.h"
-#include "command/comparing.h"
+#include "command/allocator_options.h"
 #include "command/result_file.h"
 #include "output/report_replay.h"
 #include "replay/allocator_choice.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep report FILE|PID`: what is in a saved trace, or in a traced process while it runs. Its options are
-// those of all reporting commands, in reporting.c.
+// those of all reporting commands, in report_options.c.
 #include <stdlib.h>
 #include <string.h>
 
 #include "command/command.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "analysis/account.h"
-#include "session/moment.h"
+#include "session/session_at_mark.h"
 #include "output/output.h"
 #include "session/session_open.h"
 

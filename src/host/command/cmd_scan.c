@@ -4,7 +4,7 @@
 
 #include "base/large.h"
 #include "command/command.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "scan/scan.h"
 #include "session/source.h"
 #include "source/image/profile_image.h"

@@ -11,17 +11,17 @@
 #include "base/interrupt.h"
 #include "command/command.h"
 #include "command/html.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "command/serve_folder.h"
-#include "session/started.h"
-#include "link/link_address.h"
-#include "link/link_line.h"
+#include "session/started_program.h"
+#include "server/server_address.h"
+#include "server/server_stdio.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "page/page_file.h"
-#include "serve/http_server.h"
-#include "session/history.h"
-#include "session/moment.h"
+#include "http/http_server.h"
+#include "session/recording_history.h"
+#include "session/session_at_mark.h"
 
 struct serve_values {
     const char *http;
@@ -402,11 +402,11 @@ static struct seep_error *serve(struct serving *serving, const char *where) {
 
 static struct seep_error *serve_link(const struct seep_live_source *source, const char *where,
                                      const char *key_file) {
-    struct seep_link_server *server = NULL;
-    struct seep_link_listens listens = {.made_key = false};
-    struct seep_error *error = seep_link_server_create(source, &server);
+    struct seep_server *server = NULL;
+    struct seep_server_listens listens = {.made_key = false};
+    struct seep_error *error = seep_server_create(source, &server);
     if (!error)
-        error = seep_link_address_listen(server, where, key_file, &listens);
+        error = seep_server_address_listen(server, where, key_file, &listens);
     if (listens.made_key)
         fprintf(stderr, "seep: made the key %s: clients need a copy of it\n", key_file);
     if (!error && *listens.address) {
@@ -414,8 +414,8 @@ static struct seep_error *serve_link(const struct seep_live_source *source, cons
         fflush(stdout);
     }
     if (!error)
-        error = seep_link_server_run(server);
-    seep_link_server_destroy(server);
+        error = seep_server_run(server);
+    seep_server_destroy(server);
     return error;
 }
 
@@ -424,8 +424,8 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
     struct seep_live_source source = {NULL};
     struct seep_started started = {.output_fd = -1};
     char name[16];
-    bool stdio = seep_link_is_stdio(where);
-    struct seep_error *bad = seep_link_address_check(where, key_file);
+    bool stdio = seep_server_is_stdio(where);
+    struct seep_error *bad = seep_server_address_check(where, key_file);
     if (bad)
         return bad;
     seep_interrupt_catch(NULL);
@@ -443,7 +443,7 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
             "a file is for a browser: seep serve --http %s", arguments->operands[0]);
     bool done = false;
     if (!error && stdio && !arguments->ended)
-        error = seep_link_line_run(&source, &done);
+        error = seep_server_stdio_run(&source, &done);
     if (!error && !done)
         error = serve_link(&source, where, key_file);
     seep_live_source_deinit(&source);

@@ -7,9 +7,9 @@
 
 #include "command/command.h"
 #include "command/events_of.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "output/sql.h"
-#include "session/moment.h"
+#include "session/session_at_mark.h"
 #include "session/session_open.h"
 
 struct sql_values {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "command/command.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 #include "session/source.h"
 #include "scan/inspect.h"
 #include "output/report_whois.h"

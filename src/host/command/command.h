@@ -85,7 +85,7 @@ SEEP_MUST_CHECK struct seep_error *seep_command_unknown(const char *name);
 // "seep: <message> (<hint>)" in one line on stderr; takes the error. Returns the exit status.
 int seep_command_fail(struct seep_error *error);
 
-// What runs another program traced, for session/started.h.
+// What runs another program traced, for session/started_program.h.
 extern char *const seep_runner[];
 
 // Help texts, on standard output.

@@ -5,7 +5,7 @@
 #define SEEP_COMMAND_RUN_OPTIONS_H
 
 #include "command/options.h"
-#include "command/reporting.h"
+#include "command/report_options.h"
 
 enum seep_run_mode { SEEP_MODE_LIVE, SEEP_MODE_COUNT, SEEP_MODE_LOG, SEEP_MODE_RECORD };
 

@@ -21,7 +21,7 @@ struct seep_event_sums {
     uint64_t peak_event; // after how many events
     uint64_t releases[SEEP_RELEASE_NR];
     uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES];
-    const uint64_t *last; // by slot: see struct seep_past_heap
+    const uint64_t *last; // by slot: see struct seep_rebuilt_heap
     size_t nr_last;
     const uint32_t *sites;                // ids, rising
     const struct seep_counters *counters; // of each

@@ -16,7 +16,7 @@
 #include "names/debug_types.h"
 #include "names/debug_variables.h"
 #include "names/demangle.h"
-#include "names/far_symbols.h"
+#include "names/foreign_symbols.h"
 #include "names/module_file.h"
 #include "names/names.h"
 #include "names/symbol_table.h"
@@ -29,8 +29,8 @@ struct module {
     bool closed; // and closed: only its variables are left
     bool opened; // functions and lines were read
     bool named;  // its functions were given, no file is asked
-    bool is_far; // a file of it is another user's: see far_symbols.h
-    struct seep_far_module far;
+    bool is_far; // a file of it is another user's: see foreign_symbols.h
+    struct seep_foreign_module far;
     enum seep_symbols_quality quality;
     const char *trouble; // static text
     struct seep_module_files files;
@@ -53,7 +53,7 @@ struct seep_symbols {
     size_t nr_modules;
     size_t modules_capacity;
     struct seep_place place; // of the frame being looked up: too large for the stack
-    struct seep_far_symbols *far;
+    struct seep_foreign_symbols *far;
     bool met_foreign; // from then on the reader of foreign files reads all that it may
 };
 
@@ -68,7 +68,7 @@ struct seep_error *seep_symbols_create(const struct seep_symbols_options *option
     struct seep_error *error =
         seep_file_search_init(&symbols->search, options->sysroot, options->debug_dir, options->giver);
     if (!error && !options->giver)
-        error = seep_far_symbols_create(&symbols->search, &symbols->names, &symbols->far);
+        error = seep_foreign_symbols_create(&symbols->search, &symbols->names, &symbols->far);
     if (error) {
         seep_symbols_destroy(symbols);
         return error;
@@ -97,7 +97,7 @@ void seep_symbols_destroy(struct seep_symbols *symbols) {
         seep_map_deinit(&module->results[1]);
     }
     free(symbols->modules);
-    seep_far_symbols_destroy(symbols->far);
+    seep_foreign_symbols_destroy(symbols->far);
     seep_map_deinit(&symbols->ids);
     seep_file_search_deinit(&symbols->search);
     seep_names_deinit(&symbols->names);
@@ -144,7 +144,7 @@ struct seep_error *seep_symbols_module(struct seep_symbols *symbols, const char 
     if (id.nr_bytes)
         memcpy(id_copy, id.bytes, id.nr_bytes);
     *module = (struct module){.path = strchr(key, ' ') + 1, .id = {id_copy, id.nr_bytes}};
-    module->far = (struct seep_far_module){.path = module->path, .id = module->id};
+    module->far = (struct seep_foreign_module){.path = module->path, .id = module->id};
     uint64_t *slot = seep_map_at(&symbols->ids, (uintptr_t)key, NULL);
     if (!slot)
         return seep_error_no_memory();
@@ -328,7 +328,7 @@ struct seep_error *seep_symbols_resolve(struct seep_symbols *symbols, unsigned m
         return NULL;
     }
     const struct seep_symbol *symbol = NULL;
-    error = module->is_far ? seep_far_resolve(symbols->far, &module->far, offset, exact, &symbol)
+    error = module->is_far ? seep_foreign_resolve(symbols->far, &module->far, offset, exact, &symbol)
                            : look_up(symbols, module, offset, exact, &symbol);
     if (error)
         return error;
@@ -390,7 +390,7 @@ struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned 
     const struct seep_range *found = NULL;
     struct seep_error *error = find_module_files(symbols, module_id, &module);
     if (!error && module->is_far)
-        return seep_far_variable(symbols->far, &module->far, offset, ret_name, ret_variable_offset);
+        return seep_foreign_variable(symbols->far, &module->far, offset, ret_name, ret_variable_offset);
     if (!error)
         error = find_variable(module, offset, &found);
     if (error)
@@ -410,7 +410,7 @@ struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned 
 
 void seep_symbols_close_files(struct seep_symbols *symbols) {
     if (symbols->far)
-        seep_far_close_files(symbols->far);
+        seep_foreign_close_files(symbols->far);
     for (size_t i = 0; i < symbols->nr_modules; i++) {
         struct module *module = symbols->modules[i];
         bool is_used = module->opened || module->has_frames || module->debug_variables;
@@ -434,10 +434,10 @@ struct seep_type {
     struct seep_debug_info *info;
     unsigned generation; // of info, that the entry is of
     Dwarf_Die entry;
-    struct seep_far_type far; // where info is NULL
+    struct seep_foreign_type far; // where info is NULL
 };
 
-static struct seep_error *keep_far_type(struct seep_symbols *symbols, const struct seep_far_type *far,
+static struct seep_error *keep_far_type(struct seep_symbols *symbols, const struct seep_foreign_type *far,
                                         const struct seep_type **ret_type) {
     *ret_type = NULL;
     if (!far->number)
@@ -522,8 +522,8 @@ struct seep_error *seep_symbols_global(struct seep_symbols *symbols, unsigned mo
     *ret_variable = (struct seep_variable){NULL};
     struct seep_error *error = find_module_files(symbols, module_id, &module);
     if (!error && module->is_far) {
-        struct seep_far_type type = {NULL};
-        error = seep_far_global(symbols->far, &module->far, offset, whole, ret_variable, &type);
+        struct seep_foreign_type type = {NULL};
+        error = seep_foreign_global(symbols->far, &module->far, offset, whole, ret_variable, &type);
         return error ? error : keep_far_type(symbols, &type, &ret_variable->type);
     }
     if (!error)
@@ -566,7 +566,7 @@ struct seep_error *seep_symbols_caller(struct seep_symbols *symbols, unsigned mo
     struct module *module = NULL;
     struct seep_error *error = find_module_files(symbols, module_id, &module);
     if (!error && module->is_far)
-        return seep_far_caller(symbols->far, &module->far, stack, frame, ret_there, ret_caller);
+        return seep_foreign_caller(symbols->far, &module->far, stack, frame, ret_there, ret_caller);
     if (!error)
         error = find_frames(module);
     if (error)
@@ -585,8 +585,9 @@ struct seep_error *seep_symbols_local(struct seep_symbols *symbols, unsigned mod
     *ret_variable = (struct seep_variable){NULL};
     struct seep_error *error = find_module(symbols, module_id, &module);
     if (!error && module->is_far) {
-        struct seep_far_type type = {NULL};
-        error = seep_far_local(symbols->far, &module->far, frame, stack, address, value, ret_variable, &type);
+        struct seep_foreign_type type = {NULL};
+        error =
+            seep_foreign_local(symbols->far, &module->far, frame, stack, address, value, ret_variable, &type);
         return error ? error : keep_far_type(symbols, &type, &ret_variable->type);
     }
     if (!error)
@@ -609,7 +610,7 @@ struct seep_error *seep_symbols_declare(struct seep_symbols *symbols, const stru
                                         const char *name, const char **ret_text) {
     *ret_text = NULL;
     if (is_far(type))
-        return seep_far_declare(symbols->far, &type->far, name, ret_text);
+        return seep_foreign_declare(symbols->far, &type->far, name, ret_text);
     if (!is_usable(type))
         return NULL;
     struct seep_type_text text = {.used = 0};
@@ -623,8 +624,8 @@ struct seep_error *seep_symbols_pointee(struct seep_symbols *symbols, const stru
     Dwarf_Die entry, to;
     *ret_type = NULL;
     if (is_far(type)) {
-        struct seep_far_type far_to;
-        struct seep_error *error = seep_far_pointee(symbols->far, &type->far, &far_to);
+        struct seep_foreign_type far_to;
+        struct seep_error *error = seep_foreign_pointee(symbols->far, &type->far, &far_to);
         return error ? error : keep_far_type(symbols, &far_to, ret_type);
     }
     if (!is_usable(type))
@@ -648,8 +649,8 @@ struct seep_error *seep_symbols_class(struct seep_symbols *symbols, unsigned mod
     *ret_type = NULL;
     struct seep_error *error = find_module(symbols, module_id, &module);
     if (!error && module->is_far) {
-        struct seep_far_type type;
-        error = seep_far_class(symbols->far, &module->far, name, &type);
+        struct seep_foreign_type type;
+        error = seep_foreign_class(symbols->far, &module->far, name, &type);
         return error ? error : keep_far_type(symbols, &type, ret_type);
     }
     if (!error)
@@ -703,9 +704,9 @@ struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struc
                                        uint64_t off, struct seep_variable *ret_member) {
     *ret_member = (struct seep_variable){NULL};
     if (is_far(pointed->type)) {
-        struct seep_far_type type = {NULL};
+        struct seep_foreign_type type = {NULL};
         struct seep_error *failed =
-            seep_far_member(symbols->far, &pointed->type->far, pointed, off, ret_member, &type);
+            seep_foreign_member(symbols->far, &pointed->type->far, pointed, off, ret_member, &type);
         return failed ? failed : keep_far_type(symbols, &type, &ret_member->type);
     }
     if (!is_usable(pointed->type) || off < pointed->at)
@@ -738,7 +739,7 @@ struct seep_error *seep_symbols_returned_text(struct seep_symbols *symbols, unsi
     *ret_found = false;
     *ret_text = NULL;
     if (!error && module->is_far)
-        return seep_far_returned_text(symbols->far, &module->far, function, ret_found, ret_text);
+        return seep_foreign_returned_text(symbols->far, &module->far, function, ret_found, ret_text);
     if (error || !module->files.main)
         return error;
     uint64_t address;

@@ -2,7 +2,7 @@
 //
 // The heap of one process as the events of BPF tell it: blocks, stacks, sites, counters. What the library
 // keeps in the image of a process that it is in, this keeps for one that it is not in; events of a recording,
-// which name their sites, are for session/past_heap.h. Samples, where the program takes them itself:
+// which name their sites, are for session/rebuilt_heap.h. Samples, where the program takes them itself:
 // allocations, frees and temporary of all counters are in units of 1/1024 then, bytes are those that the
 // samples stand for, and peak_bytes is the number of samples.
 //

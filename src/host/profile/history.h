@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What a process did with its heap over time, as its recording tells it: data only. session/history.h makes
-// it, outputs show it. Ids are those of the profile.
+// What a process did with its heap over time, as its recording tells it: data only.
+// session/recording_history.h makes it, outputs show it. Ids are those of the profile.
 #ifndef SEEP_PROFILE_HISTORY_H
 #define SEEP_PROFILE_HISTORY_H
 

@@ -7,7 +7,7 @@
 #include "base/sum.h"
 #include "base/map.h"
 #include "scan/holders.h"
-#include "scan/pointers.h"
+#include "scan/all_pointers.h"
 
 // ---- sites ----
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "scan/beside_malloc.h"
+#include "scan/jemalloc_own.h"
 #include "scan/cached_stacks.h"
 #include "scan/heap_areas.h"
 #include "scan/musl_areas.h"

@@ -52,7 +52,7 @@ struct seep_root_ranges {
     struct seep_root_module *modules;
     size_t nr_modules;
     size_t modules_capacity;
-    bool beside_malloc; // free memory of the allocator is a root too, see beside_malloc.h
+    bool beside_malloc; // free memory of the allocator is a root too, see jemalloc_own.h
 };
 void seep_root_ranges_deinit(struct seep_root_ranges *ranges);
 

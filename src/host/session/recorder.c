@@ -17,7 +17,7 @@
 #include "file/event_chunk.h"
 #include "file/event_file.h"
 #include "file/event_stacks.h"
-#include "session/past_heap.h"
+#include "session/rebuilt_heap.h"
 #include "session/recorder.h"
 #include "session/residence.h"
 #include "source/image/event_alone.h"
@@ -44,7 +44,7 @@ struct queue {
 
 // What the events of a process come to so far, written now and then (file/event_sums.h).
 struct summing {
-    struct seep_past_heap heap; // counts only
+    struct seep_rebuilt_heap heap; // counts only
     bool begun;
     uint64_t nr_summed; // events, when the last were written
     int64_t most_ns;
@@ -83,7 +83,7 @@ struct ended_process {
     int64_t start_realtime_ns;
     char *left_out; // as of the process
     uint64_t nr_unwritten;
-    struct seep_past_peak peak;
+    struct seep_rebuilt_peak peak;
     bool has_peak;
 };
 
@@ -241,7 +241,7 @@ static void write_residence(struct seep_recorder *recorder, struct recorded_proc
 
 static struct seep_error *write_sums(struct seep_recorder *recorder, struct recorded_process *process) {
     struct summing *summing = &process->summing;
-    struct seep_past_heap *heap = &summing->heap;
+    struct seep_rebuilt_heap *heap = &summing->heap;
     size_t nr_changed = 0, nr = 0;
     for (uint32_t i = 0; i < heap->nr_sites; i++) {
         nr_changed += summing->changed[i] == summing->turn;
@@ -298,13 +298,13 @@ static bool sum_up(struct recorded_process *process, const struct seep_chunk *ch
                    const struct seep_recorded *events) {
     struct summing *summing = &process->summing;
     if (!summing->begun) {
-        if (!seep_past_heap_init(&summing->heap, 0))
+        if (!seep_rebuilt_heap_init(&summing->heap, 0))
             return false;
         summing->heap.counts_only = summing->heap.keeps_peak = summing->begun = true;
         summing->turn = 1;
     }
     uint32_t nr_sites = process->stacks.nr_sites; // which the file has
-    if (!seep_past_heap_grow_sites(&summing->heap, nr_sites) ||
+    if (!seep_rebuilt_heap_grow_sites(&summing->heap, nr_sites) ||
         !seep_grow(&summing->changed, &summing->changed_capacity, nr_sites + 1, sizeof(*summing->changed)))
         return false;
     struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
@@ -313,7 +313,7 @@ static bool sum_up(struct recorded_process *process, const struct seep_chunk *ch
         summing->most_ns = SEEP_MAX(summing->most_ns, at_ns);
         if (events[i].site < nr_sites)
             summing->changed[events[i].site] = summing->turn;
-        if (!seep_past_heap_step(&summing->heap, &events[i], at_ns))
+        if (!seep_rebuilt_heap_step(&summing->heap, &events[i], at_ns))
             return false;
     }
     return true;
@@ -658,7 +658,7 @@ static void process_destroy(struct recorded_process *process) {
     seep_residence_deinit(&process->residence);
     seep_event_rings_deinit(&process->rings);
     if (process->summing.begun)
-        seep_past_heap_deinit(&process->summing.heap);
+        seep_rebuilt_heap_deinit(&process->summing.heap);
     free(process->summing.changed);
     if (process->fd >= 0)
         close(process->fd);
@@ -684,7 +684,7 @@ static void keep_end(struct seep_recorder *recorder, struct recorded_process *pr
     process->left_out = NULL;
     if (!process->summing.begun || ended->left_out)
         return;
-    ended->has_peak = seep_past_heap_peak(&process->summing.heap, &ended->peak);
+    ended->has_peak = seep_rebuilt_heap_peak(&process->summing.heap, &ended->peak);
     if (!ended->has_peak)
         fail(recorder, seep_error_no_memory());
 }
@@ -907,7 +907,7 @@ struct seep_error *seep_recorder_tell(const struct seep_recorder *recorder, stru
         return seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE, "events are missing: %s",
                                  ended->left_out);
     bool all = ended && ended->has_peak && !profile->health.lost[SEEP_LOST_EVENT];
-    return all ? seep_past_peak_give(&ended->peak, profile) : NULL;
+    return all ? seep_rebuilt_peak_give(&ended->peak, profile) : NULL;
 }
 
 void seep_recorder_destroy(struct seep_recorder *recorder) {
@@ -923,7 +923,7 @@ void seep_recorder_destroy(struct seep_recorder *recorder) {
         close(recorder->fresh[i].fd);
     for (size_t i = 0; i < recorder->nr_ended; i++) {
         free(recorder->ended[i].left_out);
-        seep_past_peak_deinit(&recorder->ended[i].peak);
+        seep_rebuilt_peak_deinit(&recorder->ended[i].peak);
     }
     free(recorder->ended);
     free(recorder->processes);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "file/session_file.h"
-#include "session/past.h"
+#include "session/recording_rebuild.h"
 #include "session/source.h"
 
 static bool takes_stream(const char *spec) {
@@ -28,15 +28,15 @@ static struct seep_error *snapshot(struct seep_source *source, struct seep_sessi
         only->only_pid || only->program
             ? seep_session_load_some(source->spec, only->only_pid, only->program, ret_session)
             : seep_session_load(source->spec, ret_session);
-    if (!err && was_cut_short(*ret_session) && seep_past_is_recording(source->spec)) {
-        err = seep_past_fill(*ret_session, source->spec);
+    if (!err && was_cut_short(*ret_session) && seep_rebuild_is_recording(source->spec)) {
+        err = seep_rebuild_fill(*ret_session, source->spec);
         if (err)
             seep_session_destroy(*ret_session);
         return err;
     }
-    if (!err || err->code != SEEP_E_FORMAT || !seep_past_is_recording(source->spec))
+    if (!err || err->code != SEEP_E_FORMAT || !seep_rebuild_is_recording(source->spec))
         return err;
-    struct seep_error *other = seep_past_recover(source->spec, ret_session);
+    struct seep_error *other = seep_rebuild_recover(source->spec, ret_session);
     seep_error_destroy(other ? other : err);
     return other ? err : NULL;
 }

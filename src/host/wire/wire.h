@@ -116,15 +116,15 @@ struct seep_wire_look {
 
 // ---- the server's side: what changed when ----
 
-struct seep_shadow;
-SEEP_MUST_CHECK struct seep_error *seep_shadow_create(struct seep_shadow **ret_shadow);
-void seep_shadow_destroy(struct seep_shadow *shadow); // takes NULL
+struct seep_deltas;
+SEEP_MUST_CHECK struct seep_error *seep_deltas_create(struct seep_deltas **ret_deltas);
+void seep_deltas_destroy(struct seep_deltas *deltas); // takes NULL
 // A new look: one epoch more. O(sites).
-SEEP_MUST_CHECK struct seep_error *seep_shadow_take(struct seep_shadow *shadow,
+SEEP_MUST_CHECK struct seep_error *seep_deltas_take(struct seep_deltas *deltas,
                                                     const struct seep_session *session);
 // The frames that bring what a client has up to the last look, with SEEP_WIRE_END. `look` without server,
 // epoch and nr_processes.
-SEEP_MUST_CHECK struct seep_error *seep_shadow_answer(const struct seep_shadow *shadow,
+SEEP_MUST_CHECK struct seep_error *seep_deltas_answer(const struct seep_deltas *deltas,
                                                       const struct seep_session *session,
                                                       const struct seep_wire_look *look,
                                                       const struct seep_wire_pull *pull, uint16_t stream,

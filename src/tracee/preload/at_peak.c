@@ -2,7 +2,7 @@
 // Copies of the counters at peaks, see at_peak.h.
 #include "preload/at_peak.h"
 #include "preload/counters_sum.h"
-#include "preload/window.h"
+#include "preload/image_window.h"
 
 enum {
     // Of the peak: what it grows by is worth another copy, and so much below it the peak is over. Finer

@@ -16,9 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "preload/maps.h"
+#include "preload/proc_maps.h"
 #include "preload/preload.h"
-#include "preload/window.h"
+#include "preload/image_window.h"
 
 struct seep_confined seep_confined;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What the tool asks of a running program, see control.h.
 #include "preload/control.h"
-#include "preload/calls.h"
+#include "preload/call_counts.h"
 
 _Static_assert(SEEP_CONTROL_DEPTH_MOST == SEEP_MAX_DEPTH, "the tool asks for no more than there may be");
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Adds up the counters of threads, see counters_sum.h.
 #include "preload/counters_sum.h"
-#include "preload/swap.h"
-#include "preload/window.h"
+#include "preload/image_swap.h"
+#include "preload/image_window.h"
 
 #define CHUNK_BYTES (SEEP_CHUNK_SITES * sizeof(struct seep_image_counters))
 

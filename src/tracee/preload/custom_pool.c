@@ -4,10 +4,10 @@
 
 #include "image/sample.h"
 #include "preload/annotation.h"
-#include "preload/birth.h"
+#include "preload/block_birth.h"
 #include "preload/record.h"
 #include "preload/slot_index.h"
-#include "preload/undo.h"
+#include "preload/fork_undo.h"
 
 enum { NR_PARTS = 16, BATCH = 16 };
 

@@ -4,7 +4,7 @@
 #include <elf.h>
 
 #include "preload/deep_bind.h"
-#include "preload/link.h"
+#include "preload/loader_lists.h"
 #include "preload/preload.h"
 #include "preload/wipe.h"
 
@@ -64,14 +64,14 @@ static bool describe(const struct dl_phdr_info *info, struct tables *ret_tables)
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             tables.map.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    tables.symbols = seep_link_table(&tables.map, DT_SYMTAB);
-    tables.names = seep_link_table(&tables.map, DT_STRTAB);
+    tables.symbols = seep_loader_table(&tables.map, DT_SYMTAB);
+    tables.names = seep_loader_table(&tables.map, DT_STRTAB);
     *ret_tables = tables;
     return tables.map.l_ld && tables.map.l_ld != _DYNAMIC && tables.symbols && tables.names;
 }
 
 static const struct link_map *module_of(const void *address) {
-    struct seep_link_object object;
+    struct seep_loader_object object;
     return seep_g.find_object((void *)address, &object) == 0 ? object.link_map : NULL;
 }
 
@@ -117,7 +117,7 @@ static void bind_table(struct pass *pass, const struct tables *tables, const str
         if (type != CPU_R_SLOT && type != CPU_R_GLOBAL && (type != CPU_R_WORD || R_ADDEND(entries[i])))
             continue;
         const char *name = tables->names + tables->symbols[R_SYMBOL(entries[i].r_info)].st_name;
-        const ElfW(Sym) *hook = seep_link_symbol(ours, name);
+        const ElfW(Sym) *hook = seep_loader_symbol(ours, name);
         if (!hook || hook->st_shndx == SHN_UNDEF)
             continue;
         void **slot = (void **)(tables->map.l_addr + entries[i].r_offset);
@@ -149,7 +149,7 @@ static int count_one(struct dl_phdr_info *info, size_t size, void *data) {
 }
 
 static bool defines(const struct tables *tables, const char *name) {
-    const ElfW(Sym) *symbol = seep_link_symbol(&tables->map, name);
+    const ElfW(Sym) *symbol = seep_loader_symbol(&tables->map, name);
     return symbol && symbol->st_shndx != SHN_UNDEF;
 }
 
@@ -171,9 +171,9 @@ static int bind_one(struct dl_phdr_info *info, size_t size, void *data) {
     if (!is_new(pass, info) || !describe(info, &tables) || tables.map.l_ld == pass->libc->l_ld)
         return 0;
     const struct link_map *ours = module_of(__ehdr_start);
-    bind_table(pass, &tables, ours, seep_link_table(&tables.map, DT_JMPREL),
+    bind_table(pass, &tables, ours, seep_loader_table(&tables.map, DT_JMPREL),
                number_of(&tables, DT_PLTRELSZ)); // of the same kind on these processors
-    bind_table(pass, &tables, ours, seep_link_table(&tables.map, RELOCATIONS),
+    bind_table(pass, &tables, ours, seep_loader_table(&tables.map, RELOCATIONS),
                number_of(&tables, RELOCATIONS_BYTES));
     return 0;
 }

@@ -12,9 +12,9 @@
 #include "image/raw.h"
 #include "preload/events.h"
 #include "preload/preload.h"
-#include "preload/swap.h"
-#include "preload/undo.h"
-#include "preload/window.h"
+#include "preload/image_swap.h"
+#include "preload/fork_undo.h"
+#include "preload/image_window.h"
 
 enum { NAME_BYTES = 4096 };
 

@@ -2,8 +2,8 @@
 // Events and their rings: the rare halves, see events.h.
 #include "image/raw.h"
 #include "preload/events.h"
-#include "preload/birth.h"
-#include "preload/window.h"
+#include "preload/block_birth.h"
+#include "preload/image_window.h"
 
 enum {
     // A thread waits for so many naps in which the tool does not move: a quarter of a second, and longer

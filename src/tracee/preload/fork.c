@@ -3,15 +3,15 @@
 // A child of fork, or of any clone without CLONE_VM, gets an image of its own at its first heap
 // operation: until then it costs nothing, and it never writes to its parent's. It is recognised by
 // memory that the kernel wipes in children, so raw clones are seen too. What the parent does between
-// the fork and that first operation is undone in the child's image (undo.h).
+// the fork and that first operation is undone in the child's image (fork_undo.h).
 #include <errno.h>
 
 #include "preload/at_peak.h"
 #include "preload/annotation.h"
 #include "preload/custom_pool.h"
 #include "preload/mapping.h"
-#include "preload/undo.h"
-#include "preload/window.h"
+#include "preload/fork_undo.h"
+#include "preload/image_window.h"
 
 enum { WIPED = 0, OWN = 1, SETTING_UP = 2 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The rare halves of the heap map: new leaves, and the table of blocks that it cannot hold.
 #include "preload/heap_map.h"
-#include "preload/freed.h"
+#include "preload/free_stacks.h"
 
 // The pages of the directory that were ever written, each + 1; in private memory, so that a child of fork has
 // them as they were at the fork. 0: one that is being noted.

@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "preload/boot.h"
+#include "preload/boot_allocator.h"
 #include "preload/hooks.h"
-#include "preload/link.h"
+#include "preload/loader_lists.h"
 
 enum real_new {
     NEW,
@@ -49,11 +49,11 @@ static real_new_fn *real_new(enum real_new form) {
     if (function)
         return function;
     int kept = errno; // as it would be without us, whatever the look-up does to it
-    void *found = seep_link_dlsym(RTLD_NEXT, new_names[form]);
+    void *found = seep_loader_dlsym(RTLD_NEXT, new_names[form]);
     static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1"};
     for (size_t i = 0; !found && i < SEEP_ARRAY_SIZE(libraries); i++) {
         void *library = dlopen(libraries[i], RTLD_NOLOAD | RTLD_LAZY);
-        found = library ? seep_link_dlsym(library, new_names[form]) : NULL;
+        found = library ? seep_loader_dlsym(library, new_names[form]) : NULL;
     }
     if (!found)
         abort(); // out of memory, and no C++ library to say so: as an uncaught bad_alloc
@@ -170,7 +170,7 @@ static SEEP_NOINLINE void call_real_delete(enum real_delete form, void *block, s
     real_delete_fn *function = atomic_load_explicit(&real_deletes[form], memory_order_relaxed);
     if (!function) {
         int kept = errno;
-        void *found = seep_link_dlsym(RTLD_NEXT, delete_names[form]);
+        void *found = seep_loader_dlsym(RTLD_NEXT, delete_names[form]);
         errno = kept;
         __builtin_memcpy(&function, &found, sizeof(function));
         if (!function) {

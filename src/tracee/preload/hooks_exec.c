@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The exec family and posix_spawn, hooked for two reasons: a fork child that becomes another program
-// needs its fork's undo log no longer (undo.h), and its parent can stop writing it; and the tool is
+// needs its fork's undo log no longer (fork_undo.h), and its parent can stop writing it; and the tool is
 // told what will be executed, so that it can say so where that cannot be traced. Nothing else is
 // changed; errno and results are the real functions'. libc's own callers (system, popen) are not
 // seen: they execute a shell, and a log that is not ended fills up and ends by itself.
@@ -11,19 +11,19 @@
 
 #include "image/hello.h"
 #include "preload/hooks.h"
-#include "preload/undo.h"
+#include "preload/fork_undo.h"
 
 // `path` NULL: it cannot be named.
 #define BECOME(call, flags, path, environment)                                                               \
     do {                                                                                                     \
         seep_start(); /* or there are no real functions yet */                                               \
         seep_undo_leave();                                                                                   \
-        bool counted_ = seep_meet_notice((flags), 0, (path), (environment));                                 \
+        bool counted_ = seep_handshake_notice((flags), 0, (path), (environment));                            \
         int result_ = (call);                                                                                \
         if (counted_)                                                                                        \
-            seep_meet_take_back();                                                                           \
+            seep_handshake_take_back();                                                                      \
         else                                                                                                 \
-            seep_meet_notice(SEEP_NOTICE_FAILED, 0, NULL, NULL);                                             \
+            seep_handshake_notice(SEEP_NOTICE_FAILED, 0, NULL, NULL);                                        \
         seep_undo_need_again();                                                                              \
         return result_;                                                                                      \
     } while (0)
@@ -77,7 +77,7 @@ SEEP_EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *
 static int spawned(int result, pid_t pid, pid_t *ret_pid, uint32_t flags, const char *path,
                    char *const *environment) {
     if (result == 0) {
-        seep_meet_notice(flags | SEEP_NOTICE_SPAWNED, (uint32_t)pid, path, environment);
+        seep_handshake_notice(flags | SEEP_NOTICE_SPAWNED, (uint32_t)pid, path, environment);
         if (ret_pid)
             *ret_pid = pid;
     }

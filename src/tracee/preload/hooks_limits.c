@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "preload/hooks.h"
-#include "preload/maps.h"
+#include "preload/proc_maps.h"
 #include "preload/stack.h"
-#include "preload/window.h"
+#include "preload/image_window.h"
 
 // ---- limits ---------------------------------------------------------------------------------------
 

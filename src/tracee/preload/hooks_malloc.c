@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "preload/boot.h"
+#include "preload/boot_allocator.h"
 #include "preload/hooks.h"
 
 SEEP_EXPORT void *malloc(size_t size) {

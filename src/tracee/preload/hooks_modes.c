@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The hooks of libseep-record.so (seep_g.apart): for calls that are counted or logged (calls.h), and for
-// events that are recorded (events.h), in the place of those for sampling. Each has a frame of its own, in
-// which the hook's caller is where SEEP_HOOK_CALLER looks for it: the hook jumps here as its first
+// The hooks of libseep-record.so (seep_g.apart): for calls that are counted or logged (call_counts.h), and
+// for events that are recorded (events.h), in the place of those for sampling. Each has a frame of its own,
+// in which the hook's caller is where SEEP_HOOK_CALLER looks for it: the hook jumps here as its first
 // instruction.
 //
 // Cost of a call that is counted, beside the real one: 12 instructions for malloc, 6 for free.
-#include "preload/boot.h"
-#include "preload/calls.h"
+#include "preload/boot_allocator.h"
+#include "preload/call_counts.h"
 #include "preload/events.h"
 #include "preload/hooks.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Makes the memory file and what every image begins with; in a fork child, as a copy of the parent's.
-// How the file is reached is window.c's business.
+// How the file is reached is image_window.c's business.
 #include <sys/resource.h>
 
 #include "core/platform.h"
@@ -9,10 +9,10 @@
 #include "preload/at_peak.h"
 #include "preload/control.h"
 #include "preload/heap_map.h"
-#include "preload/inherit.h"
-#include "preload/swap.h"
-#include "preload/undo.h"
-#include "preload/window.h"
+#include "preload/fork_inherit.h"
+#include "preload/image_swap.h"
+#include "preload/fork_undo.h"
+#include "preload/image_window.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
@@ -378,7 +378,7 @@ static bool copy_arrays(unsigned char *fresh) {
     return true;
 }
 
-// Everything of the parent's image as it was at the fork (undo.h). *ret_exact: or nearly so.
+// Everything of the parent's image as it was at the fork (fork_undo.h). *ret_exact: or nearly so.
 static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
     const struct seep_image_area *areas = seep_g.header->areas;
     uint64_t pool_bytes = __atomic_load_n(&areas[SEEP_AREA_POOL].used, __ATOMIC_ACQUIRE) * SEEP_POOL_PAGE;
@@ -433,7 +433,7 @@ bool seep_image_create_as_copy(void) {
         seep_g.fd = fd;
         fill_areas(header);
         seep_window_make_seeds(fd, header->areas);
-        seep_meet_tool(header);
+        seep_handshake_tool(header);
         if (!seep_window_replace(fresh))
             return false;
         seep_news_begin();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The table of mappings and its index, see mapping.h.
 #include "preload/mapping.h"
-#include "preload/undo.h"
+#include "preload/fork_undo.h"
 
 // The index: mappings by address, the highest first, as the kernel maps from the top down and an
 // array grows best at its end. It is trusted; the image is only written.
@@ -249,7 +249,7 @@ uint32_t seep_mapping_kind(uint64_t address) {
 }
 
 // A thread that was at work on them did not get to the end. Their counts begin with what is there, as those
-// of the heap do (inherit.h).
+// of the heap do (fork_inherit.h).
 void seep_mapping_index_again(void) {
     uint32_t nr_slots = (uint32_t)SEEP_MIN(seep_g.header->areas[SEEP_AREA_MAPPINGS].used, SEEP_MAPPING_SLOTS);
     nr_ranges = nr_free_slots = 0;

@@ -3,7 +3,7 @@
 #include "preload/misuse.h"
 
 #include "preload/control.h"
-#include "preload/freed.h"
+#include "preload/free_stacks.h"
 
 enum { LOOK_BACK = 4096 }; // granules before an address that are searched for a block around it
 

@@ -7,8 +7,8 @@
 #include <elf.h>
 #include <link.h>
 
-#include "preload/link.h"
-#include "preload/maps.h"
+#include "preload/loader_lists.h"
+#include "preload/proc_maps.h"
 #include "preload/preload.h"
 
 // A module as the loader has it, or where that does not tell, as the kernel has it.
@@ -44,7 +44,7 @@ static bool find_mapped(uint64_t pc, struct found *ret_found) {
 static bool find(uint64_t pc, struct found *ret_found) {
     if (!seep_g.find_object)
         return find_mapped(pc, ret_found);
-    struct seep_link_object object;
+    struct seep_loader_object object;
     if (seep_g.find_object((void *)pc, &object) != 0 || !object.link_map)
         return false;
     uint64_t start = (uintptr_t)object.map_start;
@@ -218,7 +218,7 @@ bool seep_module_find(uint64_t pc, struct seep_module_at *ret_at) {
 void seep_modules_at_start(void) {
     struct seep_module_at at;
     // With musl they are known as soon as they are on a stack.
-    for (const struct link_map *map = seep_link_first(); map; map = map->l_next)
+    for (const struct link_map *map = seep_loader_first(); map; map = map->l_next)
         seep_module_find((uintptr_t)map->l_ld, &at);
 }
 

@@ -183,10 +183,10 @@ struct seep_thread {
     uint32_t slot_index;
 
     // Only where sampling.
-    int64_t sample_at_long; // sample_at, where releases are kept (freed.h): that is 0 then
+    int64_t sample_at_long; // sample_at, where releases are kept (free_stacks.h): that is 0 then
     uint64_t last_skipped;  // what sample_nr_skipped said when last_block was allocated
     uint64_t random;
-    bool undo_open[64]; // by log of undo.c: a change whose counters are not yet right
+    bool undo_open[64]; // by log of fork_undo.c: a change whose counters are not yet right
     bool undo_any;      // whether there is one
 
     // Only while walking.
@@ -203,8 +203,9 @@ struct seep_thread {
     uint32_t pid;        // of its process: not ours where that shares our memory by clone; 0: under a filter
     bool quiet;          // in a function of musl that calls other hooks of ours (musl.c)
     bool nested_release; // in a real delete: the free it calls is the same event
-    uint32_t lsan_disabled;             // calls of __lsan_disable that have no __lsan_enable yet
-    struct seep_image_counters *called; // of site 0, where calls are only counted (calls.h); NULL: not yet
+    uint32_t lsan_disabled; // calls of __lsan_disable that have no __lsan_enable yet
+    struct seep_image_counters
+        *called; // of site 0, where calls are only counted (call_counts.h); NULL: not yet
     // Only where events are recorded (events.h).
     struct seep_event *ring_events;
     struct seep_ring *ring; // NULL: there was no room for it
@@ -358,7 +359,7 @@ enum {
     SEEP_SPECIAL_STOPPED = 64,
 };
 
-struct seep_link_object;
+struct seep_loader_object;
 struct seep_global {
     // Read on hot paths; written at start and by fork.c only.
     struct seep_real real;
@@ -390,7 +391,7 @@ struct seep_global {
     uint64_t area_off[SEEP_AREA_PAGED_NR]; // the layout, which is not taken from memory that others can write
     uint64_t area_size[SEEP_AREA_PAGED_NR];
     uint64_t window_bytes;
-    uint64_t budget_bytes; // of address space; UINT64_MAX: not limited (window.h)
+    uint64_t budget_bytes; // of address space; UINT64_MAX: not limited (image_window.h)
     bool reserved;         // the whole window is mapped
     bool strict_memory;    // pages must be asked for before they are touched
     struct seep_thread **thread_of_slot;
@@ -413,7 +414,7 @@ struct seep_global {
     const char *preempted_by;               // module whose malloc is in front of ours, or NULL
     void *(*front_realloc)(void *, size_t); // of that module; NULL: there is none
     void (*front_free)(void *);
-    int (*find_object)(void *pc, struct seep_link_object *ret_object); // glibc's _dl_find_object, or NULL
+    int (*find_object)(void *pc, struct seep_loader_object *ret_object); // glibc's _dl_find_object, or NULL
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
     bool emulated;                 // who answers system calls is no kernel (qemu-user)
@@ -456,7 +457,7 @@ bool seep_image_create(void);         // false: header->... cannot be had; go pa
 bool seep_image_create_as_copy(void); // fork.c: a new image in place of the parent's
 bool seep_image_is_ours(void);        // fork.c: there is one and it is this process's own
 bool seep_area_open(enum seep_area_kind area,
-                    uint64_t bytes); // window.c: [0, bytes) accessible; image_lock held
+                    uint64_t bytes); // image_window.c: [0, bytes) accessible; image_lock held
 void seep_own_note(const void *memory, size_t bytes);
 void *seep_own_memory(size_t bytes); // zeroed private memory that stays, told to the reader; or NULL
 bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present);
@@ -484,16 +485,16 @@ bool seep_fork_was_told(
     void);                 // this process is a child of fork, and its handler ran: of a raw clone it does not
 void seep_fork_wipe(void); // in the child: does what the kernel should have done
 
-// meet.c
+// handshake.c
 // `header`: of the image in seep_g.fd, in a fork child not yet in its place.
-void seep_meet_tool(struct seep_image_header *header);
+void seep_handshake_tool(struct seep_image_header *header);
 // A socket that is connected to the tool, close-on-exec and not blocking, or a negative errno.
-int seep_meet_connect(void);
+int seep_handshake_connect(void);
 // Tells the tool that a process is about to become another program. `flags`: SEEP_NOTICE_*;
 // `environment` NULL: the process's own. True: the tool cannot be told, and the image counts it as lost;
-// seep_meet_take_back: it did not come to that.
-bool seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment);
-void seep_meet_take_back(void);
+// seep_handshake_take_back: it did not come to that.
+bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment);
+void seep_handshake_take_back(void);
 
 // hooks_exit.c: where ages are kept, a mark "exit" when the program begins to leave, so that what is freed
 // from then on can be told apart. By a thread-local destructor of the main thread (`unused` is its object),
@@ -527,7 +528,7 @@ char *seep_dump_name(void); // SEEP_OUT or the default, for this process; its ca
 void seep_at_exit(int status);
 void seep_at_exit_after_all(void); // it may not leave
 
-// park.c: the process leaves after this; returns when the tool has looked at it.
+// exit_wait.c: the process leaves after this; returns when the tool has looked at it.
 void seep_park(void);
 void seep_park_above(uint64_t sp); // the same, where above `sp` is the program's
 void seep_park_at_exit(void);      // the same in the last of all exit handlers

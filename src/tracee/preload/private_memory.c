@@ -2,7 +2,7 @@
 //
 // Private memory of the library: straight from the kernel, in whole pages. Before the program installs a
 // filter of system calls a reserve is mapped, for after that nothing can be.
-#include "preload/window.h"
+#include "preload/image_window.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18

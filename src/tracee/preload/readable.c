@@ -4,7 +4,7 @@
 // program with glibc makes when it is loaded. The stack of a process and of a thread, from where we are on it
 // to its end, need not be asked about; and under a filter of system calls the kernel cannot be: there counts
 // what was mapped before it came.
-#include "preload/maps.h"
+#include "preload/proc_maps.h"
 #include "preload/preload.h"
 
 enum { PAGE = 4096, EFAULT_NR = 14, EINVAL_NR = 22 };

@@ -3,11 +3,11 @@
 #include "preload/record.h"
 #include "preload/annotation.h"
 #include "preload/at_peak.h"
-#include "preload/calls.h"
+#include "preload/call_counts.h"
 #include "preload/control.h"
 #include "preload/events.h"
-#include "preload/freed.h"
-#include "preload/undo.h"
+#include "preload/free_stacks.h"
+#include "preload/fork_undo.h"
 
 static bool undo_is_on(void) {
     return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO;

@@ -3,9 +3,9 @@
 #include "preload/sampling.h"
 
 #include "image/sample.h"
-#include "preload/boot.h"
+#include "preload/boot_allocator.h"
 #include "preload/control.h"
-#include "preload/freed.h"
+#include "preload/free_stacks.h"
 #include "preload/record.h"
 
 bool seep_sample_prepare(void) {

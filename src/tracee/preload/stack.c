@@ -5,9 +5,9 @@
 //
 // A stack whose unwinding did not rest on rules alone (frame pointers without CFI, rows that need all
 // registers, a cut) is used once and not kept: only what rules read may be trusted later.
-#include "preload/maps.h"
+#include "preload/proc_maps.h"
 #include "preload/stack.h"
-#include "preload/tree.h"
+#include "preload/stack_tree.h"
 #include "unwind/arch.h"
 #include "unwind/step.h"
 

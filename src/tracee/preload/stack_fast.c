@@ -7,7 +7,7 @@
 // Cost, outward: a frame is one probe of the rules table and one or two loads of the stack. Inward: a
 // look-up in the tree, at a place that depends on no other look-up, and a memo frame written.
 #include "preload/stack.h"
-#include "preload/tree.h"
+#include "preload/stack_tree.h"
 #include "unwind/arch.h"
 
 #ifdef SEEP_ARCH_FAST_WALK

@@ -12,15 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/boot.h"
-#include "preload/calls.h"
+#include "preload/boot_allocator.h"
+#include "preload/call_counts.h"
 #include "preload/events.h"
-#include "preload/link.h"
-#include "preload/maps.h"
+#include "preload/loader_lists.h"
+#include "preload/proc_maps.h"
 #include "preload/musl.h"
 #include "preload/preload.h"
 #include "preload/sampling.h"
-#include "preload/undo.h"
+#include "preload/fork_undo.h"
 #include "preload/wipe.h"
 
 // glibc's name of it, and musl's: the library is built for one and runs with both.
@@ -48,7 +48,7 @@ struct seep_global seep_g = {
 };
 
 static void *next(const char *name) {
-    return seep_link_dlsym(RTLD_NEXT, name);
+    return seep_loader_dlsym(RTLD_NEXT, name);
 }
 
 extern void *__libc_stack_end
@@ -110,7 +110,7 @@ static void *chosen_allocator(void) {
     }
     if (!is_known)
         library = seep_g.real.dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library && seep_link_dlsym(library, "malloc") && seep_link_dlsym(library, "free"))
+    if (library && seep_loader_dlsym(library, "malloc") && seep_loader_dlsym(library, "free"))
         return library;
     complain("SEEP_ALLOCATOR",
              "an allocator that can be loaded late is wanted; any other: LD_PRELOAD=libseep.so:ALLOCATOR");
@@ -119,7 +119,7 @@ static void *chosen_allocator(void) {
 
 // The module that defines `function`; NULL: none. Valid until the mappings are read again.
 static const char *module_name_of(const void *function) {
-    struct seep_link_object object;
+    struct seep_loader_object object;
     if (function && seep_g.find_object && seep_g.find_object((void *)(uintptr_t)function, &object) == 0 &&
         object.link_map && *object.link_map->l_name)
         return object.link_map->l_name;
@@ -143,9 +143,9 @@ bool seep_path_contains(const char *path, const char *word) {
 // A program with fixed addresses that takes the address of a function of a library gets that of its own
 // jump to it, for all who ask: a symbol without a section. The library's lock is not needed yet.
 static bool is_jump(const void *function) {
-    const struct link_map *program = seep_link_first();
+    const struct link_map *program = seep_loader_first();
     if (program) {
-        const ElfW(Sym) *symbol = seep_link_symbol(program, "malloc");
+        const ElfW(Sym) *symbol = seep_loader_symbol(program, "malloc");
         return symbol && symbol->st_shndx == SHN_UNDEF &&
                program->l_addr + symbol->st_value == (uintptr_t)function;
     }
@@ -157,7 +157,7 @@ static bool is_jump(const void *function) {
 // ours would not tell: the loader fills in the address of that other one.
 static const char *preempting_module(void) {
     static char kept[sizeof(((struct seep_maps_module *)0)->path)];
-    const char *first = seep_link_dlsym(RTLD_DEFAULT, "malloc");
+    const char *first = seep_loader_dlsym(RTLD_DEFAULT, "malloc");
     if (!first || (first >= __ehdr_start && first < _end) || is_jump(first))
         return NULL;
     const char *name = module_name_of(first);
@@ -172,7 +172,7 @@ static void find_front(void) {
     seep_g.preempted_by = preempting_module();
     if (!seep_g.preempted_by)
         return;
-    void *functions[] = {seep_link_dlsym(RTLD_DEFAULT, "realloc"), seep_link_dlsym(RTLD_DEFAULT, "free")};
+    void *functions[] = {seep_loader_dlsym(RTLD_DEFAULT, "realloc"), seep_loader_dlsym(RTLD_DEFAULT, "free")};
     if (!functions[0] || !functions[1])
         return;
     __builtin_memcpy(&seep_g.front_realloc, &functions[0], sizeof(functions[0]));
@@ -248,7 +248,7 @@ static void find_all(struct seep_real *real, void *chosen) {
     // and in the middle of its own start. Nor a later one: LeakSanitizer calls these from within dlsym.
     size_t nr = SEEP_ARRAY_SIZE(offsets) - (__lsan_do_leak_check ? 0 : NR_OF_LSAN);
     for (size_t i = 0; i < nr; i++, name += __builtin_strlen(name) + 1) {
-        void *function = chosen && i < NR_OF_ALLOCATOR ? seep_link_dlsym(chosen, name) : next(name);
+        void *function = chosen && i < NR_OF_ALLOCATOR ? seep_loader_dlsym(chosen, name) : next(name);
         if (function)
             __builtin_memcpy((void **)real + offsets[i], &function, sizeof(function));
     }
@@ -258,7 +258,7 @@ static void resolve(void) {
     struct seep_real *real = &seep_g.real;
     // malloc last: while any of these look-ups allocates, malloc must still be the boot allocator's,
     // and free must cope with both.
-    void *find_object = seep_link_find("_dl_find_object");
+    void *find_object = seep_loader_find("_dl_find_object");
     __builtin_memcpy(&seep_g.find_object, &find_object, sizeof(find_object));
     find_loader();
     struct seep_real found = *real;
@@ -517,7 +517,7 @@ void seep_config_read(struct seep_config *ret_config) {
 // Of a program that was given to the loader as an argument the kernel says that it runs the loader. 0: it was
 // not.
 static uint64_t name_of_argument(void) {
-    const struct link_map *program = getauxval(AT_BASE) ? NULL : seep_link_first();
+    const struct link_map *program = getauxval(AT_BASE) ? NULL : seep_loader_first();
     struct seep_maps maps;
     struct seep_maps_area area;
     uint64_t name = 0;
@@ -621,7 +621,7 @@ static bool make_alive_page(void) {
 // It allocates: not from the program's heap, and unseen, as long as nothing has started.
 static void watch_for_exit(void) {
     // What C++ registers destructors of thread-local objects with. Where there is none, exit() tells alone.
-    void *found = seep_exit_begins ? seep_link_find("__cxa_thread_atexit_impl") : NULL;
+    void *found = seep_exit_begins ? seep_loader_find("__cxa_thread_atexit_impl") : NULL;
     if (!found || sys3(SYS_gettid, 0, 0, 0) != sys3(SYS_getpid, 0, 0, 0))
         return;
     int (*at_exit)(void (*function)(void *), void *object, void *dso);
@@ -632,7 +632,7 @@ static void watch_for_exit(void) {
     seep_g.real.calloc = kept;
 }
 
-// What libseep-record.so does besides, see calls.h and events.h.
+// What libseep-record.so does besides, see call_counts.h and events.h.
 static void start_mode(void) {
     if (!SEEP_MODES)
         return;
@@ -690,7 +690,7 @@ static bool start_once(void) {
     start_mode();
     if (!SEEP_MODES && seep_g.config.wipe) // libseep-record.so is not for live mode
         seep_wipe_start();
-    seep_meet_tool(seep_g.header);
+    seep_handshake_tool(seep_g.header);
     if (seep_g.config.dump_signal)
         listen_for_signal();
     atomic_store_explicit(seep_g.alive, 1, memory_order_release);

@@ -147,7 +147,7 @@ static bool find_slot(uint32_t tid, uint32_t *ret_index) {
     if (!opened)
         return false;
     __atomic_store_n(&area->used, nr_used + 1, __ATOMIC_RELEASE);
-    atomic_thread_fence(memory_order_seq_cst); // told before it reads any table, see tree.c
+    atomic_thread_fence(memory_order_seq_cst); // told before it reads any table, see stack_tree.c
     *ret_index = nr_used;
     return true;
 }

@@ -11,8 +11,8 @@
 
 #include <stdatomic.h>
 
-#include "preload/boot.h"
-#include "preload/maps.h"
+#include "preload/boot_allocator.h"
+#include "preload/proc_maps.h"
 #include "preload/sys.h"
 
 static struct seep_real inner;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The options on suppressions, the same on every command that reports:
+//
+//     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
+//     error = seep_suppress_read(arguments, &suppress);           // before the work starts
+//     error = seep_suppress_apply(&suppress, session, symbols);
+//     seep_suppress_deinit(&suppress);
+#ifndef SEEP_COMMAND_SUPPRESS_OPTIONS_H
+#define SEEP_COMMAND_SUPPRESS_OPTIONS_H
+
+#include "command/options.h"
+#include "analysis/suppress.h"
+
+extern const struct seep_option_group seep_suppress_group;
+
+struct seep_suppress {
+    struct seep_suppress_rules rules;
+    bool no_defaults;
+};
+
+#define SEEP_SUPPRESS_INIT                                                                                   \
+    { SEEP_SUPPRESS_RULES_INIT }
+void seep_suppress_deinit(struct seep_suppress *suppress);
+
+// Reads the files that the user named.
+SEEP_MUST_CHECK struct seep_error *seep_suppress_read(const struct seep_arguments *arguments,
+                                                      struct seep_suppress *suppress);
+// Applies them, and what counts without being asked for. Once.
+SEEP_MUST_CHECK struct seep_error *seep_suppress_apply(struct seep_suppress *suppress,
+                                                       struct seep_session *session,
+                                                       struct seep_symbols *symbols);
+
+#endif

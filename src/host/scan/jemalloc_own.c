@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Functions beside malloc, see jemalloc_own.h.
+#include <elf.h>
+#include <string.h>
+
+#include "scan/jemalloc_own.h"
+
+#define SEGMENTS_MAX 64
+#define ENTRIES_MAX  128
+#define NAMES_MAX    ((uint64_t)8 << 20) // of one module's names
+#define PIECE_BYTES  4096u
+
+static const char mallocx[] = "\0mallocx";
+
+static const char *base_name(const struct seep_memory_area *mapping) {
+    const char *slash = strrchr(mapping->path, '/');
+    return slash && mapping->file_off == 0 && !mapping->shared ? slash + 1 : "";
+}
+
+// Where the names of dynamic symbols are. Source: ELF, "Dynamic Section"; glibc writes addresses over the
+// offsets that a file has there, musl does not.
+static bool find_names(const struct seep_memory *memory, uint64_t start, uint64_t *ret_names,
+                       uint64_t *ret_bytes) {
+    Elf64_Ehdr header;
+    Elf64_Phdr segments[SEGMENTS_MAX];
+    if (!seep_memory_read(memory, start, &header, sizeof(header)) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_phentsize != sizeof(*segments) || header.e_phnum > SEGMENTS_MAX ||
+        !seep_memory_read(memory, start + header.e_phoff, segments, header.e_phnum * sizeof(*segments)))
+        return false;
+    uint64_t bias = header.e_type == ET_DYN ? start : 0;
+    *ret_names = *ret_bytes = 0;
+    for (size_t i = 0; i < header.e_phnum; i++) {
+        for (size_t k = 0; segments[i].p_type == PT_DYNAMIC && k < ENTRIES_MAX; k++) {
+            Elf64_Dyn entry;
+            if (!seep_memory_read(memory, bias + segments[i].p_vaddr + k * sizeof(entry), &entry,
+                                  sizeof(entry)) ||
+                entry.d_tag == DT_NULL)
+                break;
+            if (entry.d_tag == DT_STRTAB)
+                *ret_names = entry.d_un.d_ptr < start ? bias + entry.d_un.d_ptr : entry.d_un.d_ptr;
+            else if (entry.d_tag == DT_STRSZ)
+                *ret_bytes = SEEP_MIN(entry.d_un.d_val, NAMES_MAX);
+        }
+    }
+    return *ret_names && *ret_bytes;
+}
+
+static bool names_mallocx(const struct seep_memory *memory, const struct seep_memory_area *mapping) {
+    uint64_t names, nr_bytes;
+    if (!find_names(memory, mapping->start, &names, &nr_bytes))
+        return false;
+    char piece[PIECE_BYTES + sizeof(mallocx)];
+    for (uint64_t at = 0; at < nr_bytes; at += PIECE_BYTES) {
+        size_t nr = (size_t)SEEP_MIN(nr_bytes - at, sizeof(piece));
+        if (!seep_memory_read(memory, names + at, piece, nr))
+            return false;
+        if (memmem(piece, nr, mallocx, sizeof(mallocx)))
+            return true;
+    }
+    return false;
+}
+
+bool seep_is_beside_malloc(const struct seep_memory *memory) {
+    bool is_there = false;
+    for (size_t i = 0; i < memory->nr_mappings && !is_there; i++)
+        is_there = strncmp(base_name(&memory->mappings[i]), "libjemalloc", 11) == 0;
+    for (size_t i = 0; is_there && i < memory->nr_mappings; i++) {
+        const struct seep_memory_area *mapping = &memory->mappings[i];
+        const char *name = base_name(mapping);
+        if (*name && strncmp(name, "libjemalloc", 11) != 0 && names_mallocx(memory, mapping))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The server behind `seep serve`, see server.h. All descriptors are non-blocking.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "server/server_client.h"
+#include "wire/network.h"
+
+struct seep_error *seep_server_create(const struct seep_live_source *source,
+                                      struct seep_server **ret_server) {
+    struct seep_server *server = calloc(1, sizeof(*server));
+    if (!server)
+        return seep_error_no_memory();
+    server->source = source;
+    server->listen_fd = -1;
+    struct seep_error *error = seep_deltas_create(&server->deltas);
+    if (!error)
+        error = seep_server_look_again(server);
+    if (error) {
+        seep_server_destroy(server);
+        return error;
+    }
+    *ret_server = server;
+    return NULL;
+}
+
+static void client_close(struct seep_server_client *client) {
+    seep_server_job_kill(&client->job);
+    if (client->out_fd != client->in_fd)
+        close(client->out_fd);
+    close(client->in_fd);
+    seep_put_deinit(&client->out);
+    seep_put_deinit(&client->sealed_out);
+    seep_noise_destroy(client->noise);
+    free(client->sealed_in);
+    free(client);
+}
+
+void seep_server_destroy(struct seep_server *server) {
+    if (!server)
+        return;
+    for (size_t i = 0; i < server->nr_clients; i++)
+        client_close(server->clients[i]);
+    if (server->listen_fd >= 0)
+        close(server->listen_fd);
+    if (server->has_path)
+        unlink(server->path);
+    for (size_t i = 0; i < SEEP_SERVER_SHARED; i++) {
+        seep_put_deinit(&server->shared[i].question);
+        seep_put_deinit(&server->shared[i].answer);
+    }
+    explicit_bzero(server->key, sizeof(server->key));
+    seep_look_deinit(&server->look);
+    seep_deltas_destroy(server->deltas);
+    free(server);
+}
+
+// ---- listening ----
+
+// A folder of our own: made by us, which no other user may enter.
+static struct seep_error *private_folder(char *path, size_t room) {
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct stat status;
+    if (runtime && *runtime)
+        snprintf(path, room, "%s/seep", runtime);
+    else
+        snprintf(path, room, "/tmp/seep-%u", (unsigned)getuid());
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return seep_error_system(errno, "cannot make %s", path);
+    if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != getuid() ||
+        status.st_mode & 077)
+        return seep_error_hint(seep_error_create(SEEP_E_PERMISSION, "%s is not ours alone", path),
+                               "name another place: --listen unix:PATH");
+    return NULL;
+}
+
+struct seep_error *seep_server_private_path(const char *name, char *ret_path, size_t room) {
+    char folder[80];
+    struct seep_error *error = private_folder(folder, sizeof(folder));
+    if (!error && snprintf(ret_path, room, "%s/%s.sock", folder, name) >= (int)room)
+        error = seep_error_create(SEEP_E_USAGE, "%s: too long for a socket", folder);
+    return error;
+}
+
+void seep_server_linger(struct seep_server *server) {
+    server->lingers = true;
+    server->alone_ns = seep_monotonic_ns();
+}
+
+// Whether it has waited for clients long enough.
+static bool is_left(struct seep_server *server) {
+    int64_t now_ns = seep_monotonic_ns();
+    if (!server->lingers || server->nr_clients) {
+        server->alone_ns = now_ns;
+        return false;
+    }
+    bool gone = kill(server->source->pid, 0) != 0 && errno == ESRCH;
+    return now_ns - server->alone_ns > (gone ? SEEP_SERVER_LEAVE_NS : SEEP_SERVER_LINGER_NS);
+}
+
+// Without waiting: the listener, which may be another user's, may accept no connection.
+static bool is_deserted(const struct sockaddr_un *address) {
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 &&
+                   errno == ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    return refused;
+}
+
+struct seep_error *seep_server_listen(struct seep_server *server, const char *path, const char **ret_path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char name[16];
+    snprintf(name, sizeof(name), "%d", (int)server->source->pid);
+    if (!path) {
+        struct seep_error *error = seep_server_private_path(name, address.sun_path, sizeof(address.sun_path));
+        if (error)
+            return error;
+    } else if (strlen(path) >= sizeof(address.sun_path)) {
+        return seep_error_create(SEEP_E_USAGE, "%s: too long for a socket", path);
+    } else {
+        memcpy(address.sun_path, path, strlen(path) + 1);
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    mode_t mask = umask(0177); // from the first moment on it is ours alone
+    bool bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    int trouble = errno;
+    if (fd >= 0 && !bound && trouble == EADDRINUSE && is_deserted(&address)) {
+        unlink(address.sun_path);
+        bound = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+        trouble = errno;
+    }
+    umask(mask);
+    if (bound && listen(fd, 16) != 0) {
+        trouble = errno;
+        bound = false;
+    }
+    if (!bound) {
+        if (fd >= 0)
+            close(fd);
+        struct seep_error *error = seep_error_system(trouble, "cannot listen on %s", address.sun_path);
+        return trouble == EADDRINUSE
+                   ? seep_error_hint(error, "another server does: 'seep connect unix:%s'", address.sun_path)
+                   : error;
+    }
+    server->listen_fd = fd;
+    snprintf(server->path, sizeof(server->path), "%s", address.sun_path);
+    server->has_path = true;
+    *ret_path = server->path;
+    return NULL;
+}
+
+struct seep_error *seep_server_listen_network(struct seep_server *server, const char *name,
+                                              const unsigned char *key, unsigned *ret_port) {
+    struct seep_noise *probe = NULL; // whether it can be at all is said before it listens
+    struct seep_error *error = seep_noise_create(false, NULL, 0, key, &probe);
+    seep_noise_destroy(probe);
+    if (!error)
+        error = seep_network_listen(name, &server->listen_fd, ret_port);
+    memcpy(server->key, key, sizeof(server->key));
+    server->has_key = true;
+    return error;
+}
+
+struct seep_error *seep_server_add(struct seep_server *server, int in_fd, int out_fd) {
+    struct seep_server_client *client =
+        server->nr_clients < SEEP_SERVER_CLIENTS ? calloc(1, sizeof(*client)) : NULL;
+    if (!client)
+        return seep_error_no_memory();
+    fcntl(in_fd, F_SETFL, fcntl(in_fd, F_GETFL) | O_NONBLOCK);
+    fcntl(out_fd, F_SETFL, fcntl(out_fd, F_GETFL) | O_NONBLOCK);
+    client->job = SEEP_SERVER_NO_JOB;
+    client->in_fd = in_fd;
+    client->out_fd = out_fd;
+    client->until_ns = seep_monotonic_ns() + SEEP_SERVER_GREET_NS;
+    server->clients[server->nr_clients++] = client;
+    return NULL;
+}
+
+// On a network: first of all it has to show that it has the key.
+static struct seep_error *add_locked(struct seep_server *server, int fd) {
+    struct seep_noise *noise = NULL;
+    unsigned char *room = malloc(SEEP_NOISE_LENGTH_BYTES + SEEP_NOISE_RECORD_MOST);
+    struct seep_error *error = room ? seep_noise_create(false, (const unsigned char *)SEEP_WIRE_MAGIC,
+                                                        SEEP_WIRE_MAGIC_BYTES, server->key, &noise)
+                                    : seep_error_no_memory();
+    if (!error)
+        error = seep_server_add(server, fd, fd);
+    if (error) {
+        seep_noise_destroy(noise);
+        free(room);
+        return error;
+    }
+    struct seep_server_client *client = server->clients[server->nr_clients - 1];
+    client->noise = noise;
+    client->sealed_in = room;
+    return NULL;
+}
+
+static bool is_ours(int fd) {
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.uid == getuid() || peer.uid == 0);
+}
+
+static void accept_one(struct seep_server *server) {
+    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    bool may = server->has_key || is_ours(fd);
+    struct seep_error *error = !may              ? NULL
+                               : server->has_key ? add_locked(server, fd)
+                                                 : seep_server_add(server, fd, fd);
+    if (server->has_key)
+        seep_network_set_patience(fd);
+    if (!may || error)
+        close(fd);
+    seep_error_destroy(error);
+}
+
+// ---- one client ----
+
+static bool put_record(struct seep_put *out, const struct seep_put *record) {
+    unsigned char length[SEEP_NOISE_LENGTH_BYTES] = {(unsigned char)record->used,
+                                                     (unsigned char)(record->used >> 8)};
+    seep_put_bytes(out, length, sizeof(length));
+    seep_put_bytes(out, record->bytes, record->used);
+    return !out->failed;
+}
+
+static bool is_answered(const struct seep_server_client *client) {
+    return !client->out.used && !client->sealed_out.used && !client->job.pid;
+}
+
+static bool has_output(const struct seep_server_client *client) {
+    return client->out.used || client->sealed_out.used;
+}
+
+static void note_end(struct seep_server_client *client) {
+    client->has_ended = true;
+    seep_server_job_kill(&client->job);
+}
+
+// false: it has left.
+static bool read_plain(struct seep_server_client *client) {
+    ssize_t nr = read(client->in_fd, client->in + client->nr_in, sizeof(client->in) - client->nr_in);
+    if (nr < 0)
+        return errno == EAGAIN || errno == EINTR;
+    client->nr_in += (size_t)nr;
+    if (nr == 0)
+        note_end(client);
+    return true;
+}
+
+static bool take_hello(struct seep_server_client *client, size_t nr) {
+    struct seep_put none = {NULL}, hello = {NULL};
+    struct seep_error *error = NULL;
+    bool good = seep_noise_hello_take(client->noise, client->sealed_in + SEEP_NOISE_LENGTH_BYTES, nr, &none);
+    if (good)
+        error = seep_noise_hello_put(client->noise, NULL, 0, &hello);
+    good = good && !error && put_record(&client->sealed_out, &hello);
+    seep_error_destroy(error);
+    seep_put_deinit(&none);
+    seep_put_deinit(&hello);
+    return good;
+}
+
+static size_t record_bytes(const struct seep_server_client *client) {
+    return client->nr_sealed_in < SEEP_NOISE_LENGTH_BYTES
+               ? 0
+               : (size_t)(client->sealed_in[0] | client->sealed_in[1] << 8);
+}
+
+static bool has_room(const struct seep_server_client *client) {
+    return sizeof(client->in) - client->nr_in >= (client->noise ? SEEP_NOISE_RECORD_MOST : 1);
+}
+
+// A record at a time. false: it has left, or is not of who has the key.
+static bool read_sealed(struct seep_server_client *client) {
+    size_t wanted = SEEP_NOISE_LENGTH_BYTES + record_bytes(client);
+    ssize_t nr = read(client->in_fd, client->sealed_in + client->nr_sealed_in, wanted - client->nr_sealed_in);
+    if (nr < 0)
+        return errno == EAGAIN || errno == EINTR;
+    client->nr_sealed_in += (size_t)nr;
+    if (nr == 0)
+        note_end(client);
+    wanted = SEEP_NOISE_LENGTH_BYTES + record_bytes(client);
+    if (nr == 0 || client->nr_sealed_in < wanted || wanted == SEEP_NOISE_LENGTH_BYTES)
+        return wanted != SEEP_NOISE_LENGTH_BYTES || client->nr_sealed_in < SEEP_NOISE_LENGTH_BYTES;
+    size_t nr_plain = 0;
+    client->nr_sealed_in = 0;
+    if (!seep_noise_is_open(client->noise))
+        return take_hello(client, wanted - SEEP_NOISE_LENGTH_BYTES);
+    if (!seep_noise_unseal(client->noise, client->sealed_in + SEEP_NOISE_LENGTH_BYTES,
+                           wanted - SEEP_NOISE_LENGTH_BYTES, &nr_plain))
+        return false;
+    memcpy(client->in + client->nr_in, client->sealed_in + SEEP_NOISE_LENGTH_BYTES, nr_plain);
+    client->nr_in += nr_plain;
+    return true;
+}
+
+// The next piece of the answer, sealed. What is sealed is as good as sent.
+static bool seal_some(struct seep_server_client *client) {
+    struct seep_put record = {NULL};
+    size_t nr =
+        SEEP_MIN(client->out.used - client->sent, (size_t)(SEEP_NOISE_RECORD_MOST - SEEP_NOISE_TAG_BYTES));
+    seep_noise_seal(client->noise, client->out.bytes + client->sent, nr, &record);
+    bool good = !record.failed && put_record(&client->sealed_out, &record);
+    seep_put_deinit(&record);
+    client->sent += nr;
+    return good;
+}
+
+static bool write_some(struct seep_server_client *client) {
+    if (client->noise && !client->sealed_out.used && !seal_some(client))
+        return false;
+    struct seep_put *out = client->noise ? &client->sealed_out : &client->out;
+    size_t *sent = client->noise ? &client->sealed_sent : &client->sent;
+    ssize_t nr = write(client->out_fd, out->bytes + *sent, out->used - *sent);
+    if (nr < 0)
+        return errno == EAGAIN || errno == EINTR;
+    *sent += (size_t)nr;
+    if (*sent < out->used)
+        return true;
+    if (client->noise) {
+        seep_put_deinit(&client->sealed_out);
+        client->sealed_sent = 0;
+        if (client->sent < client->out.used)
+            return true;
+    }
+    seep_put_deinit(&client->out);
+    client->sent = 0;
+    return !client->leaves;
+}
+
+// The questions that have come, one after the other; while one is answered only that it is to end. false: it
+// is no client of seep.
+static bool take_questions(struct seep_server *server, struct seep_server_client *client) {
+    while (client->nr_in >= SEEP_WIRE_HEAD_BYTES && !client->leaves) {
+        struct seep_wire_head head = seep_wire_head_of(client->in);
+        if (head.nr_bytes > SEEP_WIRE_ASK_MAX)
+            return false;
+        size_t whole = SEEP_WIRE_HEAD_BYTES + head.nr_bytes;
+        bool cancels = client->greeted && head.type == SEEP_WIRE_CANCEL;
+        if (client->nr_in < whole || (!cancels && !is_answered(client)))
+            break;
+        if (cancels)
+            seep_server_cancel(client, head.stream);
+        else
+            seep_server_answer(server, client, &head, client->in + SEEP_WIRE_HEAD_BYTES);
+        client->nr_in -= whole;
+        memmove(client->in, client->in + whole, client->nr_in);
+    }
+    return true;
+}
+
+// false: it goes. *ret_waits: it has asked more already.
+#define TURNS 64
+static bool serve_client(struct seep_server *server, struct seep_server_client *client,
+                         const struct pollfd waited[3], bool *ret_waits) {
+    bool stays = true;
+    if (waited[0].revents)
+        stays = client->noise ? read_sealed(client) : read_plain(client);
+    if (stays && client->job.pid && waited[2].revents)
+        seep_server_answer_job(server, client);
+    // Most answers fit at once. No client has more than so many turns while others wait.
+    *ret_waits = stays;
+    for (unsigned i = 0; stays && *ret_waits && i < TURNS; i++) {
+        stays = take_questions(server, client);
+        *ret_waits = stays && has_output(client);
+        if (!*ret_waits)
+            break;
+        size_t before = client->sent + client->sealed_sent;
+        stays = write_some(client);
+        if (has_output(client) && client->sent + client->sealed_sent == before)
+            *ret_waits = false; // for the link
+    }
+    if (stays && is_answered(client) && (client->has_ended || client->leaves))
+        stays = false;
+    return stays && (client->greeted || has_output(client) || seep_monotonic_ns() < client->until_ns);
+}
+
+// What may be waited for: that it asks, takes more of its answer, or that its job ends.
+static void wait_for(const struct seep_server_client *client, struct pollfd wait[3]) {
+    bool room = !client->has_ended && has_room(client);
+    wait[0] = (struct pollfd){.fd = room ? client->in_fd : -1, .events = POLLIN};
+    wait[1] = (struct pollfd){.fd = has_output(client) ? client->out_fd : -1, .events = POLLOUT};
+    wait[2] = (struct pollfd){.fd = client->job.pid ? client->job.done_fd : -1, .events = POLLIN};
+}
+
+struct seep_error *seep_server_run(struct seep_server *server) {
+    signal(SIGPIPE, SIG_IGN);
+    bool waits = false;
+    while (!seep_interrupted && (server->listen_fd >= 0 || server->nr_clients)) {
+        struct pollfd wait[3 * SEEP_SERVER_CLIENTS + 1];
+        size_t nr = server->nr_clients;
+        for (size_t i = 0; i < nr; i++)
+            wait_for(server->clients[i], &wait[3 * i]);
+        bool room = server->listen_fd >= 0 && nr < SEEP_SERVER_CLIENTS;
+        wait[3 * nr] = (struct pollfd){.fd = room ? server->listen_fd : -1, .events = POLLIN};
+        if (poll(wait, 3 * nr + 1, waits ? 0 : 1000) < 0 && errno != EINTR)
+            return seep_error_system(errno, "cannot wait for clients");
+        if (seep_interrupted || is_left(server))
+            break;
+        waits = false;
+        for (size_t i = 0; i < nr; i++) {
+            bool more = false;
+            if (!serve_client(server, server->clients[i], &wait[3 * i], &more)) {
+                client_close(server->clients[i]);
+                server->clients[i] = NULL;
+            }
+            waits |= more;
+        }
+        server->nr_clients = 0;
+        for (size_t i = 0; i < nr; i++)
+            if (server->clients[i])
+                server->clients[server->nr_clients++] = server->clients[i];
+        if (wait[3 * nr].revents)
+            accept_one(server);
+    }
+    return NULL;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where a server is told to listen: "unix:PATH" (NULL: a place of its own), "stdio", "tcp:HOST:PORT" with the
+// file of a key.
+#ifndef SEEP_SERVER_SERVER_ADDRESS_H
+#define SEEP_SERVER_SERVER_ADDRESS_H
+
+#include "server/server.h"
+
+bool seep_server_is_stdio(const char *where); // takes NULL
+// Checks the form of the address, and that it has a key where one is needed.
+SEEP_MUST_CHECK struct seep_error *seep_server_address_check(const char *where, const char *key_file);
+
+struct seep_server_listens {
+    char address[400]; // for clients; "": standard input and output
+    bool made_key;     // the file of the key was not there
+};
+SEEP_MUST_CHECK struct seep_error *seep_server_address_listen(struct seep_server *server, const char *where,
+                                                              const char *key_file,
+                                                              struct seep_server_listens *ret_listens);
+
+#endif

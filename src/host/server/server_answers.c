@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the server answers, see server_client.h.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "file/session_file.h"
+#include "server/block_page.h"
+#include "server/server_client.h"
+#include "server/top_sites.h"
+#include "live/look_process.h"
+#include "session/mark_live.h"
+
+// ---- looks ----
+
+// What is asked for at nearly the same time is of one look: the more clients there are, the longer that is. A
+// large image is not looked at all the time.
+struct seep_error *seep_server_look_again(struct seep_server *server) {
+    int64_t rest_ns = SEEP_SERVER_LOOK_NS * (int64_t)SEEP_MAX(server->nr_clients, (size_t)1);
+    rest_ns = SEEP_MAX(SEEP_MIN(rest_ns, SEEP_SERVER_LOOK_MOST_NS), 4 * server->look.took_ns);
+    if (server->look.session && (server->look.ended || seep_monotonic_ns() - server->look.at_ns < rest_ns))
+        return NULL;
+    struct seep_look look;
+    seep_look_make_here(server->source, server->look.session ? &server->look : NULL, &look);
+    if (look.error || !look.session) {
+        struct seep_error *error = look.error;
+        look.error = NULL;
+        seep_look_deinit(&look);
+        if (!server->look.session)
+            return error ? error : seep_error_create(SEEP_E_NOT_FOUND, "nothing to look at");
+        if (look.ended) { // and nothing of it could be kept: what was seen last is what it left
+            server->look.ended = true;
+            server->nr_looks++;
+        }
+        seep_error_destroy(error); // between two programs, for example: what was seen last stays
+        return NULL;
+    }
+    seep_look_deinit(&server->look);
+    server->look = look;
+    server->nr_looks++;
+    return seep_deltas_take(server->deltas, look.session);
+}
+
+// ---- answers ----
+
+static struct seep_error *make_pull(struct seep_server *server, struct seep_server_client *client,
+                                    uint16_t stream, const struct seep_wire_pull *pull) {
+    const struct seep_look *now = &server->look;
+    struct seep_wire_look look = {.ended = now->ended,
+                                  .rss_bytes = now->rss_bytes,
+                                  .used_bytes = now->used_bytes,
+                                  .limit_bytes = now->limit_bytes,
+                                  .limit = now->limit,
+                                  .nr_threads = now->nr_threads,
+                                  .nr_untraced = now->nr_untraced};
+    return seep_deltas_answer(server->deltas, now->session, &look, pull, stream, client->packed,
+                              &client->out);
+}
+
+static const struct seep_server_shared *find_shared(const struct seep_server *server, bool packed,
+                                                    const unsigned char *bytes, size_t nr) {
+    for (size_t i = 0; i < SEEP_SERVER_SHARED; i++) {
+        const struct seep_server_shared *shared = &server->shared[i];
+        if (shared->epoch == server->nr_looks && shared->packed == packed && shared->question.used == nr &&
+            memcmp(shared->question.bytes, bytes, nr) == 0)
+            return shared;
+    }
+    return NULL;
+}
+
+// Only where it is given by its own: a client that has had the same as another asks with the same bytes.
+static void share(struct seep_server *server, bool packed, const unsigned char *bytes, size_t nr,
+                  const struct seep_put *answer) {
+    struct seep_server_shared *shared = &server->shared[server->next_shared++ % SEEP_SERVER_SHARED];
+    seep_put_deinit(&shared->question);
+    seep_put_deinit(&shared->answer);
+    shared->epoch = 0;
+    if (server->nr_clients < 2 || answer->used > SEEP_SERVER_SHARED_MOST)
+        return;
+    seep_put_bytes(&shared->question, bytes, nr);
+    seep_put_bytes(&shared->answer, answer->bytes, answer->used);
+    shared->packed = packed;
+    if (!shared->question.failed && !shared->answer.failed)
+        shared->epoch = server->nr_looks;
+}
+
+// The same frames, with the number of this client's question.
+static struct seep_error *copy_answer(struct seep_put *out, const struct seep_put *answer, uint16_t stream) {
+    size_t begin = out->used;
+    seep_put_bytes(out, answer->bytes, answer->used);
+    if (out->failed)
+        return seep_error_no_memory();
+    for (size_t at = begin; at + SEEP_WIRE_HEAD_BYTES <= out->used;) {
+        struct seep_wire_head head = seep_wire_head_of(out->bytes + at);
+        head.stream = stream;
+        seep_wire_head_put(out->bytes + at, &head);
+        at += SEEP_WIRE_HEAD_BYTES + head.nr_bytes;
+    }
+    return NULL;
+}
+
+static struct seep_error *answer_pull(struct seep_server *server, struct seep_server_client *client,
+                                      uint16_t stream, const unsigned char *bytes, size_t nr) {
+    struct seep_wire_pull *pull = malloc(sizeof(*pull));
+    if (!pull)
+        return seep_error_no_memory();
+    struct seep_error *error = seep_wire_pull_take(bytes, nr, pull);
+    if (!error)
+        error = seep_server_look_again(server);
+    const struct seep_server_shared *shared = error ? NULL : find_shared(server, client->packed, bytes, nr);
+    if (shared)
+        error = copy_answer(&client->out, &shared->answer, stream);
+    else if (!error)
+        error = make_pull(server, client, stream, pull);
+    if (!error && !shared)
+        share(server, client->packed, bytes, nr, &client->out);
+    free(pull);
+    return error;
+}
+
+// The bytes of a trace, in frames. Takes the descriptor.
+static struct seep_error *put_trace(struct seep_server_client *client, uint16_t stream, int fd) {
+    struct seep_error *error = NULL;
+    struct seep_put payload = {NULL};
+    for (off_t at = 0; !error;) {
+        if (!seep_put_room(&payload, SEEP_WIRE_FRAME_MAX / 2)) {
+            error = seep_error_no_memory();
+            break;
+        }
+        ssize_t nr = pread(fd, payload.bytes, SEEP_WIRE_FRAME_MAX / 2, at);
+        if (nr <= 0)
+            break;
+        at += nr;
+        payload.used = (size_t)nr;
+        error =
+            seep_wire_put(&client->out, SEEP_WIRE_BYTES, stream, &payload, false); // it is packed as it is
+        payload.used = 0;
+    }
+    close(fd);
+    payload.used = 0;
+    if (!error)
+        error = seep_wire_put(&client->out, SEEP_WIRE_END, stream, &payload, false);
+    seep_put_deinit(&payload);
+    return error;
+}
+
+// ---- what takes long ----
+
+// In the process of a job, which has a copy of every link: none of them may stay open for its sake.
+static void leave_links(struct seep_server *server) {
+    for (size_t i = 0; i < server->nr_clients; i++) {
+        struct seep_server_client *client = server->clients[i];
+        if (!client)
+            continue;
+        close(client->in_fd);
+        if (client->out_fd != client->in_fd)
+            close(client->out_fd);
+    }
+    if (server->listen_fd >= 0)
+        close(server->listen_fd);
+}
+
+static struct seep_error *scan_to(struct seep_server *server, int fd) {
+    struct seep_session *session = NULL;
+    struct seep_error *error = seep_look_scan(server->source->pid, &session);
+    if (!error)
+        error = seep_session_save_fd(session, fd, "the answer");
+    seep_session_destroy(session);
+    return error;
+}
+
+static struct seep_error *work_at_scan(void *data, int fd) {
+    leave_links(data);
+    return scan_to(data, fd);
+}
+
+static struct seep_error *work_at_snapshot(void *data, int fd) {
+    struct seep_server *server = data;
+    leave_links(server);
+    return seep_session_save_fd(server->look.session, fd, "the answer");
+}
+
+static struct seep_error *begin_scan(struct seep_server *server, struct seep_server_client *client) {
+    if (server->look.ended)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "the program has ended");
+    client->job_is_scan = true;
+    return seep_server_job_start(work_at_scan, server, &client->job);
+}
+
+static struct seep_error *begin_snapshot(struct seep_server *server, struct seep_server_client *client) {
+    struct seep_error *error = seep_server_look_again(server);
+    client->job_is_scan = false;
+    return error ? error : seep_server_job_start(work_at_snapshot, server, &client->job);
+}
+
+// Where only an ancestor may stop the process (Yama), a process of ours is none: then we do it ourselves.
+static struct seep_error *scan_here(struct seep_server *server, int *ret_fd) {
+    *ret_fd = memfd_create("seep-answer", MFD_CLOEXEC);
+    if (*ret_fd < 0)
+        return seep_error_system(errno, "no memory file for an answer");
+    struct seep_error *error = scan_to(server, *ret_fd);
+    if (error)
+        close(*ret_fd);
+    return error;
+}
+
+static void answer_error(struct seep_server_client *client, uint16_t stream, struct seep_error *error);
+
+void seep_server_answer_job(struct seep_server *server, struct seep_server_client *client) {
+    int fd = -1;
+    struct seep_error *error = seep_server_job_end(&client->job, &fd);
+    if (error && error->code == SEEP_E_PERMISSION && client->job_is_scan) {
+        seep_error_destroy(error);
+        error = scan_here(server, &fd);
+    }
+    if (!error)
+        error = put_trace(client, client->stream, fd);
+    if (error)
+        answer_error(client, client->stream, error);
+}
+
+// A frame that was begun is sent whole; of those behind it none.
+void seep_server_cancel(struct seep_server_client *client, uint16_t stream) {
+    if (stream != client->stream || (!client->job.pid && !client->out.used))
+        return; // that answer is over
+    seep_server_job_kill(&client->job);
+    size_t end = 0;
+    while (end < client->sent && end + SEEP_WIRE_HEAD_BYTES <= client->out.used)
+        end += SEEP_WIRE_HEAD_BYTES + seep_wire_head_of(client->out.bytes + end).nr_bytes;
+    client->out.used = SEEP_MIN(end, client->out.used);
+    answer_error(client, stream, seep_error_create(SEEP_E_UNSUPPORTED, "it was interrupted"));
+}
+
+// ---- the first of it, and parts ----
+
+static struct seep_error *answer_top(struct seep_server *server, struct seep_server_client *client,
+                                     uint16_t stream, const unsigned char *bytes, size_t nr) {
+    struct seep_take take = {bytes, bytes + nr, false};
+    uint64_t most = seep_take_leb(&take);
+    struct seep_session *top = NULL;
+    if (take.failed || !most || most > SEEP_SERVER_TOP_MOST)
+        return seep_error_create(SEEP_E_USAGE, "1 to %u sites", SEEP_SERVER_TOP_MOST);
+    int fd = memfd_create("seep-answer", MFD_CLOEXEC);
+    if (fd < 0)
+        return seep_error_system(errno, "no memory file for an answer");
+    struct seep_error *error = seep_server_look_again(server);
+    if (!error)
+        error = seep_server_top_make(server->look.session, (uint32_t)most, &top);
+    if (!error)
+        error = seep_session_save_fd(top, fd, "the answer");
+    seep_session_destroy(top);
+    if (!error)
+        return put_trace(client, stream, fd);
+    close(fd);
+    return error;
+}
+
+static struct seep_error *answer_blocks(struct seep_server *server, struct seep_server_client *client,
+                                        uint16_t stream, const unsigned char *bytes, size_t nr_bytes) {
+    struct seep_take take = {bytes, bytes + nr_bytes, false};
+    uint64_t process = seep_take_leb(&take), site = seep_take_leb(&take);
+    uint64_t first = seep_take_leb(&take), nr = seep_take_leb(&take);
+    struct seep_server_page page;
+    if (take.failed || nr > SEEP_SERVER_PAGE_MOST)
+        return seep_error_create(SEEP_E_USAGE, "a page has at most %u blocks", SEEP_SERVER_PAGE_MOST);
+    struct seep_error *error = seep_server_look_again(server);
+    if (!error)
+        error = seep_server_page_make(server->look.session, process, site, first, nr, &page);
+    if (error)
+        return error;
+    struct seep_put payload = {NULL};
+    seep_put_leb(&payload, page.nr_all);
+    for (size_t i = 0; i < page.nr_blocks; i++) {
+        const struct seep_block *block = page.blocks[i].block;
+        seep_put_leb(&payload, page.blocks[i].process);
+        seep_put_leb(&payload, block->address);
+        seep_put_leb(&payload, block->size);
+        seep_put_leb(&payload, block->site);
+        seep_put_zigzag(&payload, block->age_ns);
+    }
+    free(page.blocks);
+    error = seep_wire_put(&client->out, SEEP_WIRE_BLOCKS, stream, &payload, client->packed);
+    payload.used = 0;
+    if (!error)
+        error = seep_wire_put(&client->out, SEEP_WIRE_END, stream, &payload, false);
+    seep_put_deinit(&payload);
+    return error;
+}
+
+static struct seep_error *answer_mark(struct seep_server *server, struct seep_server_client *client,
+                                      uint16_t stream, const unsigned char *bytes, size_t nr) {
+    struct seep_take take = {bytes, bytes + nr, false};
+    size_t length = 0;
+    const char *text = seep_take_text(&take, &length);
+    char name[SEEP_MARK_NAME_MAX + 1];
+    if (take.failed || !text || !length || length > SEEP_MARK_NAME_MAX || memchr(text, '@', length) ||
+        memchr(text, '#', length))
+        return seep_error_create(SEEP_E_USAGE, "a mark has a name of 1 to %u bytes, without @ and #",
+                                 SEEP_MARK_NAME_MAX);
+    snprintf(name, sizeof(name), "%.*s", (int)length, text);
+    struct seep_error *error = server->look.ended
+                                   ? seep_error_create(SEEP_E_UNSUPPORTED, "the program has ended")
+                                   : seep_mark_live(server->source->pid, name);
+    struct seep_put payload = {NULL};
+    if (!error)
+        error = seep_wire_put(&client->out, SEEP_WIRE_END, stream, &payload, false);
+    return error;
+}
+
+static struct seep_error *answer_control(struct seep_server *server, struct seep_server_client *client,
+                                         uint16_t stream, const unsigned char *bytes, size_t nr) {
+    struct seep_take take = {bytes, bytes + nr, false};
+    uint64_t recording = seep_take_leb(&take), depth = seep_take_leb(&take);
+    bool done = false;
+    if (take.failed || recording > SEEP_RECORDING_START || depth > SEEP_CONTROL_DEPTH_MOST)
+        return seep_error_create(SEEP_E_USAGE, "what is to be recorded is not known here");
+    struct seep_image_control asked = {(enum seep_image_recording)recording, (uint32_t)depth};
+    struct seep_error *error = server->look.ended
+                                   ? seep_error_create(SEEP_E_UNSUPPORTED, "the program has ended")
+                                   : seep_look_control(&server->look, &asked, &done);
+    struct seep_put payload = {NULL};
+    seep_put_leb(&payload, done);
+    if (!error)
+        error = seep_wire_put(&client->out, SEEP_WIRE_END, stream, &payload, false);
+    seep_put_deinit(&payload);
+    return error;
+}
+
+static void answer_error(struct seep_server_client *client, uint16_t stream, struct seep_error *error) {
+    struct seep_put payload = {NULL};
+    client->leaves |= error->code == SEEP_E_FORMAT || error->code == SEEP_E_VERSION;
+    seep_put_leb(&payload, error->code);
+    seep_put_text(&payload, error->message);
+    seep_put_text(&payload, error->hint);
+    struct seep_error *failed = seep_wire_put(&client->out, SEEP_WIRE_ERROR, stream, &payload, false);
+    client->leaves |= failed != NULL;
+    seep_error_destroy(failed);
+    seep_put_deinit(&payload);
+    seep_error_destroy(error);
+}
+
+// Ours is sent whatever theirs is, so that both know what the other speaks.
+static struct seep_error *answer_hello(struct seep_server_client *client, const unsigned char *bytes,
+                                       size_t nr) {
+    struct seep_put payload = {NULL};
+    struct seep_wire_hello hello = {0};
+    seep_wire_hello_put(&payload);
+    struct seep_error *error = seep_wire_put(&client->out, SEEP_WIRE_HELLO, 0, &payload, false);
+    seep_put_deinit(&payload);
+    if (!error)
+        error = seep_wire_hello_take(bytes, nr, &hello);
+    client->packed = hello.takes & SEEP_WIRE_TAKES_ZSTD;
+    client->greeted = !error;
+    return error;
+}
+
+void seep_server_answer(struct seep_server *server, struct seep_server_client *client,
+                        const struct seep_wire_head *head, const unsigned char *bytes) {
+    struct seep_error *error = NULL;
+    size_t nr = head->nr_bytes;
+    client->stream = head->stream;
+    if (head->flags)
+        error = seep_error_create(SEEP_E_FORMAT, "a question with flags that are not known");
+    else if (!client->greeted)
+        error = head->type == SEEP_WIRE_HELLO
+                    ? answer_hello(client, bytes, nr)
+                    : seep_error_create(SEEP_E_FORMAT, "a question before the greeting");
+    else if (head->type == SEEP_WIRE_PULL)
+        error = answer_pull(server, client, head->stream, bytes, nr);
+    else if (head->type == SEEP_WIRE_SNAPSHOT)
+        error = begin_snapshot(server, client);
+    else if (head->type == SEEP_WIRE_SCAN)
+        error = begin_scan(server, client);
+    else if (head->type == SEEP_WIRE_TOP)
+        error = answer_top(server, client, head->stream, bytes, nr);
+    else if (head->type == SEEP_WIRE_PAGE)
+        error = answer_blocks(server, client, head->stream, bytes, nr);
+    else if (head->type == SEEP_WIRE_MARK)
+        error = answer_mark(server, client, head->stream, bytes, nr);
+    else if (head->type == SEEP_WIRE_CONTROL)
+        error = answer_control(server, client, head->stream, bytes, nr);
+    else
+        error = seep_error_create(SEEP_E_UNSUPPORTED, "a question of kind %u is not known here", head->type);
+    if (error)
+        answer_error(client, head->stream, error);
+}

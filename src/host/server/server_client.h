@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the files of the server share: clients, and what answers them.
+#ifndef SEEP_SERVER_SERVER_CLIENT_H
+#define SEEP_SERVER_SERVER_CLIENT_H
+
+#include "server/server_job.h"
+#include "server/server.h"
+#include "wire/noise.h"
+#include "wire/wire.h"
+
+#define SEEP_SERVER_SHARED      4u
+#define SEEP_SERVER_SHARED_MOST (UINT64_C(8) << 20) // bytes of an answer that is kept for others
+
+struct seep_server_client {
+    int in_fd;
+    int out_fd;
+    bool greeted;
+    bool packed;      // it takes frames that are
+    bool leaves;      // once its answer is sent
+    bool has_ended;   // it sends no more
+    int64_t until_ns; // to greet
+    unsigned char in[SEEP_WIRE_HEAD_BYTES + SEEP_WIRE_ASK_MAX + SEEP_NOISE_RECORD_MOST];
+    size_t nr_in;
+    struct seep_put out;
+    size_t sent;
+    struct seep_noise *noise; // of a network; NULL: bytes are as they are
+    unsigned char *sealed_in; // SEEP_NOISE_LENGTH_BYTES and a record, as it comes
+    size_t nr_sealed_in;
+    struct seep_put sealed_out; // a greeting or a record, as it goes
+    size_t sealed_sent;
+    uint16_t stream; // of the question that is being answered
+    struct seep_server_job job;
+    bool job_is_scan;
+};
+
+// An answer to a Pull, for those who ask the same of the same epoch.
+struct seep_server_shared {
+    uint64_t epoch; // of the server; 0: none
+    bool packed;
+    struct seep_put question;
+    struct seep_put answer;
+};
+
+struct seep_server {
+    const struct seep_live_source *source;
+    struct seep_look look;
+    struct seep_deltas *deltas;
+    uint64_t nr_looks;
+    struct seep_server_shared shared[SEEP_SERVER_SHARED];
+    unsigned next_shared;
+    int listen_fd; // -1: it does not
+    bool lingers;
+    int64_t alone_ns; // since when it has no client, where it lingers
+    bool has_key;     // it listens on a network
+    unsigned char key[SEEP_NOISE_KEY_BYTES];
+    char path[108];
+    bool has_path;
+    struct seep_server_client *clients[SEEP_SERVER_CLIENTS]; // NULL: it has just gone
+    size_t nr_clients;
+};
+
+SEEP_MUST_CHECK struct seep_error *seep_server_look_again(struct seep_server *server);
+void seep_server_answer(struct seep_server *server, struct seep_server_client *client,
+                        const struct seep_wire_head *head, const unsigned char *bytes);
+// The job of the client has ended: what it did is the answer.
+void seep_server_answer_job(struct seep_server *server, struct seep_server_client *client);
+// The client wants no more of the answer to this question.
+void seep_server_cancel(struct seep_server_client *client, uint16_t stream);
+
+#endif

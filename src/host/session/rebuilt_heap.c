@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A heap that is made of events, see rebuilt_heap.h.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/map.h"
+#include "base/sum.h"
+#include "file/event_sums.h"
+#include "session/session_at_mark.h"
+#include "session/rebuilt_heap.h"
+
+enum { FIRST_BITS = 12 };
+
+// Large pages: every event looks at another place of the table.
+static struct seep_rebuilt_block *make_table(unsigned bits) {
+    enum { HUGE_BYTES = 2 << 20 };
+    size_t bytes = sizeof(struct seep_rebuilt_block) << bits;
+    if (bytes < HUGE_BYTES)
+        return calloc(1, bytes);
+    void *table = aligned_alloc(HUGE_BYTES, (bytes + HUGE_BYTES - 1) & ~((size_t)HUGE_BYTES - 1));
+    if (!table)
+        return NULL;
+    madvise(table, bytes, MADV_HUGEPAGE); // where there are none, small ones do
+    memset(table, 0, bytes);
+    return table;
+}
+
+bool seep_rebuilt_heap_init(struct seep_rebuilt_heap *ret_heap, uint32_t nr_sites) {
+    struct seep_rebuilt_heap heap = {.nr_sites = nr_sites, .bits = FIRST_BITS};
+    heap.sites_capacity = nr_sites ? nr_sites : 1;
+    heap.sites = calloc(heap.sites_capacity, sizeof(*heap.sites));
+    heap.blocks = make_table(heap.bits);
+    for (uint32_t i = 0; heap.sites && i < nr_sites; i++)
+        heap.sites[i].size_min = UINT64_MAX;
+    *ret_heap = heap;
+    return heap.sites && heap.blocks;
+}
+
+void seep_rebuilt_heap_deinit(struct seep_rebuilt_heap *heap) {
+    free(heap->sites);
+    free(heap->then);
+    free(heap->blocks);
+    free(heap->last);
+    free(heap->earlier);
+    free(heap->thread_sites);
+    seep_map_deinit(&heap->thread_site_of);
+    *heap = (struct seep_rebuilt_heap){0};
+}
+
+// ---- the table of live blocks ------------------------------------------------------------------------
+
+static struct seep_rebuilt_block *find(const struct seep_rebuilt_heap *heap, uint64_t address) {
+    if (heap->latest && heap->latest->address == address)
+        return heap->latest;
+    size_t mask = ((size_t)1 << heap->bits) - 1;
+    size_t at = seep_rebuilt_heap_place(heap->bits, address);
+    while (heap->blocks[at].address && heap->blocks[at].address != address)
+        at = (at + 1) & mask;
+    return &heap->blocks[at];
+}
+
+struct seep_rebuilt_block *seep_rebuilt_heap_find(struct seep_rebuilt_heap *heap, uint64_t address) {
+    struct seep_rebuilt_block *block = find(heap, address);
+    heap->latest = block->address ? block : NULL;
+    return heap->latest;
+}
+
+static bool grow(struct seep_rebuilt_heap *heap) {
+    struct seep_rebuilt_heap larger = {.bits = heap->bits + 1};
+    larger.blocks = make_table(larger.bits);
+    if (!larger.blocks)
+        return false;
+    for (size_t i = 0; i < (size_t)1 << heap->bits; i++)
+        if (heap->blocks[i].address)
+            *find(&larger, heap->blocks[i].address) = heap->blocks[i];
+    free(heap->blocks);
+    heap->blocks = larger.blocks;
+    heap->bits = larger.bits;
+    heap->latest = NULL;
+    return true;
+}
+
+// What follows moves up, so that no search ends too early.
+static void take_out(struct seep_rebuilt_heap *heap, struct seep_rebuilt_block *block) {
+    size_t mask = ((size_t)1 << heap->bits) - 1;
+    size_t gap = (size_t)(block - heap->blocks);
+    for (size_t i = (gap + 1) & mask; heap->blocks[i].address; i = (i + 1) & mask) {
+        size_t home = seep_rebuilt_heap_place(heap->bits, heap->blocks[i].address);
+        if (((i - home) & mask) >= ((i - gap) & mask)) {
+            heap->blocks[gap] = heap->blocks[i];
+            gap = i;
+        }
+    }
+    heap->blocks[gap].address = 0;
+    heap->nr_blocks--;
+}
+
+// ---- events ----------------------------------------------------------------------------------------
+
+static uint64_t *last_of(struct seep_rebuilt_heap *heap, uint32_t slot) {
+    if (slot >= heap->nr_slots) {
+        if (!seep_grow(&heap->last, &heap->slots_capacity, (size_t)slot + 1, sizeof(*heap->last)))
+            return NULL;
+        memset(heap->last + heap->nr_slots, 0, (slot + 1 - heap->nr_slots) * sizeof(*heap->last));
+        heap->nr_slots = (size_t)slot + 1;
+    }
+    return &heap->last[slot];
+}
+
+static unsigned class_of(uint64_t size) {
+    return size ? SEEP_MIN(64u - (unsigned)__builtin_clzll(size), SEEP_IMAGE_SIZE_CLASSES - 1u) : 0;
+}
+
+// Before each change of a site.
+static void keep_then(struct seep_rebuilt_heap *heap, uint32_t index) {
+    struct seep_rebuilt_site_then *then = heap->keeps_peak ? &heap->then[index] : NULL;
+    if (!then || then->peak_event == heap->peak_event)
+        return;
+    const struct seep_counters *site = &heap->sites[index];
+    *then = (struct seep_rebuilt_site_then){heap->peak_event, site->allocations, site->allocated_bytes,
+                                            site->frees,      site->freed_bytes, site->temporary};
+}
+
+static void raise_peak(struct seep_rebuilt_heap *heap, struct seep_counters *site) {
+    uint64_t live = site->allocated_bytes - site->freed_bytes;
+    if ((int64_t)live > (int64_t)site->peak_bytes)
+        site->peak_bytes = live;
+    if (heap->live_bytes > heap->peak_bytes) {
+        heap->peak_bytes = heap->live_bytes;
+        heap->peak_event = heap->nr_events;
+        heap->peak_ns = heap->latest_ns;
+    }
+}
+
+// NULL: out of memory.
+static struct seep_counters *thread_counters(struct seep_rebuilt_heap *heap,
+                                             const struct seep_recorded *event) {
+    uint64_t *place = seep_map_at(&heap->thread_site_of, (uint64_t)event->slot << 32 | event->site, NULL);
+    if (!place || (!*place && !seep_grow(&heap->thread_sites, &heap->thread_sites_capacity,
+                                         heap->nr_thread_sites + 1, sizeof(*heap->thread_sites))))
+        return NULL;
+    if (!*place) {
+        heap->thread_sites[heap->nr_thread_sites++] = (struct seep_thread_site){
+            .site = event->site, .thread = event->slot, .counters = {.size_min = UINT64_MAX}};
+        *place = heap->nr_thread_sites;
+    }
+    return &heap->thread_sites[*place - 1].counters;
+}
+
+static bool count_for_thread(struct seep_rebuilt_heap *heap, const struct seep_recorded *event,
+                             bool temporary) {
+    struct seep_counters *counters = heap->counts_threads ? thread_counters(heap, event) : NULL;
+    if (!counters)
+        return !heap->counts_threads;
+    if (event->kind == SEEP_EVENT_KEPT) {
+        counters->frees--;
+        counters->freed_bytes -= event->size;
+    } else if (seep_event_is_free(event->kind)) {
+        counters->frees++;
+        counters->freed_bytes += event->size;
+        counters->temporary += temporary;
+    } else {
+        counters->allocations++;
+        counters->allocated_bytes += event->size;
+        counters->size_min = SEEP_MIN(counters->size_min, event->size);
+        counters->size_max = SEEP_MAX(counters->size_max, event->size);
+    }
+    return true;
+}
+
+static bool add_block(struct seep_rebuilt_heap *heap, const struct seep_recorded *event, int64_t at_ns) {
+    if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
+        return false;
+    struct seep_rebuilt_block *block = find(heap, event->address);
+    if (block->address)
+        heap->nr_strange++;
+    else
+        heap->nr_blocks++;
+    *block = (struct seep_rebuilt_block){.address = event->address,
+                                         .size = event->size,
+                                         .at_ns = at_ns,
+                                         .site = event->site,
+                                         .slot = event->slot};
+    heap->latest = block;
+    return true;
+}
+
+static bool allocate(struct seep_rebuilt_heap *heap, const struct seep_recorded *event, int64_t at_ns,
+                     uint64_t *last) {
+    if (!heap->counts_only && !add_block(heap, event, at_ns))
+        return false;
+    keep_then(heap, event->site);
+    struct seep_counters *site = &heap->sites[event->site];
+    heap->live_bytes += (int64_t)event->size;
+    if (event->kind == SEEP_EVENT_KEPT) { // the realloc that took it has failed: it was never freed
+        site->frees--;
+        site->freed_bytes -= event->size;
+        site->temporary -= *last & 1;
+        heap->releases[SEEP_RELEASE_REALLOC]--;
+        *last &= ~UINT64_C(1);
+        return true;
+    }
+    *last = event->address;
+    site->allocations++;
+    site->allocated_bytes += event->size;
+    site->size_min = SEEP_MIN(site->size_min, event->size);
+    site->size_max = SEEP_MAX(site->size_max, event->size);
+    heap->size_class[class_of(event->size)]++;
+    raise_peak(heap, site);
+    return true;
+}
+
+static bool take_block(struct seep_rebuilt_heap *heap, const struct seep_recorded *event) {
+    struct seep_rebuilt_block *block = find(heap, event->address);
+    if (block->address) {
+        take_out(heap, block);
+        return true;
+    }
+    heap->nr_strange++;
+    if (!seep_grow(&heap->earlier, &heap->earlier_capacity, heap->nr_earlier + 1, sizeof(*heap->earlier)))
+        return false;
+    heap->earlier[heap->nr_earlier++] = (struct seep_rebuilt_block){
+        .address = event->address, .size = event->size, .site = event->site, .slot = UINT32_MAX};
+    return true;
+}
+
+// The event has the site and size itself: so one whose block is not known counts all the same.
+static bool give_back(struct seep_rebuilt_heap *heap, const struct seep_recorded *event, bool temporary) {
+    if (!heap->counts_only && !take_block(heap, event))
+        return false;
+    keep_then(heap, event->site);
+    struct seep_counters *site = &heap->sites[event->site];
+    site->frees++;
+    site->freed_bytes += event->size;
+    site->temporary += temporary;
+    heap->live_bytes -= (int64_t)event->size;
+    heap->releases[event->kind - SEEP_EVENT_FREE]++;
+    return true;
+}
+
+bool seep_rebuilt_heap_step(struct seep_rebuilt_heap *heap, const struct seep_recorded *event,
+                            int64_t at_ns) {
+    heap->nr_events++;
+    heap->latest_ns = at_ns;
+    uint64_t *last = last_of(heap, event->slot);
+    if (!last)
+        return false;
+    if (!event->address || !event->site || event->site >= heap->nr_sites ||
+        event->size > (uint64_t)INT64_MAX >> 16) {
+        heap->nr_strange++;
+        return true;
+    }
+    if (!seep_event_is_free(event->kind))
+        return count_for_thread(heap, event, false) && allocate(heap, event, at_ns, last);
+    bool implicit = event->kind == SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT;
+    bool temporary = !implicit && *last == event->address;
+    if (event->kind == SEEP_EVENT_FREE + SEEP_RELEASE_REALLOC)
+        *last = (*last & ~UINT64_C(1)) | temporary;
+    else if (!implicit)
+        *last = 0;
+    return count_for_thread(heap, event, temporary) && give_back(heap, event, temporary);
+}
+
+// ---- sums ------------------------------------------------------------------------------------------------
+
+bool seep_rebuilt_heap_grow_sites(struct seep_rebuilt_heap *heap, uint32_t nr_sites) {
+    if (nr_sites <= heap->nr_sites)
+        return true;
+    if (!seep_grow(&heap->sites, &heap->sites_capacity, nr_sites, sizeof(*heap->sites)) ||
+        (heap->keeps_peak && !seep_grow(&heap->then, &heap->then_capacity, nr_sites, sizeof(*heap->then))))
+        return false;
+    if (heap->keeps_peak)
+        memset(heap->then + heap->nr_sites, 0, (nr_sites - heap->nr_sites) * sizeof(*heap->then));
+    for (uint32_t i = heap->nr_sites; i < nr_sites; i++)
+        heap->sites[i] = (struct seep_counters){.size_min = UINT64_MAX};
+    heap->nr_sites = nr_sites;
+    return true;
+}
+
+bool seep_rebuilt_heap_add_sums(struct seep_rebuilt_heap *heap, const struct seep_event_sums *sums) {
+    for (size_t i = 0; i < sums->nr_sites; i++)
+        if (sums->sites[i] < heap->nr_sites)
+            heap->sites[sums->sites[i]] = sums->counters[i];
+    if (sums->nr_last && !last_of(heap, (uint32_t)SEEP_MIN(sums->nr_last - 1, (size_t)SEEP_RING_SLOTS - 1)))
+        return false;
+    for (size_t i = 0; i < heap->nr_slots; i++)
+        heap->last[i] = i < sums->nr_last ? sums->last[i] : 0;
+    heap->nr_events = sums->nr_events;
+    heap->latest_ns = sums->latest_ns;
+    heap->live_bytes = sums->live_bytes;
+    heap->peak_bytes = sums->peak_bytes;
+    heap->peak_event = sums->peak_event;
+    memcpy(heap->releases, sums->releases, sizeof(heap->releases));
+    memcpy(heap->size_class, sums->size_class, sizeof(heap->size_class));
+    return true;
+}
+
+// ---- before and after ------------------------------------------------------------------------------
+
+static uint64_t above(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+static bool find_sites_before(const struct seep_rebuilt_heap *heap, const struct seep_profile *last,
+                              struct seep_counters *before, bool *ret_late) {
+    for (uint32_t i = 1; before && i < heap->nr_sites && i < last->nr_sites; i++) {
+        const struct seep_counters *end = &last->sites[i].counters, *own = &heap->sites[i];
+        if (!seep_via_is_heap(last->sites[i].via))
+            continue;
+        before[i] =
+            (struct seep_counters){.allocations = above(end->allocations, own->allocations),
+                                   .allocated_bytes = above(end->allocated_bytes, own->allocated_bytes),
+                                   .frees = above(end->frees, own->frees),
+                                   .freed_bytes = above(end->freed_bytes, own->freed_bytes),
+                                   .size_min = end->size_min,
+                                   .size_max = end->size_max};
+        *ret_late |= before[i].allocations && !last->health.lost[SEEP_LOST_EVENT];
+    }
+    return before;
+}
+
+// What was there all the time has no event at all.
+static bool find_untouched(struct seep_rebuilt_heap *heap, const struct seep_profile *last) {
+    for (size_t i = 0; i < last->nr_blocks; i++) {
+        const struct seep_block *block = &last->blocks[i];
+        if (find(heap, block->address)->address)
+            continue;
+        if (!seep_grow(&heap->earlier, &heap->earlier_capacity, heap->nr_earlier + 1, sizeof(*heap->earlier)))
+            return false;
+        heap->earlier[heap->nr_earlier++] = (struct seep_rebuilt_block){
+            .address = block->address, .size = block->size, .site = block->site, .slot = UINT32_MAX};
+    }
+    return true;
+}
+
+bool seep_rebuilt_heap_before(struct seep_rebuilt_heap *heap, const struct seep_profile *last,
+                              struct seep_rebuilt_before *ret_before) {
+    struct seep_rebuilt_before before = {
+        .sites = calloc(heap->nr_sites ? heap->nr_sites : 1, sizeof(*before.sites))};
+    bool late = false;
+    bool fits = find_sites_before(heap, last, before.sites, &late);
+    before.late = late && !(last->health.flags & SEEP_FLAG_FORKED);
+    if (fits && (last->health.flags & SEEP_FLAG_FORKED || before.late)) {
+        fits = find_untouched(heap, last);
+        before.blocks = heap->earlier;
+        before.nr_blocks = heap->nr_earlier;
+        heap->earlier = NULL;
+        heap->nr_earlier = heap->earlier_capacity = 0;
+    }
+    *ret_before = before;
+    return fits;
+}
+
+void seep_rebuilt_before_deinit(struct seep_rebuilt_before *before) {
+    free(before->sites);
+    free(before->blocks);
+    *before = (struct seep_rebuilt_before){NULL};
+}
+
+bool seep_rebuilt_heap_begin(struct seep_rebuilt_heap *heap, const struct seep_rebuilt_before *before) {
+    for (uint32_t i = 1; i < heap->nr_sites; i++) {
+        const struct seep_counters *site = &before->sites[i];
+        if (!site->allocations && !site->frees)
+            continue;
+        heap->sites[i] = *site;
+        heap->sites[i].peak_bytes = above(site->allocated_bytes, site->freed_bytes);
+        heap->live_bytes += (int64_t)(site->allocated_bytes - site->freed_bytes);
+    }
+    heap->peak_bytes = heap->live_bytes;
+    for (size_t i = 0; i < before->nr_blocks; i++) {
+        if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
+            return false;
+        struct seep_rebuilt_block *block = find(heap, before->blocks[i].address);
+        heap->nr_blocks += !block->address;
+        *block = before->blocks[i];
+    }
+    return true;
+}
+
+static int compare_blocks(const void *left, const void *right) {
+    const struct seep_block *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static bool show_blocks(const struct seep_rebuilt_heap *heap, int64_t at_ns, struct seep_profile *profile) {
+    struct seep_block *blocks = seep_arena_alloc(&profile->arena, heap->nr_blocks + 1, sizeof(*blocks));
+    size_t nr = 0;
+    for (size_t i = 0; blocks && i < (size_t)1 << heap->bits; i++) {
+        const struct seep_rebuilt_block *from = &heap->blocks[i];
+        if (!from->address)
+            continue;
+        blocks[nr++] =
+            (struct seep_block){.address = from->address,
+                                .size = from->size,
+                                .site = from->site,
+                                .thread = from->slot < profile->nr_threads ? from->slot : UINT32_MAX,
+                                .age_ns = SEEP_MAX(at_ns - from->at_ns, INT64_C(0))};
+    }
+    if (blocks && nr)
+        qsort(blocks, nr, sizeof(*blocks), compare_blocks);
+    profile->blocks = blocks;
+    profile->nr_blocks = blocks ? nr : 0;
+    return blocks;
+}
+
+static int compare_thread_sites(const void *left, const void *right) {
+    const struct seep_thread_site *a = left, *b = right;
+    return a->site != b->site ? (a->site > b->site) - (a->site < b->site)
+                              : (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+static bool show_threads(const struct seep_rebuilt_heap *heap, struct seep_profile *profile) {
+    struct seep_thread_site *rows =
+        seep_arena_alloc(&profile->arena, heap->nr_thread_sites + 1, sizeof(*rows));
+    size_t nr = 0;
+    for (uint32_t i = 0; i < profile->nr_threads; i++) {
+        struct seep_thread *thread = &profile->threads[i];
+        thread->allocations = thread->allocated_bytes = thread->frees = thread->freed_bytes = 0;
+    }
+    for (size_t i = 0; rows && i < heap->nr_thread_sites; i++) {
+        const struct seep_thread_site *from = &heap->thread_sites[i];
+        if (from->thread >= profile->nr_threads)
+            continue;
+        struct seep_thread *thread = &profile->threads[from->thread];
+        seep_add_up(&thread->allocations, from->counters.allocations);
+        seep_add_up(&thread->allocated_bytes, from->counters.allocated_bytes);
+        seep_add_up(&thread->frees, from->counters.frees);
+        seep_add_up(&thread->freed_bytes, from->counters.freed_bytes);
+        rows[nr++] = *from;
+    }
+    if (nr)
+        qsort(rows, nr, sizeof(*rows), compare_thread_sites);
+    profile->thread_sites = rows;
+    profile->nr_thread_sites = nr;
+    return rows;
+}
+
+struct seep_error *seep_rebuilt_heap_show(const struct seep_rebuilt_heap *heap, int64_t at_ns,
+                                          struct seep_profile *profile) {
+    uint32_t nr_threads = profile->nr_threads;
+    seep_moment_drop_details(profile);
+    profile->nr_threads = nr_threads; // blocks name theirs
+    for (uint32_t i = 0; i < profile->nr_sites; i++) {
+        struct seep_counters none = {.size_min = UINT64_MAX};
+        bool is_heap = i && i < heap->nr_sites && seep_via_is_heap(profile->sites[i].via);
+        profile->sites[i].counters = is_heap ? heap->sites[i] : none;
+        profile->sites[i].kind = SEEP_KIND_UNKNOWN;
+        profile->sites[i].held = NULL;
+    }
+    memcpy(profile->totals.releases, heap->releases, sizeof(heap->releases));
+    memcpy(profile->totals.size_class, heap->size_class, sizeof(heap->size_class));
+    if (!show_blocks(heap, at_ns, profile) || !show_threads(heap, profile))
+        return seep_error_no_memory();
+    if (at_ns < profile->process.duration_ns)
+        profile->process.exit_kind = SEEP_EXIT_RUNNING;
+    profile->process.duration_ns = SEEP_MIN(at_ns, profile->process.duration_ns);
+    seep_profile_derive(profile);
+    profile->totals.peak_bytes = (uint64_t)SEEP_MAX(heap->peak_bytes, INT64_C(0));
+    profile->totals.peak_exact = !profile->health.lost[SEEP_LOST_EVENT];
+    profile->totals.peak_error_bytes = 0;
+    return NULL;
+}
+
+// ---- the peak --------------------------------------------------------------------------------------------
+
+static struct seep_mark_site mark_of_end(uint32_t index, const struct seep_counters *site) {
+    return (struct seep_mark_site){index,       site->allocations, site->allocated_bytes,
+                                   site->frees, site->freed_bytes, site->temporary};
+}
+
+static struct seep_mark_site mark_of_then(uint32_t index, const struct seep_rebuilt_site_then *then) {
+    return (struct seep_mark_site){index,       then->allocations, then->allocated_bytes,
+                                   then->frees, then->freed_bytes, then->temporary};
+}
+
+bool seep_rebuilt_heap_peak(const struct seep_rebuilt_heap *heap, struct seep_rebuilt_peak *ret_peak) {
+    uint32_t nr = 0;
+    for (uint32_t i = 1; i < heap->nr_sites; i++)
+        nr += heap->sites[i].allocations || heap->sites[i].frees;
+    struct seep_rebuilt_peak peak = {
+        .at_ns = heap->peak_ns, .live_bytes = heap->peak_bytes, .sites = calloc(nr + 1, sizeof(*peak.sites))};
+    for (uint32_t i = 1; peak.sites && i < heap->nr_sites; i++) {
+        const struct seep_counters *site = &heap->sites[i];
+        if (!site->allocations && !site->frees)
+            continue;
+        struct seep_rebuilt_peak_site *to = &peak.sites[peak.nr_sites++];
+        bool changed = heap->then[i].peak_event == heap->peak_event;
+        to->end = mark_of_end(i, site);
+        to->then = changed ? mark_of_then(i, &heap->then[i]) : to->end;
+        to->most_bytes = site->peak_bytes;
+    }
+    *ret_peak = peak;
+    return peak.sites;
+}
+
+void seep_rebuilt_peak_deinit(struct seep_rebuilt_peak *peak) {
+    free(peak->sites);
+    *peak = (struct seep_rebuilt_peak){0};
+}
+
+// What was live before the first event was so all the time, as far as its frees are not events: a forked
+// process began with it.
+static struct seep_mark_site with_before(const struct seep_rebuilt_peak_site *site,
+                                         const struct seep_counters *last) {
+    const struct seep_mark_site *then = &site->then, *end = &site->end;
+    return (struct seep_mark_site){
+        .site = then->site,
+        .allocations = then->allocations + above(last->allocations, end->allocations),
+        .allocated_bytes = then->allocated_bytes + above(last->allocated_bytes, end->allocated_bytes),
+        .frees = then->frees + above(last->frees, end->frees),
+        .freed_bytes = then->freed_bytes + above(last->freed_bytes, end->freed_bytes),
+        .temporary = then->temporary + above(last->temporary, end->temporary)};
+}
+
+// Whether the process had blocks that no event tells of and that no fork gave it.
+static bool is_late(const struct seep_rebuilt_peak *peak, const struct seep_profile *profile) {
+    bool forked = profile->health.flags & SEEP_FLAG_FORKED;
+    for (uint32_t i = 1, at = 0; !forked && i < profile->nr_sites; i++) {
+        while (at < peak->nr_sites && peak->sites[at].end.site < i)
+            at++;
+        bool known = at < peak->nr_sites && peak->sites[at].end.site == i;
+        uint64_t allocations = known ? peak->sites[at].end.allocations : 0;
+        if (seep_via_is_heap(profile->sites[i].via) && profile->sites[i].counters.allocations > allocations)
+            return true;
+    }
+    return false;
+}
+
+struct seep_error *seep_rebuilt_peak_give(const struct seep_rebuilt_peak *peak,
+                                          struct seep_profile *profile) {
+    if (is_late(peak, profile))
+        return NULL;
+    struct seep_mark_site *sites = seep_arena_alloc(&profile->arena, profile->nr_sites, sizeof(*sites));
+    if (!sites)
+        return seep_error_no_memory();
+    uint32_t nr = 0;
+    int64_t live_bytes = peak->live_bytes;
+    for (uint32_t i = 1, at = 0; i < profile->nr_sites; i++) {
+        struct seep_counters *last = &profile->sites[i].counters;
+        while (at < peak->nr_sites && peak->sites[at].end.site < i)
+            at++;
+        bool known = at < peak->nr_sites && peak->sites[at].end.site == i;
+        struct seep_rebuilt_peak_site site = {.then.site = i, .end.site = i};
+        if (known)
+            site = peak->sites[at];
+        if (!seep_via_is_heap(profile->sites[i].via))
+            continue;
+        int64_t before = (int64_t)above(last->allocated_bytes, site.end.allocated_bytes) -
+                         (int64_t)above(last->freed_bytes, site.end.freed_bytes);
+        live_bytes += before;
+        last->peak_bytes = (uint64_t)SEEP_MAX((int64_t)site.most_bytes + before, INT64_C(0));
+        sites[nr] = with_before(&site, last);
+        nr += sites[nr].allocations != 0;
+    }
+    profile->at_peak = (struct seep_mark){
+        .name = "peak", .at_ns = peak->at_ns, .counted = true, .sites = sites, .nr_sites = nr};
+    profile->totals.peak_bytes = (uint64_t)SEEP_MAX(live_bytes, INT64_C(0));
+    profile->totals.peak_exact = true;
+    profile->totals.peak_error_bytes = 0;
+    seep_profile_derive(profile);
+    return NULL;
+}

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From a file of events to moments, see recording_rebuild.h.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/numbers.h"
+#include "file/event_file.h"
+#include "file/event_stacks.h"
+#include "file/session_file.h"
+#include "file/trace.h"
+#include "session/recording_rebuild.h"
+#include "session/rebuilt_heap.h"
+#include "source/image/profile_image.h"
+
+bool seep_rebuild_parse(const char *text, int64_t *ret_at_ns) {
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+    if (strcmp(text, "peak") == 0) {
+        *ret_at_ns = SEEP_REBUILD_PEAK;
+        return true;
+    }
+    if (text[strspn(text, "0123456789.")] == 0 || text[0] < '0' || text[0] > '9')
+        return false;
+    char *end;
+    double value = strtod(text, &end);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(units); i++) {
+        if (strcmp(end, units[i].name) != 0 || value * units[i].ns > 9e18)
+            continue;
+        *ret_at_ns = (int64_t)(value * units[i].ns);
+        return true;
+    }
+    return false;
+}
+
+bool seep_rebuild_is_recording(const char *path) {
+    return seep_event_file_is_one(path);
+}
+
+// ---- processes -------------------------------------------------------------------------------------
+
+struct past {
+    struct seep_session *session;
+    struct seep_rebuilt_heap *heaps;
+    uint64_t *stop;      // by process: after so many events
+    int64_t *at_ns;      // by process: the moment, from its own start; below 0: it was not there
+    uint64_t *begin;     // by process: the place in the file from where on its events are still to come
+    uint64_t nr_foreign; // events of processes that the file has nothing else of
+};
+
+// SIZE_MAX: none of them.
+static size_t process_of(const struct seep_session *session, const struct seep_chunk *chunk) {
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        if (session->profiles[i]->process.pid == chunk->pid &&
+            session->profiles[i]->process.start_realtime_ns == chunk->start_realtime_ns)
+            return i;
+    return SIZE_MAX;
+}
+
+static bool is_done(const struct past *past) {
+    bool done = true;
+    for (size_t i = 0; done && i < past->session->nr_profiles; i++)
+        done = past->heaps[i].nr_events >= past->stop[i];
+    return done;
+}
+
+// One way through all events. `stops`: each process only up to its moment.
+static struct seep_error *walk(struct past *past, struct seep_event_file *file, bool stops) {
+    int64_t last_ns = INT64_MIN;
+    uint64_t begin = UINT64_MAX;
+    for (size_t i = 0; stops && i < past->session->nr_profiles; i++) {
+        last_ns = SEEP_MAX(last_ns, past->at_ns[i]);
+        begin = SEEP_MIN(begin, past->begin[i]);
+    }
+    struct seep_error *error = seep_event_file_seek(file, INT64_MIN, stops ? last_ns : INT64_MAX);
+    if (!error && stops && begin)
+        seep_event_file_go_to(file, begin);
+    past->nr_foreign = stops ? past->nr_foreign : 0; // all of them
+    while (!error) {
+        const struct seep_chunk *chunk;
+        error = seep_event_file_next(file, &chunk);
+        if (error || !chunk)
+            break;
+        if (stops && is_done(past))
+            break;
+        const struct seep_recorded *events = seep_event_file_events(file);
+        size_t p = process_of(past->session, chunk);
+        if (p == SIZE_MAX) {
+            past->nr_foreign += stops ? 0 : chunk->nr_events;
+            continue;
+        }
+        if (stops && seep_event_file_place(file) < past->begin[p])
+            continue;
+        struct seep_rebuilt_heap *heap = &past->heaps[p];
+        struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
+        for (uint64_t i = 0; !error && i < chunk->nr_events; i++) {
+            int64_t at_ns = seep_chunk_scaled_ns(&scale, events[i].stamp);
+            if (i + SEEP_REBUILT_AHEAD < chunk->nr_events)
+                seep_rebuilt_heap_fetch(heap, events[i + SEEP_REBUILT_AHEAD].address);
+            if (stops && (heap->nr_events >= past->stop[p] || at_ns > past->at_ns[p]))
+                break;
+            if (!seep_rebuilt_heap_step(heap, &events[i], at_ns))
+                error = seep_error_no_memory();
+        }
+    }
+    return error;
+}
+
+static struct seep_error *heaps_init(struct past *past) {
+    for (size_t i = 0; i < past->session->nr_profiles; i++) {
+        seep_rebuilt_heap_deinit(&past->heaps[i]);
+        if (!seep_rebuilt_heap_init(&past->heaps[i], past->session->profiles[i]->nr_sites))
+            return seep_error_no_memory();
+        past->heaps[i].counts_threads = true;
+    }
+    return NULL;
+}
+
+// From their beginning, with all that they count.
+static struct seep_error *heaps_again(struct past *past) {
+    for (size_t i = 0; i < past->session->nr_profiles; i++)
+        past->begin[i] = 0;
+    return heaps_init(past);
+}
+
+// The second time up to the moment, and from what there was before the first event.
+static struct seep_error *again(struct past *past, struct seep_event_file *file) {
+    size_t nr = past->session->nr_profiles;
+    struct seep_rebuilt_before *before = calloc(nr ? nr : 1, sizeof(*before));
+    struct seep_error *error = before ? NULL : seep_error_no_memory();
+    for (size_t i = 0; !error && i < nr; i++)
+        if (!seep_rebuilt_heap_before(&past->heaps[i], past->session->profiles[i], &before[i]))
+            error = seep_error_no_memory();
+        else if (before[i].late)
+            error = seep_profile_note(past->session->profiles[i], SEEP_NOTE_RECORDED_LATE,
+                                      "only the last events are in the recording: what was live before them "
+                                      "counts as live from the start");
+    if (!error)
+        error = heaps_init(past);
+    for (size_t i = 0; !error && i < nr; i++)
+        if (!seep_rebuilt_heap_begin(&past->heaps[i], &before[i]))
+            error = seep_error_no_memory();
+    if (!error)
+        error = walk(past, file, true);
+    for (size_t i = 0; before && i < nr; i++)
+        seep_rebuilt_before_deinit(&before[i]);
+    free(before);
+    return error;
+}
+
+static struct seep_error *show(struct past *past, size_t p, int64_t at_ns) {
+    struct seep_profile *profile = past->session->profiles[p];
+    const struct seep_rebuilt_heap *heap = &past->heaps[p];
+    if (past->at_ns[p] < 0)
+        at_ns = 0;
+    // Blocks grow no older than the process.
+    at_ns = SEEP_MIN(at_ns, SEEP_MAX(profile->process.duration_ns, heap->latest_ns));
+    struct seep_error *error = seep_rebuilt_heap_show(heap, at_ns, profile);
+    if (!error && heap->nr_strange)
+        error = seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
+                                  "%" PRIu64 " events of the recording follow from nothing before them",
+                                  heap->nr_strange);
+    return error;
+}
+
+static struct seep_error *note_trouble(const struct past *past, const struct seep_event_file *file) {
+    const char *trouble = seep_event_file_trouble(file);
+    return trouble
+               ? seep_profile_note(past->session->profiles[0], SEEP_NOTE_TRACE_CUT,
+                                   "the recording ends before its time: %s; what precedes is shown", trouble)
+               : NULL;
+}
+
+// Whether nothing was live before the first event, so that one way to the moment is enough.
+static bool begins_empty(const struct past *past, struct seep_event_file *file) {
+    bool empty = seep_event_file_is_whole(file);
+    for (size_t i = 0; empty && i < past->session->nr_profiles; i++) {
+        const struct seep_health *health = &past->session->profiles[i]->health;
+        empty = !(health->flags & SEEP_FLAG_FORKED) && !health->lost[SEEP_LOST_EVENT];
+    }
+    return empty;
+}
+
+// ---- sums ------------------------------------------------------------------------------------------------
+
+// The sums of a process up to `last`, from the last whole ones on.
+static struct seep_error *add_sums(struct past *past, size_t p, struct seep_event_file *file,
+                                   const struct seep_event_sums_place *places, size_t last, bool *ret_good) {
+    const struct seep_process *process = &past->session->profiles[p]->process;
+    size_t first = last;
+    while (first && !(places[first].pid == process->pid && places[first].whole))
+        first--;
+    *ret_good = places[first].pid == process->pid && places[first].whole;
+    for (size_t i = first; *ret_good && i <= last; i++) {
+        struct seep_event_sums sums;
+        if (places[i].pid != process->pid)
+            continue;
+        struct seep_error *error = seep_event_file_sums_at(file, places[i].place, &sums);
+        if (error)
+            return error;
+        bool fits = seep_rebuilt_heap_add_sums(&past->heaps[p], &sums);
+        *ret_good = sums.start_realtime_ns == process->start_realtime_ns; // else it had the same pid
+        seep_event_sums_deinit(&sums);
+        if (!fits)
+            return seep_error_no_memory();
+    }
+    past->begin[p] = places[last].place;
+    return NULL;
+}
+
+// Each process at the last sums before its moment. *ret_done false: it has to be gone all the way.
+static struct seep_error *go_on_from_sums(struct past *past, struct seep_event_file *file, bool is_peak,
+                                          bool *ret_done) {
+    struct seep_event_sums_place *places = NULL;
+    size_t nr;
+    struct seep_error *error = seep_event_file_sums(file, &places, &nr);
+    bool good = nr;
+    for (size_t p = 0; !error && good && p < past->session->nr_profiles; p++) {
+        size_t last = SIZE_MAX, latest = SIZE_MAX;
+        uint32_t pid = past->session->profiles[p]->process.pid;
+        past->heaps[p].counts_only = true;
+        past->heaps[p].counts_threads = false;
+        for (size_t i = 0; i < nr; i++)
+            if (places[i].pid == pid)
+                latest = i;
+        if (latest == SIZE_MAX) {
+            good = !is_peak; // of a short process its peak is not known yet
+            continue;
+        }
+        if (is_peak) {
+            struct seep_event_sums sums;
+            error = seep_event_file_sums_at(file, places[latest].place, &sums);
+            if (error)
+                break;
+            past->stop[p] = sums.peak_event;
+            seep_event_sums_deinit(&sums);
+        }
+        for (size_t i = 0; i < nr; i++)
+            if (places[i].pid == pid &&
+                (is_peak ? places[i].nr_events <= past->stop[p] : places[i].most_ns <= past->at_ns[p]))
+                last = i;
+        if (last != SIZE_MAX)
+            error = add_sums(past, p, file, places, last, &good);
+    }
+    free(places);
+    if (error && error->code == SEEP_E_FORMAT) { // what they say is in the events too
+        seep_error_destroy(error);
+        error = NULL;
+        good = false;
+    }
+    *ret_done = good;
+    return error ? error : good ? NULL : heaps_again(past);
+}
+
+static struct seep_error *go_from_sums(struct past *past, struct seep_event_file *file, bool is_peak,
+                                       bool *ret_done) {
+    struct seep_session *session = past->session;
+    struct seep_error *error = go_on_from_sums(past, file, is_peak, ret_done);
+    if (!error && *ret_done)
+        error = walk(past, file, true);
+    for (size_t i = 0; !error && *ret_done && i < session->nr_profiles; i++) {
+        error = show(past, i, is_peak ? past->heaps[i].latest_ns : past->at_ns[i]);
+        if (!error)
+            error =
+                seep_profile_note(session->profiles[i], SEEP_NOTE_OF_SUMS,
+                                  "of a long recording blocks, their ages and what each thread did are made "
+                                  "out only where they are asked for: --blocks, --by thread");
+    }
+    return error;
+}
+
+static void set_moments(struct past *past, int64_t at_ns) {
+    struct seep_session *session = past->session;
+    int64_t start_ns = session->profiles[0]->process.start_realtime_ns;
+    bool is_peak = at_ns == SEEP_REBUILD_PEAK;
+    for (size_t i = 0; i < session->nr_profiles; i++) {
+        past->stop[i] = is_peak ? past->heaps[i].peak_event : UINT64_MAX;
+        past->at_ns[i] =
+            is_peak ? INT64_MAX : at_ns - (session->profiles[i]->process.start_realtime_ns - start_ns);
+    }
+}
+
+static struct seep_error *go(struct past *past, struct seep_event_file *file, int64_t at_ns,
+                             bool counts_only) {
+    struct seep_session *session = past->session;
+    bool is_peak = at_ns == SEEP_REBUILD_PEAK;
+    struct seep_error *error = heaps_init(past);
+    bool empty = !error && begins_empty(past, file), done = false;
+    set_moments(past, at_ns);
+    if (!error && counts_only && empty)
+        error = go_from_sums(past, file, is_peak, &done);
+    if (error || done)
+        return error ? error : note_trouble(past, file);
+    bool once = !is_peak && empty;
+    if (!error && !once)
+        error = walk(past, file, false);
+    set_moments(past, at_ns);
+    if (!error)
+        error = once ? walk(past, file, true) : again(past, file);
+    for (size_t i = 0; !error && i < session->nr_profiles; i++)
+        error = show(past, i, is_peak ? past->heaps[i].latest_ns : past->at_ns[i]);
+    if (!error && past->nr_foreign)
+        error = seep_profile_note(session->profiles[0], SEEP_NOTE_EVENTS_FOREIGN,
+                                  "%" PRIu64 " events are of processes that the file has nothing else of",
+                                  past->nr_foreign);
+    return error ? error : note_trouble(past, file);
+}
+
+static struct seep_error *past_init(struct past *past, struct seep_session *session) {
+    size_t nr = session->nr_profiles;
+    *past = (struct past){.session = session,
+                          .heaps = calloc(nr, sizeof(*past->heaps)),
+                          .stop = calloc(nr, sizeof(*past->stop)),
+                          .at_ns = calloc(nr, sizeof(*past->at_ns)),
+                          .begin = calloc(nr, sizeof(*past->begin))};
+    return past->heaps && past->stop && past->at_ns && past->begin ? NULL : seep_error_no_memory();
+}
+
+static void past_deinit(struct past *past) {
+    for (size_t i = 0; past->heaps && i < past->session->nr_profiles; i++)
+        seep_rebuilt_heap_deinit(&past->heaps[i]);
+    free(past->heaps);
+    free(past->stop);
+    free(past->at_ns);
+    free(past->begin);
+}
+
+struct seep_error *seep_rebuild_go(struct seep_session *session, const char *path, int64_t at_ns,
+                                   bool counts_only) {
+    struct seep_event_file *file = NULL;
+    struct seep_error *error = seep_event_file_open(path, &file);
+    if (error)
+        return error;
+    struct past past;
+    error = past_init(&past, session);
+    if (!error)
+        error = go(&past, file, at_ns, counts_only);
+    past_deinit(&past);
+    seep_event_file_close(file);
+    return error;
+}
+
+// ---- a recording without its end ---------------------------------------------------------------------
+
+struct recovery {
+    struct seep_session *session;
+    struct seep_recorded_growing *growing; // by process
+    size_t capacity;
+};
+
+static struct seep_error *find_process(struct recovery *recovery, const struct seep_process *process,
+                                       size_t *ret_index) {
+    struct seep_session *session = recovery->session;
+    for (*ret_index = 0; *ret_index < session->nr_profiles; ++*ret_index) {
+        const struct seep_process *other = &session->profiles[*ret_index]->process;
+        if (other->pid == process->pid && other->start_realtime_ns == process->start_realtime_ns)
+            return NULL;
+    }
+    struct seep_profile *profile = NULL;
+    struct seep_error *error = seep_profile_create(&profile);
+    if (!error &&
+        !seep_grow(&recovery->growing, &recovery->capacity, *ret_index + 1, sizeof(*recovery->growing))) {
+        seep_profile_destroy(profile);
+        error = seep_error_no_memory();
+    }
+    if (error)
+        return error;
+    recovery->growing[*ret_index] = (struct seep_recorded_growing){.profile = profile};
+    return seep_session_add(session, profile);
+}
+
+static struct seep_error *add_stacks(struct recovery *recovery, struct seep_take *take, const char *path) {
+    struct seep_recorded_stacks part;
+    const char *wrong = seep_recorded_stacks_take(take, &part);
+    if (wrong)
+        return seep_error_create(SEEP_E_FORMAT, "%s: section STACKS: %s", path, wrong);
+    size_t index;
+    struct seep_error *error = find_process(recovery, &part.process, &index);
+    if (!error && (wrong = seep_recorded_stacks_add(&recovery->growing[index], &part)))
+        error = seep_error_create(SEEP_E_FORMAT, "%s: section STACKS: %s", path, wrong);
+    seep_recorded_stacks_deinit(&part);
+    return error;
+}
+
+static struct seep_error *gather_stacks(struct recovery *recovery, struct seep_event_file *file,
+                                        const char *path) {
+    for (;;) {
+        uint32_t type;
+        struct seep_take take;
+        struct seep_error *error = seep_event_file_section(file, &type, &take);
+        if (error || !type)
+            return error;
+        if (type == SEEP_TRACE_STACKS && (error = add_stacks(recovery, &take, path)))
+            return error;
+    }
+}
+
+// The library has written how a process ended, besides what the trace lacks: into a file of its own.
+static struct seep_error *take_rest(struct recovery *recovery, const char *path, int64_t start_realtime_ns) {
+    struct seep_session *rest = NULL;
+    struct seep_error *error = seep_session_load(path, &rest);
+    if (error &&
+        error->code == SEEP_E_FORMAT) { // it is still being written: its events are there all the same
+        seep_error_destroy(error);
+        return NULL;
+    }
+    if (error)
+        return error;
+    size_t index;
+    rest->profiles[0]->process.start_realtime_ns = start_realtime_ns;
+    error = find_process(recovery, &rest->profiles[0]->process, &index);
+    if (!error) {
+        struct seep_profile **place = &recovery->session->profiles[index];
+        bool is_main = (*place)->process.is_main;
+        seep_profile_destroy(*place);
+        *place = rest->profiles[0];
+        (*place)->process.is_main = is_main;
+        rest->nr_profiles = 0;
+        error = seep_profile_note(*place, SEEP_NOTE_RECORDED_REST,
+                                  "seep ended before the program did: what came then is from %s, where the "
+                                  "library went on",
+                                  path);
+    }
+    seep_session_destroy(rest);
+    return error;
+}
+
+static bool is_of_rest(const struct seep_profile *profile) {
+    bool of_rest = false, cut = false;
+    for (size_t i = 0; i < profile->health.nr_notes; i++) {
+        of_rest |= profile->health.notes[i].code == SEEP_NOTE_RECORDED_REST;
+        cut |= profile->health.notes[i].code == SEEP_NOTE_IMAGE_CUT;
+    }
+    return of_rest && !cut;
+}
+
+static struct seep_error *show_recovered(struct past *past, struct seep_event_file *file) {
+    struct seep_session *session = past->session;
+    struct seep_error *error = heaps_init(past);
+    bool whole = true;
+    for (size_t i = 0; i < session->nr_profiles; i++) {
+        session->profiles[i]->process.is_main = i == 0;
+        whole &= is_of_rest(session->profiles[i]);
+    }
+    if (!error && whole)
+        return NULL;
+    if (!error)
+        error = walk(past, file, false);
+    for (size_t i = 0; !error && i < session->nr_profiles; i++) {
+        struct seep_process *process = &session->profiles[i]->process;
+        if (is_of_rest(session->profiles[i]))
+            continue;
+        process->duration_ns = past->at_ns[i] = past->heaps[i].latest_ns;
+        error = show(past, i, process->duration_ns);
+        process->exit_kind = SEEP_EXIT_UNKNOWN;
+    }
+    return error ? error
+                 : seep_profile_note(
+                       session->profiles[0], SEEP_NOTE_TRACE_CUT,
+                       "the recording has no end: it is still being written, or was cut, or found no "
+                       "room, or seep was killed; what is in it is shown, up to %s",
+                       seep_format_duration(session->profiles[0]->process.duration_ns).text);
+}
+
+struct seep_error *seep_rebuild_fill(struct seep_session *session, const char *path) {
+    struct seep_event_file *file = NULL;
+    struct past past;
+    struct seep_error *error = seep_event_file_open(path, &file);
+    if (error)
+        return error;
+    error = past_init(&past, session);
+    if (!error)
+        error = show_recovered(&past, file);
+    past_deinit(&past);
+    seep_event_file_close(file);
+    return error;
+}
+
+struct seep_error *seep_rebuild_recover(const char *path, struct seep_session **ret_session) {
+    struct seep_event_file *file = NULL;
+    struct recovery recovery = {NULL};
+    struct past past = {NULL};
+    struct seep_error *error = seep_event_file_open(path, &file);
+    if (!error)
+        error = seep_session_create(&recovery.session);
+    if (!error)
+        error = gather_stacks(&recovery, file, path);
+    int64_t start_ns;
+    for (size_t i = 0; !error && seep_event_file_rest(file, i, &start_ns); i++)
+        error = take_rest(&recovery, seep_event_file_rest(file, i, &start_ns), start_ns);
+    if (!error && !recovery.session->nr_profiles)
+        error = seep_error_create(SEEP_E_FORMAT, "%s: no process in the recording", path);
+    if (!error)
+        error = past_init(&past, recovery.session);
+    if (!error)
+        error = show_recovered(&past, file);
+    if (past.session)
+        past_deinit(&past);
+    free(recovery.growing);
+    seep_event_file_close(file);
+    if (error)
+        seep_session_destroy(recovery.session);
+    else
+        *ret_session = recovery.session;
+    return error;
+}

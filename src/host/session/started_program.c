@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A program started behind a screen, see started_program.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text_copy.h"
+#include "session/started_program.h"
+#include "session/session_open.h"
+
+#define LINE_MAX_BYTES 2000u
+#define WAIT_NS        INT64_C(20000000000)
+
+static struct seep_error *open_output(int *ret_fd) {
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder)
+        folder = "/tmp";
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) { // not every file system has files without names
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/seep-output-XXXXXX", folder);
+        fd = mkostemp(path, O_APPEND | O_CLOEXEC);
+        if (fd < 0)
+            return seep_error_hint(
+                seep_error_system(errno, "no file in %s for what the program writes", folder),
+                "name another folder by TMPDIR");
+        unlink(path);
+    }
+    *ret_fd = fd;
+    return NULL;
+}
+
+static _Noreturn void become(char *const *runner, char *const *program, bool own, int output) {
+    size_t nr = 0, nr_first = 0;
+    while (program[nr])
+        nr++;
+    while (runner[nr_first])
+        nr_first++;
+    char **words = calloc(nr_first + nr + 1, sizeof(*words));
+    int nothing = open("/dev/null", O_RDONLY);
+    if (!words || nothing < 0)
+        _exit(127);
+    memcpy(words, runner, nr_first * sizeof(*words));
+    memcpy(words + nr_first, program, nr * sizeof(*words));
+    if (!own) {
+        setpgid(0, 0);
+        dup2(nothing, STDIN_FILENO);
+        dup2(output, STDOUT_FILENO);
+        dup2(output, STDERR_FILENO);
+    }
+    execv("/proc/self/exe", words);
+    _exit(127);
+}
+
+// The first child of `seep run` that is traced.
+static bool find_program(struct seep_started *started) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)started->run, (int)started->run);
+    FILE *file = fopen(path, "re");
+    int pid;
+    bool found = false;
+    while (file && !found && fscanf(file, "%d", &pid) == 1) {
+        struct seep_session *session = NULL;
+        struct seep_error *error = seep_session_from_pid(pid, &session);
+        found = !error;
+        started->program = pid;
+        seep_error_destroy(error);
+        seep_session_destroy(session);
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static struct seep_error *ended_early(struct seep_started *started, char *const *runner) {
+    char *last = NULL, *line;
+    while ((line = seep_started_line(started))) {
+        free(last);
+        last = line;
+    }
+    struct seep_error *error =
+        seep_error_create(SEEP_E_NOT_FOUND, "the program ended before it could be looked at%s%s",
+                          last ? ": " : "", last ? last : "");
+    free(last);
+    return seep_error_hint(error, "'%s %s' shows what it did", runner[0], runner[1]);
+}
+
+struct seep_error *seep_started_begin(char *const *runner, char *const *program, bool own,
+                                      struct seep_started *ret_started) {
+    struct seep_started started = {.output_fd = -1};
+    struct seep_error *error = open_output(&started.output_fd);
+    if (error)
+        return error;
+    started.run = fork();
+    if (started.run == 0)
+        become(runner, program, own, started.output_fd);
+    if (started.run < 0) {
+        error = seep_error_system(errno, "cannot start a process");
+        close(started.output_fd);
+        return error;
+    }
+    int64_t until_ns = seep_monotonic_ns() + WAIT_NS;
+    bool found = false, ended = false;
+    while (!found && !ended && seep_monotonic_ns() < until_ns) {
+        found = find_program(&started);
+        ended = !found && waitpid(started.run, NULL, WNOHANG) != 0;
+        if (!found && !ended)
+            usleep(5000);
+    }
+    if (!found) {
+        error = ended_early(&started, runner);
+        close(started.output_fd);
+        return error;
+    }
+    *ret_started = started;
+    return NULL;
+}
+
+char *seep_started_line(struct seep_started *started) {
+    char text[LINE_MAX_BYTES + 1];
+    ssize_t nr = pread(started->output_fd, text, LINE_MAX_BYTES, started->told);
+    if (nr <= 0)
+        return NULL;
+    char *end = memchr(text, '\n', (size_t)nr);
+    if (!end && nr < (ssize_t)LINE_MAX_BYTES)
+        return NULL; // it is being written
+    size_t length = end ? (size_t)(end - text) : (size_t)nr;
+    started->told += (off_t)length + (end ? 1 : 0);
+    for (size_t i = 0; i < length; i++)
+        if (!text[i])
+            text[i] = ' ';
+    return seep_text_copy(text, length);
+}
+
+void seep_started_end(struct seep_started *started) {
+    waitpid(started->run, NULL, WNOHANG);
+    if (started->output_fd >= 0)
+        close(started->output_fd);
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Parking: a process that is leaving waits until the tool has looked at its memory, which is gone
+// afterwards. Only where the tool asked for it (SEEP_SCAN) and has our image; never for longer than
+// PARK_MS, and not at all when the tool is stopped or gone: its end closes the connection. System calls only.
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "image/hello.h"
+#include "preload/preload.h"
+
+#define PARK_MS 10000
+// After each slice of that time we look whether the tool has been stopped: it is not waited for then.
+#define SLICE_MS 500
+// A wait that is interrupted goes on with what is left of its time, but not for ever: where the
+// time left is not written back (under an emulator, say), only this ends a storm of signals.
+#define SLICE_INTERRUPTIONS_MAX 5000
+
+// How long a thread that leaves gives another one, which was in exit() before it, to come to its look.
+#define TURN_MS 200
+
+// The process that has parked already, and its thread that waits for the tool; 0 when that is over.
+static _Atomic uint64_t parking; // OF_PROCESS(pid) | tid
+#define OF_PROCESS(pid) ((uint64_t)(pid) << 32)
+
+// The state letter of a process comes after its name in brackets, which may hold anything.
+static bool is_stopped(uint32_t pid) {
+    char path[] = "/proc/4294967295/stat", text[256];
+    char *at = path + sizeof("/proc/4294967295") - 1;
+    for (; pid; pid /= 10)
+        *--at = (char)('0' + pid % 10);
+    at -= sizeof("/proc/") - 1;
+    __builtin_memmove(at, "/proc/", sizeof("/proc/") - 1);
+    int fd = sys_open(at, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    long got = sys3(SYS_read, fd, text, sizeof(text));
+    sys_close(fd);
+    for (long i = got - 3; i > 0; i--)
+        if (text[i] == ')')
+            return text[i + 2] == 'T' || text[i + 2] == 't';
+    return false;
+}
+
+// False: the tool does not move, so there is nothing to wait for. Not known: it does.
+static bool moves(int fd) {
+    struct ucred tool = {.pid = 0};
+    socklen_t size = sizeof(tool);
+    bool known = sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, (long)&tool, (long)&size, 0) == 0;
+    return !known || tool.pid <= 0 || !is_stopped((uint32_t)tool.pid);
+}
+
+// True when the tool has answered or is gone, or waiting is not possible.
+static bool answered(int fd) {
+    struct timespec left = {.tv_nsec = SLICE_MS * 1000000L}; // the kernel writes back what is left of it
+    struct pollfd answer = {.fd = fd, .events = POLLIN};
+    for (unsigned tries = 0; tries < SLICE_INTERRUPTIONS_MAX; tries++) {
+        long result = sys6(SYS_ppoll, (long)&answer, 1, (long)&left, 0, 0, 0);
+        if (result != -4 /* EINTR */)
+            return result != 0;
+    }
+    return false;
+}
+
+static void await(int fd) {
+    for (unsigned slice = 0; slice < PARK_MS / SLICE_MS && moves(fd) && !answered(fd); slice++)
+        continue;
+}
+
+static void tell_and_wait_at(uint64_t sp_rt) {
+    int fd = seep_handshake_connect();
+    if (fd < 0)
+        return;
+    struct seep_parked parked = {
+        .magic = SEEP_PARKED_MAGIC, .version = SEEP_HELLO_VERSION, .pid = sys_getpid(), .sp_rt = sp_rt};
+    struct iovec part = {.iov_base = &parked, .iov_len = sizeof(parked)};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (sys3(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (long)sizeof(parked))
+        await(fd);
+    sys_close(fd);
+}
+
+static void tell_and_wait(uint64_t sp_rt) {
+    tell_and_wait_at(sp_rt);
+    atomic_store_explicit(&parking, OF_PROCESS(sys_getpid()), memory_order_release);
+}
+
+// A look at memory, no system call: a filter may kill.
+static bool may_park(void) {
+    return seep_g.config.scan && seep_g.handed_over && !seep_g.sample_bytes && seep_calls_seem_free();
+}
+
+static void nap(void) {
+    struct timespec millisecond = {.tv_nsec = 1000000};
+    sys3(SYS_nanosleep, &millisecond, 0, 0);
+}
+
+// Another thread has asked for a look that is not over: who ends the process now would end that too. A
+// handler of a signal that interrupted the waiting thread itself does not wait.
+static void wait_for_other(void) {
+    for (unsigned i = 0; i < PARK_MS; i++) {
+        uint32_t tid = (uint32_t)atomic_load_explicit(&parking, memory_order_acquire);
+        if (!tid || tid == sys_gettid())
+            return;
+        nap();
+    }
+}
+
+// True: the caller parks, by tell_and_wait(). Else the look that another thread asked for is over when this
+// returns.
+static bool wants_to_park(void) {
+    bool may = may_park();
+    seep_calls_looked(false);
+    if (!may || atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
+        atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
+        return false;
+    uint32_t pid = sys_getpid();
+    if (pid != seep_g.header->pid) // a child of vfork is not the one that leaves
+        return false;
+    uint64_t before = atomic_load_explicit(&parking, memory_order_acquire);
+    if (before >> 32 != pid &&
+        atomic_compare_exchange_strong_explicit(&parking, &before, OF_PROCESS(pid) | sys_gettid(),
+                                                memory_order_acq_rel, memory_order_acquire))
+        return true;
+    wait_for_other();
+    return false;
+}
+
+void seep_park_again(void) {
+    uint64_t over = OF_PROCESS(seep_confined.pid);
+    atomic_compare_exchange_strong_explicit(&parking, &over, 0, memory_order_acq_rel, memory_order_relaxed);
+}
+
+#ifndef __x86_64__
+// The address of its own frame: above it is that of the caller.
+__attribute__((noinline)) uint64_t seep_park_place(void) {
+    return CPU_FRAME();
+}
+#endif
+
+__attribute__((noinline)) void seep_park(void) {
+    if (!wants_to_park())
+        return;
+    __builtin_unwind_init(); // the program's registers into this frame, which the tool reads
+    tell_and_wait(SEEP_PARK_PLACE());
+    __asm__ volatile(""); // no tail call: the frame stays
+}
+
+void seep_park_above(uint64_t sp) {
+    if (wants_to_park())
+        tell_and_wait(sp);
+}
+
+// Initial stack pointer of the process; of glibc's loader.
+extern void *__libc_stack_end __attribute__((weak));
+
+// The thread that was the first in exit(), with its process, and what is in use of its stack. 0: none that
+// called it by name.
+static _Atomic uint64_t leaver;
+static uint64_t leaving_sp; // the leaver's own
+
+static uint64_t this_thread(void) {
+    return OF_PROCESS(sys_getpid()) | sys_gettid();
+}
+
+void seep_park_leaving(uint64_t sp) {
+    if (!may_park())
+        return;
+    uint64_t self = this_thread();
+    uint64_t first = atomic_load_explicit(&leaver, memory_order_acquire);
+    // Of the parent of a fork: not here.
+    bool is_old = first >> 32 != self >> 32;
+    if (is_old && atomic_compare_exchange_strong_explicit(&leaver, &first, self, memory_order_acq_rel,
+                                                          memory_order_acquire)) {
+        leaving_sp = sp;
+        wait_for_other(); // main has returned, say
+        return;
+    }
+    // libc lets a second thread in, which finds no handlers left and ends the process. The first one
+    // gets some time to come to its look, and all the time that this may take.
+    for (unsigned i = 0; first != self && i < TURN_MS; i++) {
+        if (atomic_load_explicit(&parking, memory_order_acquire) >> 32 == sys_getpid()) {
+            wait_for_other();
+            return;
+        }
+        nap();
+    }
+}
+
+void seep_park_at_exit(void) {
+    if (!may_park())
+        return;
+    seep_calls_looked(true); // so wants_to_park() need not
+    uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
+    uint64_t self = this_thread();
+    uint64_t first = atomic_load_explicit(&leaver, memory_order_acquire);
+    if (first == self) {
+        if (wants_to_park())
+            tell_and_wait(leaving_sp);
+    } else if (end && first >> 32 != self >> 32 && self >> 32 == (uint32_t)self && CPU_FRAME() < end) {
+        // main returned: none of its frames are left, though what was in them is.
+        if (wants_to_park())
+            tell_and_wait(end);
+    } else {
+        seep_park();
+    }
+}

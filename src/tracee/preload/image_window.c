@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Address space of the image, see image_window.h.
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "preload/image_window.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+#define APART (16 * MIB) // on CPUs of 32 bits, from other things
+
+enum { REMAP_MAYMOVE = 1, REMAP_FIXED = 2 };
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+// A limit as large as this is none: the whole window fits below it.
+#if SEEP_ARCH_WORD == 8
+#define NO_LIMIT (4096 * GIB)
+#else
+#define NO_LIMIT (4 * GIB)
+#endif
+// The least budget that makes sense: the directory, two leaves of the heap map, and the arrays.
+#define LEAST_BUDGET (64 * MIB)
+
+// Opened in these steps, in bytes, whole pages of any size: small enough not to matter to mlockall, large
+// enough to be rare.
+static const uint64_t area_steps[SEEP_AREA_PAGED_NR] = {
+    [SEEP_AREA_STRINGS] = 64 << 10,   [SEEP_AREA_MODULES] = 64 << 10,  [SEEP_AREA_NODES] = MIB,
+    [SEEP_AREA_SITES] = 256 << 10,    [SEEP_AREA_THREADS] = 64 << 10,  [SEEP_AREA_ODD] = MIB * 2,
+    [SEEP_AREA_DIR] = 256 << 10,      [SEEP_AREA_POOL] = MIB,          [SEEP_AREA_MAPPINGS] = 64 << 10,
+    [SEEP_AREA_MAP_SITES] = 64 << 10, [SEEP_AREA_MISUSES] = 192 << 10, [SEEP_AREA_CUSTOM_POOLS] = 64 << 10,
+    [SEEP_AREA_PIECES] = 256 << 10,   [SEEP_AREA_REGIONS] = 64 << 10,  [SEEP_AREA_MARKS] = 64 << 10,
+    [SEEP_AREA_TOOL_MARKS] = MIB,
+};
+
+// What an element of an area takes, where `used` counts elements.
+static const uint64_t element_bytes[SEEP_AREA_PAGED_NR] = {
+    [SEEP_AREA_STRINGS] = 1,
+    [SEEP_AREA_MODULES] = sizeof(struct seep_image_module),
+    [SEEP_AREA_NODES] = sizeof(struct seep_image_node),
+    [SEEP_AREA_SITES] = sizeof(struct seep_image_site),
+    [SEEP_AREA_THREADS] = sizeof(struct seep_image_thread),
+    [SEEP_AREA_POOL] = SEEP_POOL_PAGE,
+    [SEEP_AREA_CUSTOM_POOLS] = sizeof(struct seep_image_custom_pool),
+    [SEEP_AREA_PIECES] = sizeof(struct seep_image_piece),
+    [SEEP_AREA_REGIONS] = sizeof(struct seep_image_region),
+    [SEEP_AREA_MARKS] = 1,
+};
+
+static uint64_t round_up(uint64_t value, uint64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+static uint64_t address_limit(void) {
+    struct rlimit64 limit;
+    if (!sys_limit(RLIMIT_AS, NULL, &limit) || limit.rlim_cur >= NO_LIMIT)
+        return UINT64_MAX;
+    return limit.rlim_cur;
+}
+
+// Strict accounting of memory (vm.overcommit_memory=2): a page of a sparse file that cannot be had is a
+// SIGBUS for who touches it. There pages are asked for when an area is opened, which can be refused.
+static bool overcommit_is_strict(void) {
+    char digit = 0;
+    int fd = sys_open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    bool read = sys3(SYS_read, fd, &digit, 1) == 1;
+    sys_close(fd);
+    return read && digit == '2';
+}
+
+// ---- what a child of fork may see ------------------------------------------------------------------
+
+// No child has a writable mapping of its parent's image: the window is not inherited (MADV_DONTFORK). What
+// is, of the header and of each area, is a seed: the first page, of a description that may only be read, so
+// that no process can make it writable. Of that page the kernel makes a mapping of any length, without a
+// descriptor, where the window was: there the child reads its parent's image, until it has its own.
+static unsigned char *seeds[SEEP_AREA_PAGED_NR + 1]; // the last is the header's
+static bool is_view;                                 // what is in place is such a view
+
+static void drop_seeds(void) {
+    for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++) {
+        if (seeds[i])
+            sys_munmap(seeds[i], SEEP_LARGEST_PAGE);
+        seeds[i] = NULL;
+    }
+}
+
+// The file behind a descriptor, once more, to be read only. Negative: /proc is not there, say.
+static int open_read_only(int fd) {
+    char path[] = "/proc/self/fd/4294967295";
+    char *end = path + sizeof("/proc/self/fd/") - 1;
+    uint32_t unit = 1;
+    while ((uint32_t)fd / unit >= 10)
+        unit *= 10;
+    for (; unit; unit /= 10)
+        *end++ = (char)('0' + (uint32_t)fd / unit % 10);
+    *end = 0;
+    return sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+}
+
+// Without them children of fork are not traced, and counted.
+void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
+    int only_read = seep_g.config.ignore_children ? -1 : open_read_only(fd);
+    bool done = only_read >= 0;
+    for (int i = 0; done && i <= SEEP_AREA_PAGED_NR; i++) {
+        // Those of the parent's image are mapped over.
+        int flags = MAP_SHARED | MAP_NORESERVE | (seeds[i] ? MAP_FIXED : 0);
+        void *seed = sys_mmap(seeds[i], SEEP_LARGEST_PAGE, PROT_READ, flags, only_read,
+                              i == SEEP_AREA_PAGED_NR ? 0 : areas[i].off);
+        done = seed != NULL;
+        seeds[i] = done ? seed : seeds[i];
+    }
+    if (only_read >= 0)
+        sys_close(only_read);
+    if (!done)
+        drop_seeds();
+}
+
+bool seep_window_has_seed(uint64_t address) {
+    for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++)
+        if (seeds[i] && address - (uintptr_t)seeds[i] < SEEP_LARGEST_PAGE)
+            return true;
+    return false;
+}
+
+// Not for children. Between the areas nothing need be mapped.
+static bool keep_from_children(unsigned char *base, uint64_t bytes) {
+    long result = sys3(SYS_madvise, base, bytes, MADV_DONTFORK);
+    return result == 0 || result == -12 /* ENOMEM */ || seep_g.emulated;
+}
+
+// ---- opening --------------------------------------------------------------------------------------
+
+static uint64_t opened_bytes(void) {
+    uint64_t sum = SEEP_LARGEST_PAGE;
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        sum += seep_g.opened[i];
+    return sum;
+}
+
+// Longer in place: the last page grows, so it does not matter how the kernel has cut the rest.
+static bool grow(unsigned char *at, uint64_t from, uint64_t wanted) {
+    uint64_t page = sys_page_bytes();
+    if (from < page)
+        return false;
+    long end = sys6(SYS_mremap, (long)(at + from - page), (long)page, (long)(page + wanted - from), 0, 0, 0);
+    return !sys_failed(end);
+}
+
+bool seep_window_is_limited(void) {
+    return seep_g.budget_bytes != UINT64_MAX;
+}
+
+void seep_window_tell_space(void) {
+    if (is_view)
+        return;
+    bool limited = seep_window_is_limited();
+    seep_g.header->space_bytes = limited ? opened_bytes() : 0;
+    seep_g.header->space_most_bytes = limited ? seep_g.budget_bytes : 0;
+}
+
+static bool populate(unsigned char *at, uint64_t bytes) {
+    return !seep_g.strict_memory || is_view || sys3(SYS_madvise, at, bytes, MADV_POPULATE_WRITE) == 0;
+}
+
+bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
+    if (bytes <= seep_g.opened[area])
+        return true;
+    if (bytes > seep_g.area_size[area])
+        return false;
+    unsigned char *start = seep_g.base + seep_g.area_off[area];
+    uint64_t from = seep_g.opened[area];
+    uint64_t wanted = SEEP_MIN(round_up(bytes, area_steps[area]), seep_g.area_size[area]);
+    if (seep_window_is_limited() && opened_bytes() + wanted - from > seep_g.budget_bytes)
+        return false;
+    // The last to be asked, for the answer takes system calls: under a limit this is refused again and again.
+    if (seep_confined.filtered || (seep_self()->slot && !seep_calls_are_free()))
+        return false;
+    bool done = seep_g.reserved ? sys_mprotect(start + from, wanted - from, PROT_READ | PROT_WRITE)
+                                : grow(start, from, wanted);
+    if (!done || !populate(start + from, wanted - from))
+        return false;
+    seep_g.opened[area] = wanted;
+    seep_window_tell_space();
+    return true;
+}
+
+// All of the window, which from now on is reserved. What the kernel says of the program's size is then no
+// longer its own; who installs a filter has asked before.
+static bool open_window(void) {
+    if (seep_g.reserved)
+        return sys_mprotect(seep_g.base, seep_g.window_bytes, PROT_READ | PROT_WRITE);
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        if (!seep_area_open((enum seep_area_kind)i, seep_g.area_size[i]))
+            return false;
+    return true;
+}
+
+// All that may ever be needed: address space is there, and memory comes when it is touched. Where that is not
+// so, some more of each.
+void seep_window_open_all(void) {
+    enum { STEPS = 4 };
+    if (!seep_lock_take(&seep_g.image_lock))
+        return;
+    bool all = !seep_window_is_limited() && !seep_g.strict_memory && open_window();
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
+        uint64_t size = seep_g.area_size[i];
+        uint64_t wanted = SEEP_MIN(seep_g.opened[i] + STEPS * area_steps[i], size);
+        if (all)
+            seep_g.opened[i] = size;
+        else if (!seep_area_open((enum seep_area_kind)i, wanted))
+            continue; // lost by reason when it is needed
+    }
+    seep_g.reserved |= all;
+    seep_lock_release(&seep_g.image_lock);
+}
+
+// ---- mapping --------------------------------------------------------------------------------------
+
+#if SEEP_ARCH_WORD == 8
+// Far below where the kernel puts mappings, by more than it may map: what it places never comes here.
+static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
+    void *probe =
+        sys_mmap(NULL, SEEP_LARGEST_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!probe)
+        return NULL;
+    sys_munmap(probe, SEEP_LARGEST_PAGE);
+    uint64_t distance = bytes + limit_bytes + GIB;
+    uint64_t at = (uintptr_t)probe;
+    return at / 2 > distance ? (unsigned char *)((at - distance) & ~(uint64_t)(SEEP_LARGEST_PAGE - 1)) : NULL;
+}
+#else
+// 32 bits have no such place. The best is below a program that was loaded high: the kernel maps there last,
+// and the window limits neither mappings nor the break. Else it is between the break and the mappings: later
+// mappings between the areas may keep these from growing.
+static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
+    (void)limit_bytes;
+    void *probe =
+        sys_mmap(NULL, SEEP_LARGEST_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!probe)
+        return NULL;
+    sys_munmap(probe, SEEP_LARGEST_PAGE);
+    uint64_t at = (uintptr_t)probe, program = getauxval(AT_PHDR);
+    uint64_t base = program > 2 * bytes + 4 * APART ? program - bytes - APART : at - bytes - at / 4;
+    return program > 2 * bytes + 4 * APART || bytes + at / 4 < at - at / 5
+               ? (unsigned char *)(base & ~(uint64_t)(SEEP_LARGEST_PAGE - 1))
+               : NULL;
+}
+#endif
+
+static void unmap_pieces(unsigned char *base, const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
+                         const uint64_t sizes[SEEP_AREA_PAGED_NR]) {
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        sys_munmap(base + areas[i].off, sizes[i]);
+    sys_munmap(base, SEEP_LARGEST_PAGE); // the last: it may be where `areas` are
+}
+
+static bool map_piece(int fd, unsigned char *base, uint64_t off, uint64_t bytes) {
+    void *wanted = base + off;
+    void *at = sys_mmap(wanted, bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd, off);
+    if (at && at != wanted) { // kernels before 4.17 do not know MAP_FIXED_NOREPLACE
+        sys_munmap(at, bytes);
+        at = NULL;
+    }
+    return at && populate(at, bytes);
+}
+
+// The header and the first `sizes` bytes of each area, each at its place from `base`.
+static bool map_pieces(int fd, unsigned char *base, const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
+                       const uint64_t sizes[SEEP_AREA_PAGED_NR]) {
+    bool done = map_piece(fd, base, 0, SEEP_LARGEST_PAGE);
+    for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
+        done = map_piece(fd, base, areas[i].off, sizes[i]);
+    if (!done)
+        unmap_pieces(base, areas, sizes);
+    return done;
+}
+
+// Where the kernel puts nothing by itself, so that areas have room to grow and a child finds the place free.
+#define DISTANCE (UINT64_C(8) << 40)
+
+static bool map_without_reserve(int fd, uint64_t bytes,
+                                const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
+                                uint64_t limit_bytes) {
+    bool limited = limit_bytes != UINT64_MAX;
+    seep_g.budget_bytes = limited ? limit_bytes / 4 : UINT64_MAX;
+    unsigned char *base =
+        seep_g.budget_bytes >= LEAST_BUDGET ? far_away(bytes, limited ? limit_bytes : DISTANCE) : NULL;
+    uint64_t sizes[SEEP_AREA_PAGED_NR];
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        sizes[i] = SEEP_LARGEST_PAGE;
+    if (!base || !map_pieces(fd, base, areas, sizes))
+        return false;
+    seep_g.base = base;
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        seep_g.opened[i] = sizes[i];
+    return true;
+}
+
+// Where there is no such place, and for emulators, which heed no advice.
+static bool map_reserved(int fd, uint64_t bytes) {
+    unsigned char *base = sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (!base)
+        return false;
+    if (!sys_mprotect(base, SEEP_POOL_PAGE, PROT_READ | PROT_WRITE) || !populate(base, SEEP_POOL_PAGE)) {
+        sys_munmap(base, bytes);
+        return false;
+    }
+    seep_g.base = base;
+    seep_g.budget_bytes = UINT64_MAX;
+    return true;
+}
+
+bool seep_window_map(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
+    uint64_t limit_bytes = address_limit();
+    seep_g.strict_memory = overcommit_is_strict();
+    seep_g.reserved = false;
+    if (seep_g.emulated || !map_without_reserve(fd, bytes, areas, limit_bytes)) {
+        if (limit_bytes != UINT64_MAX || !map_reserved(fd, bytes))
+            return false;
+        seep_g.reserved = true;
+    }
+    sys3(SYS_madvise, seep_g.base, bytes, MADV_DONTDUMP); // between the areas nothing need be mapped
+    seep_g.window_bytes = bytes;
+    if (!keep_from_children(seep_g.base, bytes)) {
+        if (seep_g.reserved)
+            sys_munmap(seep_g.base, bytes);
+        else
+            unmap_pieces(seep_g.base, areas, seep_g.opened);
+        __builtin_memset(seep_g.opened, 0, sizeof(seep_g.opened));
+        return false;
+    }
+    seep_window_make_seeds(fd, areas);
+    return true;
+}
+
+void seep_window_drop(void) {
+    if (seep_g.reserved)
+        sys_munmap(seep_g.base, seep_g.window_bytes);
+    else
+        unmap_pieces(seep_g.base, seep_g.header->areas, seep_g.opened);
+    drop_seeds();
+    seep_g.base = NULL;
+    seep_g.header = NULL;
+    __builtin_memset(seep_g.opened, 0, sizeof(seep_g.opened));
+}
+
+static uint64_t budget_below(uint64_t limit_bytes) {
+    return limit_bytes >= NO_LIMIT ? UINT64_MAX : SEEP_MAX(limit_bytes / 4, opened_bytes() + MIB);
+}
+
+void seep_window_limit(uint64_t limit_bytes) {
+    // A limit above all that is reserved counts that in: the program has taken it from its own size, as the
+    // kernel tells it. Were the reservation unmapped, that would be room for the program.
+    if (limit_bytes >= NO_LIMIT || (seep_g.reserved && limit_bytes > seep_g.window_bytes) ||
+        !seep_lock_take(&seep_g.image_lock))
+        return;
+    seep_g.budget_bytes = budget_below(limit_bytes);
+    if (seep_g.reserved) {
+        for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
+            // What was opened for a filter that was to come is mostly not needed.
+            uint64_t needed =
+                round_up(seep_window_filled(seep_g.base, (enum seep_area_kind)i) + 1, area_steps[i]);
+            seep_g.opened[i] = SEEP_MIN(seep_g.opened[i], needed);
+            // Something to grow from must stay.
+            if (!seep_g.opened[i] &&
+                sys_mprotect(seep_g.base + seep_g.area_off[i], SEEP_LARGEST_PAGE, PROT_READ | PROT_WRITE))
+                seep_g.opened[i] = SEEP_LARGEST_PAGE;
+            // Also under a filter: the program could not allocate any more, and its own allocator makes this
+            // call.
+            if (seep_g.area_size[i] > seep_g.opened[i])
+                sys6_real(SYS_munmap, (long)(seep_g.base + seep_g.area_off[i] + seep_g.opened[i]),
+                          (long)(seep_g.area_size[i] - seep_g.opened[i]), 0, 0, 0, 0);
+        }
+        seep_g.reserved = false;
+    }
+    seep_window_tell_space();
+    seep_lock_release(&seep_g.image_lock);
+}
+
+// ---- fork -----------------------------------------------------------------------------------------
+
+uint64_t seep_window_visible(enum seep_area_kind area) {
+    return seep_g.reserved ? seep_g.area_size[area] : seep_g.opened[area];
+}
+
+uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area) {
+    const struct seep_image_area *of = &((const struct seep_image_header *)image)->areas[area];
+    uint64_t used = __atomic_load_n(&of->used, __ATOMIC_ACQUIRE);
+    uint64_t size = seep_g.area_size[area];
+    // More than fits is written nowhere: such a number counts for nothing.
+    bool counted = element_bytes[area] && used <= size / element_bytes[area];
+    uint64_t bytes = counted ? round_up(used * element_bytes[area], SEEP_POOL_PAGE) : size;
+    return SEEP_MIN(SEEP_MIN(bytes, size), seep_window_visible(area));
+}
+
+void *seep_window_pool(unsigned char *image, uint64_t page, uint64_t bytes) {
+    uint64_t visible = seep_window_visible(SEEP_AREA_POOL) / SEEP_POOL_PAGE;
+    if (!page || page > visible || bytes / SEEP_POOL_PAGE > visible - page)
+        return NULL;
+    return image + (seep_g.pool - seep_g.base) + page * SEEP_POOL_PAGE;
+}
+
+// The first bytes of what a seed is of. Nothing of the program's lies there by now, or it is not done.
+static bool sow(unsigned char *seed, unsigned char *at, uint64_t bytes) {
+    void *room = seed ? sys_mmap(at, bytes, PROT_NONE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)
+                      : NULL;
+    if (room && room != at)
+        sys_munmap(room, bytes);
+    if (room != at || !room)
+        return false;
+    if (!sys_failed(sys6(SYS_mremap, (long)seed, 0, (long)bytes, REMAP_MAYMOVE | REMAP_FIXED, (long)at, 0)))
+        return true;
+    sys_munmap(at, bytes);
+    return false;
+}
+
+static bool sow_pieces(void) {
+    if (!sow(seeds[SEEP_AREA_PAGED_NR], seep_g.base, SEEP_LARGEST_PAGE))
+        return false;
+    int nr = 0;
+    while (nr < SEEP_AREA_PAGED_NR && sow(seeds[nr], seep_g.base + seep_g.area_off[nr], seep_g.opened[nr]))
+        nr++;
+    if (nr == SEEP_AREA_PAGED_NR)
+        return true;
+    while (nr-- > 0)
+        sys_munmap(seep_g.base + seep_g.area_off[nr], seep_g.opened[nr]);
+    sys_munmap(seep_g.base, SEEP_LARGEST_PAGE);
+    return false;
+}
+
+bool seep_window_see_all(void) {
+    seep_g.budget_bytes = budget_below(address_limit()); // which the child may have set for itself
+    if (seep_g.emulated)                                 // the advice was not heeded: it is there
+        is_view = !seep_g.reserved || sys_mprotect(seep_g.base, seep_g.window_bytes, PROT_READ);
+    else
+        is_view =
+            seep_g.reserved ? sow(seeds[SEEP_AREA_PAGED_NR], seep_g.base, seep_g.window_bytes) : sow_pieces();
+    if (!is_view || seep_g.reserved)
+        return is_view;
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
+        uint64_t used = __atomic_load_n(&seep_g.header->areas[i].used, __ATOMIC_ACQUIRE);
+        if (!seep_area_open((enum seep_area_kind)i, used * element_bytes[i]))
+            return false;
+    }
+    return true;
+}
+
+unsigned char *seep_window_twin(int fd) {
+    uint64_t bytes = seep_g.window_bytes;
+    // As far from the kernel's mappings, and more.
+    uint64_t distance = SEEP_ARCH_WORD == 8 ? round_up(bytes + GIB, GIB) : round_up(bytes, APART);
+    unsigned char *base = seep_g.base - distance;
+    if (!seep_g.reserved && (uintptr_t)seep_g.base <= distance)
+        return NULL;
+    if (seep_g.reserved)
+        base = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    else if (!map_pieces(fd, base, seep_g.header->areas, seep_g.opened))
+        base = NULL;
+    if (base && keep_from_children(base, bytes)) {
+        sys3(SYS_madvise, base, bytes, MADV_DONTDUMP); // stays with what is moved
+        return base;
+    }
+    if (base)
+        seep_window_drop_twin(base);
+    return NULL;
+}
+
+static bool move(unsigned char *from, unsigned char *to, uint64_t bytes) {
+    return !sys_failed(
+        sys6(SYS_mremap, (long)from, (long)bytes, (long)bytes, REMAP_MAYMOVE | REMAP_FIXED, (long)to, 0));
+}
+
+// What of each area is accessible from now on: what the parent had opened, or has filled since.
+static void close_unopened(void) {
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
+        uint64_t filled = round_up(seep_g.header->areas[i].used * element_bytes[i], area_steps[i]);
+        uint64_t size = seep_g.area_size[i];
+        seep_g.opened[i] = SEEP_MIN(SEEP_MAX(seep_g.opened[i], filled), size);
+        if (size > seep_g.opened[i])
+            sys_mprotect(seep_g.base + seep_g.area_off[i] + seep_g.opened[i], size - seep_g.opened[i],
+                         PROT_NONE);
+    }
+}
+
+// The copy has left holes in what is open.
+static bool populate_opened(void) {
+    bool done = true;
+    for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
+        done = populate(seep_g.base + seep_g.area_off[i], seep_g.opened[i]);
+    return done;
+}
+
+// The parent went on while it was copied: what its tables lead to by now may lie beyond what was seen of it,
+// and what is open. That is zero here, and has to be there.
+static bool open_used(void) {
+    bool done = true;
+    for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
+        done = seep_area_open((enum seep_area_kind)i, seep_g.header->areas[i].used * element_bytes[i]);
+    return done;
+}
+
+bool seep_window_replace(unsigned char *twin) {
+    if (seep_g.reserved) {
+        if (!move(twin, seep_g.base, seep_g.window_bytes)) {
+            seep_window_drop_twin(twin);
+            return false;
+        }
+        is_view = false;
+        close_unopened();
+        return populate_opened();
+    }
+    // The header goes last: until then what is in place is the parent's, and nothing writes.
+    const uint64_t *offs = seep_g.area_off;
+    bool done = true;
+    for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
+        done = move(twin + offs[i], seep_g.base + offs[i], seep_g.opened[i]);
+    done = done && move(twin, seep_g.base, SEEP_LARGEST_PAGE);
+    if (!done) {
+        seep_window_drop_twin(twin);
+        return false;
+    }
+    is_view = false;
+    return open_used();
+}
+
+// This process will have no image: nothing of its parent's stays.
+void seep_window_leave_parents(void) {
+    unsigned char *base = seep_g.base;
+    drop_seeds();
+    seep_g.header = NULL;
+    if (!is_view)
+        return;
+    is_view = false;
+    if (seep_g.reserved) {
+        sys_munmap(base, seep_g.window_bytes);
+        return;
+    }
+    sys_munmap(base, SEEP_LARGEST_PAGE);
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        sys_munmap(base + seep_g.area_off[i], seep_g.opened[i]);
+}
+
+void seep_window_drop_twin(unsigned char *twin) {
+    if (seep_g.reserved)
+        sys_munmap(twin, seep_g.window_bytes);
+    else
+        unmap_pieces(twin, seep_g.header->areas, seep_g.opened);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The loader's lists, read without asking the loader: a look-up here takes no lock, allocates nothing and
+// leaves no message when it fails. glibc's; with musl there is nothing to read, and all of it says so.
+#ifndef SEEP_PRELOAD_LOADER_LISTS_H
+#define SEEP_PRELOAD_LOADER_LISTS_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/arch.h"
+
+// As dlfcn.h has it from glibc 2.35 on, on processors without a base of their own for unwind data.
+struct seep_loader_object {
+    unsigned long long flags;
+    void *map_start;
+    void *map_end;
+    struct link_map *link_map;
+    void *eh_frame;
+#ifdef SEEP_ARCH_EHABI
+    int eh_count; // of entries
+#endif
+    unsigned long long reserved[7];
+};
+
+// The modules in the order of the search, the program first. NULL: not known.
+const struct link_map *seep_loader_first(void);
+// What the module's dynamic section has under `tag`, an address; NULL: nothing.
+const void *seep_loader_table(const struct link_map *map, ElfW(Sxword) tag);
+// As the module defines it, in its default version; NULL: it does not. A symbol without a section is the
+// program's own jump to a function of a library.
+const ElfW(Sym) * seep_loader_symbol(const struct link_map *map, const char *name);
+// What glibc has only from some version on: to need it would keep the library out of processes with an older
+// one. The first in the order of the search; NULL: there is none.
+void *seep_loader_find(const char *name);
+// dlsym of RTLD_DEFAULT, RTLD_NEXT or a handle. Before glibc 2.34 it is in libdl.so.2, which not every
+// process has: then the modules are searched here, and a handle knows nothing.
+void *seep_loader_dlsym(void *handle, const char *name);
+
+#endif

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reading the address space, and our own table of modules, see proc_maps.h.
+#include <elf.h>
+#include <link.h>
+
+#include "preload/proc_maps.h"
+#include "preload/preload.h"
+
+// ---- lines ----------------------------------------------------------------------------------------
+
+bool seep_maps_open(struct seep_maps *ret_maps) {
+    ret_maps->at = ret_maps->nr = 0;
+    ret_maps->fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    return ret_maps->fd >= 0;
+}
+
+void seep_maps_close(struct seep_maps *maps) {
+    sys_close(maps->fd);
+}
+
+static int next_char(struct seep_maps *maps) {
+    if (maps->at == maps->nr) {
+        long got = sys3(SYS_read, maps->fd, maps->text, sizeof(maps->text));
+        if (got <= 0)
+            return -1;
+        maps->at = 0;
+        maps->nr = (size_t)got;
+    }
+    return (unsigned char)maps->text[maps->at++];
+}
+
+// A number up to `end`. Decimal ones are read as if they were hexadecimal: only whether they differ counts.
+static bool read_hex(struct seep_maps *maps, char end, uint64_t *ret_value) {
+    *ret_value = 0;
+    for (;;) {
+        int c = next_char(maps);
+        if (c == end)
+            return true;
+        bool digit = c >= '0' && c <= '9';
+        if (!digit && !(c >= 'a' && c <= 'f'))
+            return false;
+        *ret_value = *ret_value << 4 | (uint64_t)(digit ? c - '0' : c - 'a' + 10);
+    }
+}
+
+bool seep_maps_next(struct seep_maps *maps, struct seep_maps_area *ret_area) {
+    uint64_t device;
+    if (!read_hex(maps, '-', &ret_area->start) || !read_hex(maps, ' ', &ret_area->end))
+        return false;
+    ret_area->readable = next_char(maps) == 'r';
+    next_char(maps);
+    ret_area->executable = next_char(maps) == 'x';
+    next_char(maps);
+    next_char(maps);
+    if (!read_hex(maps, ' ', &ret_area->off) || !read_hex(maps, ':', &device) ||
+        !read_hex(maps, ' ', &device) || !read_hex(maps, ' ', &ret_area->inode))
+        ret_area->inode = 0;
+    size_t length = 0;
+    int c = maps->at ? (unsigned char)maps->text[maps->at - 1] : 0;
+    for (c = c == '\n' ? c : next_char(maps); c >= 0 && c != '\n'; c = next_char(maps))
+        if ((length || c != ' ') && length < sizeof(ret_area->path) - 1)
+            ret_area->path[length++] = (char)c;
+    ret_area->path[length] = 0;
+    return ret_area->start >> 63 == 0; // the vsyscall page is the last and no memory of the process
+}
+
+bool seep_maps_readable(uint64_t start, uint64_t nr_bytes) {
+    for (uint64_t page = start & ~UINT64_C(4095); nr_bytes && page < start + nr_bytes; page += 4096)
+        if (!seep_confined.filtered && !sys_readable(page))
+            return false;
+    return true;
+}
+
+// ---- modules --------------------------------------------------------------------------------------
+
+enum { MAX_MODULES = 1024 };
+static struct seep_maps_module *modules;
+static uint32_t nr_modules;
+
+#ifdef SEEP_ARCH_EHABI
+#define UNWIND_SEGMENT PT_ARM_EXIDX
+#else
+#define UNWIND_SEGMENT PT_GNU_EH_FRAME
+#endif
+
+static void find_cfi(struct seep_maps_module *module, const ElfW(Phdr) * segments, int nr) {
+    uint64_t hdr = 0;
+    for (int i = 0; i < nr; i++)
+        if (segments[i].p_type == UNWIND_SEGMENT) {
+            hdr = segments[i].p_vaddr;
+#ifdef SEEP_ARCH_EHABI
+            module->exidx_bytes = segments[i].p_memsz;
+#endif
+        }
+    for (int i = 0; i < nr && hdr; i++) {
+        if (segments[i].p_type != PT_LOAD || hdr - segments[i].p_vaddr >= segments[i].p_filesz)
+            continue;
+        module->eh_frame_hdr = module->bias_rt + hdr;
+        module->cfi_start = module->bias_rt + segments[i].p_vaddr;
+        module->cfi_end = module->cfi_start + segments[i].p_filesz;
+    }
+}
+
+// The segments of the ELF file whose first page is mapped at `start`. false: that is none.
+static bool read_segments(struct seep_maps_module *module, uint64_t first_bytes) {
+    const ElfW(Ehdr) *header = (const void *)module->start;
+    if (first_bytes < sizeof(*header) || !seep_maps_readable(module->start, sizeof(*header)) ||
+        __builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > first_bytes ||
+        header->e_phnum * sizeof(ElfW(Phdr)) > first_bytes - header->e_phoff ||
+        !seep_maps_readable(module->start + header->e_phoff, header->e_phnum * sizeof(ElfW(Phdr))))
+        return false;
+    const ElfW(Phdr) *segments = (const void *)(module->start + header->e_phoff);
+    bool any = false;
+    uint64_t last = 0;
+    for (int i = 0; i < header->e_phnum; i++) {
+        if (segments[i].p_type != PT_LOAD)
+            continue;
+        if (!any)
+            module->bias_rt = module->start - (segments[i].p_vaddr & ~(sys_page_bytes() - 1));
+        any = true;
+        last = segments[i].p_vaddr + segments[i].p_memsz;
+    }
+    module->end = module->bias_rt + last;
+    find_cfi(module, segments, header->e_phnum);
+    return any && module->end > module->start;
+}
+
+static void add_module(const struct seep_maps_area *area) {
+    struct seep_maps_module *module = &modules[nr_modules];
+    *module = (struct seep_maps_module){.start = area->start};
+    if (nr_modules + 1 >= MAX_MODULES || !read_segments(module, area->end - area->start))
+        return;
+    __builtin_memcpy(module->path, area->path, sizeof(module->path));
+    nr_modules++;
+}
+
+// Mapped areas that pcs were in and that are no module's, as those of JIT code: a module can come there only
+// when they have been unmapped. The latest of them.
+enum { MAX_BARE_AREAS = 64 };
+static struct { uint64_t start, end; } bare_areas[MAX_BARE_AREAS];
+static uint32_t nr_bare_areas; // that were found: from MAX_BARE_AREAS on the oldest gives way
+static uint32_t bare_epoch;    // of unmap_epoch
+
+static bool is_bare(uint64_t pc, uint32_t epoch) {
+    if (bare_epoch != epoch)
+        nr_bare_areas = 0;
+    bare_epoch = epoch;
+    for (uint32_t i = 0; i < SEEP_MIN(nr_bare_areas, (uint32_t)MAX_BARE_AREAS); i++)
+        if (pc - bare_areas[i].start < bare_areas[i].end - bare_areas[i].start)
+            return true;
+    return false;
+}
+
+static void add_bare(uint64_t start, uint64_t end) {
+    bare_areas[nr_bare_areas % MAX_BARE_AREAS].start = start;
+    bare_areas[nr_bare_areas % MAX_BARE_AREAS].end = end;
+    nr_bare_areas = nr_bare_areas + 1 < 2 * MAX_BARE_AREAS ? nr_bare_areas + 1 : MAX_BARE_AREAS;
+}
+
+// Each file that is mapped from its beginning, followed by code of the same file, and the vdso. Gives also
+// the area that `pc` is in; none: its end is 0.
+static void read_all(uint64_t pc, uint64_t *ret_start, uint64_t *ret_end) {
+    *ret_start = *ret_end = 0;
+    struct seep_maps maps;
+    struct seep_maps_area area;
+    struct seep_maps_area first = {.inode = 0};
+    if (!modules)
+        modules = seep_own_memory(MAX_MODULES * sizeof(*modules));
+    if (!modules || seep_confined.filtered || !seep_maps_open(&maps))
+        return;
+    nr_modules = 0;
+    while (seep_maps_next(&maps, &area)) {
+        if (pc - area.start < area.end - area.start) {
+            *ret_start = area.start;
+            *ret_end = area.end;
+        }
+        bool is_vdso = __builtin_strcmp(area.path, "[vdso]") == 0;
+        if ((area.inode && area.off == 0) || is_vdso)
+            first = area;
+        bool same = is_vdso || (area.inode && area.inode == first.inode);
+        if (!same || !area.executable || !first.end)
+            continue;
+        add_module(&first);
+        first.end = 0;
+    }
+    seep_maps_close(&maps);
+}
+
+static const struct seep_maps_module *find(uint64_t pc) {
+    for (uint32_t i = 0; i < nr_modules; i++)
+        if (pc >= modules[i].start && pc < modules[i].end)
+            return &modules[i];
+    return NULL;
+}
+
+const struct seep_maps_module *seep_maps_module(uint64_t pc) {
+    static uint64_t missed_page; // code without a module: asked for again and again
+    const struct seep_maps_module *found = find(pc);
+    // acquire: read before the areas are
+    uint32_t epoch = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
+    if (found || pc >> 12 == missed_page || is_bare(pc, epoch))
+        return found;
+    uint64_t start, end;
+    read_all(pc, &start, &end);
+    found = find(pc);
+    missed_page = found ? 0 : pc >> 12;
+    if (!found && end)
+        add_bare(start, end);
+    return found;
+}
+
+void seep_maps_forget(void) {
+    nr_modules = nr_bare_areas = 0;
+}
+
+// Field 28 of /proc/self/stat; the name in field 2 may hold anything, also parentheses.
+uint64_t seep_maps_stack_start(void) {
+    enum { FIELD_AFTER_NAME = 3, START_STACK = 28 };
+    char text[1024];
+    int fd = sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    long nr = sys3(SYS_read, fd, text, sizeof(text) - 1);
+    sys_close(fd);
+    long at = nr;
+    while (at > 0 && text[at - 1] != ')')
+        at--;
+    int field = FIELD_AFTER_NAME - 1;
+    uint64_t value = 0;
+    for (; at > 0 && at < nr && field <= START_STACK; at++) {
+        if (text[at] == ' ')
+            field++;
+        else if (field == START_STACK)
+            value = value * 10 + (uint64_t)(text[at] - '0');
+    }
+    return value;
+}
+
+// The trampoline is at the start of a page of its own. Code that is made at run time and returns to the start
+// of a page is asked about once, as long as such pages are few.
+bool seep_maps_is_return_probe(uint64_t pc) {
+    enum { PAGES = 64 };
+    static _Atomic uint64_t latest[PAGES][2]; // neither, and it
+    if (pc % 4096)
+        return false;
+    _Atomic uint64_t *asked = latest[pc / 4096 % PAGES];
+    for (int i = 0; i < 2; i++)
+        if (atomic_load_explicit(&asked[i], memory_order_relaxed) == pc)
+            return i;
+    struct seep_maps maps;
+    struct seep_maps_area area;
+    bool found = false;
+    if (!seep_calls_seem_free() || !seep_maps_open(&maps))
+        return false;
+    while (!found && seep_maps_next(&maps, &area))
+        found = area.start == pc && __builtin_strcmp(area.path, "[uprobes]") == 0;
+    seep_maps_close(&maps);
+    atomic_store_explicit(&asked[found], pc, memory_order_relaxed);
+    return found;
+}

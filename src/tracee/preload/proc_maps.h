@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// /proc/self/maps, area by area, with system calls only and without memory of its own.
+#ifndef SEEP_PRELOAD_PROC_MAPS_H
+#define SEEP_PRELOAD_PROC_MAPS_H
+
+#include <stddef.h>
+
+#include "preload/sys.h"
+
+struct seep_maps {
+    int fd;
+    size_t at;
+    size_t nr;
+    char text[1024];
+};
+
+struct seep_maps_area {
+    uint64_t start;
+    uint64_t end;
+    uint64_t off; // in the file
+    uint64_t inode;
+    bool readable;
+    bool executable;
+    char path[512]; // "": none. Longer ones are cut.
+};
+
+SEEP_MUST_CHECK bool seep_maps_open(struct seep_maps *ret_maps);
+// false: that was the last.
+SEEP_MUST_CHECK bool seep_maps_next(struct seep_maps *maps, struct seep_maps_area *ret_area);
+void seep_maps_close(struct seep_maps *maps);
+
+// Whether all of it can be read: a module may have holes between its segments, a file may end before its
+// mapping, and the program may have taken the rights to any page. Under a filter of system calls the kernel
+// cannot be asked: true.
+bool seep_maps_readable(uint64_t start, uint64_t nr_bytes);
+
+// Where _dl_find_object does not tell (musl, old glibc, holes between segments): the module that covers `pc`,
+// from our own table, which is read anew when `pc` is in none of it. Never asks the loader: that may hold its
+// lock and wait for us.
+struct seep_maps_module {
+    uint64_t start;
+    uint64_t end;
+    uint64_t bias_rt;
+    uint64_t eh_frame_hdr; // 0: none
+#ifdef SEEP_ARCH_EHABI
+    uint64_t exidx_bytes;
+#endif
+    uint64_t cfi_start; // of the segment that eh_frame_hdr is in: all of it can be read
+    uint64_t cfi_end;
+    char path[512];
+};
+// NULL: no module (JIT code). Valid until the next call. rules_lock held.
+const struct seep_maps_module *seep_maps_module(uint64_t pc);
+void seep_maps_forget(void); // after a dlclose
+
+// Whether a return address is the trampoline of the kernel's return probes: another tracer has such a probe
+// on a function that is at work, and the address that stood there is known to no other code.
+bool seep_maps_is_return_probe(uint64_t pc);
+
+// Where the kernel began the first thread's stack; 0: not known.
+uint64_t seep_maps_stack_start(void);
+
+#endif
