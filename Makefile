@@ -140,8 +140,8 @@ hostile:
 	@$(MAKE) --no-print-directory build
 	@ninja -C build
 	@SEEP_BUILD=$(CURDIR)/build SEEP_KILL_ROUNDS=$(or $(ROUNDS),200) SEEP_ALL_FAULTS=1 SEEP_LOOKS=100 $(PYTHON) -m pytest -q -p no:cacheprovider \
-		-n $$((2 * $(JOBS))) tests/hostile/test_kill_rounds.py tests/hostile tests/live/test_hostile.py tests/live/test_kill.py \
-		tests/live/test_faults.py tests/live/test_reachability.py
+		-n $$((2 * $(JOBS))) tests/hostile tests/live/test_hostile.py tests/live/test_kill.py tests/live/test_faults.py \
+		tests/live/test_reachability.py
 
 # UPDATE=1 makes what is counted now the committed state.
 bench-instructions:

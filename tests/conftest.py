@@ -21,7 +21,7 @@ DEFAULT_TIMEOUT_S = 120
 
 
 # The files that take longest: first, so that no worker is alone with one at the end.
-LONG = ("cross/test_cross", "random/test_random", "live/test_faults", "corpus/test_corpus", "live/test_attach.py", "live/test_kernel",
+LONG = ("hostile/test_kill", "cross/test_cross", "random/test_random", "live/test_faults", "corpus/test_corpus", "live/test_attach.py", "live/test_kernel",
         "live/test_reachability", "lint/test_instructions", "live/test_programs", "live/test_builds", "golden/test_trace",
         "cli/test_options", "cli/test_suppressions")
 

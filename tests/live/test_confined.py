@@ -270,6 +270,20 @@ def test_address_space_that_is_full(other_mib, tmp_path):
     assert process['totals']['allocations'] >= 3 * blocks
 
 
+def test_blocks_without_room_cost_no_call_each(tmp_path):
+    """Their allocations are counted, their frees are unknown: whether such an address is memory was asked for each."""
+    need('gcc', 'strace')
+    (tmp_path / 'lost.c').write_text(program_source('confined_lost.c'))
+    assert run(['gcc', '-O1', '-w', tmp_path / 'lost.c', '-o', tmp_path / 'lost']).code == 0
+    trace, calls = tmp_path / 't.seep', tmp_path / 'calls'
+    under = run(['strace', '-f', '-o', calls, '-e', 'trace=prlimit64', SEEP, 'run', '-q', '--scan', 'no', '-o', trace, '--',
+                 tmp_path / 'lost'])
+    assert under.code == 0, under
+    (process,) = report(trace)
+    assert process['health']['lost']['no_leaf'] > 10_000 and process['totals']['unknown_frees'] > 10_000
+    assert calls.read_text().count('prlimit64') < 1000
+
+
 def in_mount_namespace(script, *args):
     root_only()
     need('unshare', 'mount')

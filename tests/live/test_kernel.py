@@ -194,6 +194,31 @@ def test_a_trace_has_processes_and_slabs(named, tmp_path):
     assert named.encode() in run([SEEP, 'report', '--by', 'process', '--top', '0', trace]).out
 
 
+def test_a_process_that_renames_itself_takes_no_other_ones_place():
+    """There are 65,536 places. It has blocks under 40 of its 70,000 names."""
+    renames = ("import os, sys\n"
+               "comm = os.open('/proc/self/comm', os.O_WRONLY)\n"
+               "kept = []\n"
+               "for i in range(70000):\n"
+               "    os.write(comm, b'name-%d' % i)\n"
+               "    pipe = os.pipe()\n"
+               "    if i < 40: kept += pipe\n"
+               "    else: os.close(pipe[0]), os.close(pipe[1])\n"
+               "print('done', flush=True)\n"
+               "sys.stdin.read()\n")
+    with Traced('--by', 'process', '-T', '0', '--older', '0', '1s') as traced:
+        traced.next()
+        other = subprocess.Popen([sys.executable, '-c', renames], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert other.stdout.readline() == b'done\n'
+        late = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        report = traced.until(lambda r: (group_of(r, '%d cat' % late.pid) or {'live_blocks': 0})['live_blocks'])
+        late.communicate()
+        other.communicate()
+    its = [each['key'] for each in report['processes'][0]['groups'] if each['key'].startswith('%d ' % other.pid)]
+    assert 2 < len(its) <= 16 and '%d (other names)' % other.pid in its, its
+    assert not note(report, 'processes_lost'), report['processes'][0]['health']
+
+
 def test_csv():
     done = run([SEEP, 'kernel', '--csv', '--older', '0', '300ms', '1'])
     assert done.code == 0 and b'size_min,size_max,slab_bytes,via' in done.out.splitlines()[0]

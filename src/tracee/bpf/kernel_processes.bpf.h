@@ -8,6 +8,11 @@
 #include "bpf/kernel_stacks.bpf.h"
 
 #define PROCESSES_MAX 65536u // that a tracing can tell apart
+// Of these, entries for processes of users other than root, so that the daemons of root keep theirs.
+#define USER_PROCESSES_MAX (PROCESSES_MAX / 4 * 3)
+// A process may rename itself as often as it likes: its later names are one entry.
+#define NAMES_MAX 16u
+#define RENAMED   "(other names)"
 
 uint32_t seep_nr_processes = SEEP_KERNEL_PROCESS_FIRST;
 
@@ -26,9 +31,32 @@ struct {
     __type(value, uint32_t);
 } seep_process_numbers SEC(".maps");
 
+// Names that a pid has had.
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, PROCESSES_MAX);
+    __type(key, uint32_t);
+    __type(value, uint32_t);
+} seep_nr_names SEC(".maps");
+
+static inline bool has_names_left(uint32_t pid) {
+    uint32_t one = 1, *nr = bpf_map_lookup_elem(&seep_nr_names, &pid);
+    if (!nr)
+        return bpf_map_update_elem(&seep_nr_names, &pid, &one, BPF_ANY) == 0;
+    return *(volatile uint32_t *)nr < NAMES_MAX - 1 && __sync_fetch_and_add(nr, 1) < NAMES_MAX - 1;
+}
+
 static inline uint32_t add_process(struct seep_kernel_process *process) {
-    if (*(volatile uint32_t *)&seep_nr_processes >= PROCESSES_MAX)
+    uint32_t most = (uint32_t)bpf_get_current_uid_gid() ? USER_PROCESSES_MAX : PROCESSES_MAX;
+    if (*(volatile uint32_t *)&seep_nr_processes >= most)
         return SEEP_KERNEL_PROCESS_UNKNOWN;
+    if (!has_names_left(process->pid)) {
+        __builtin_memset(process->name, 0, sizeof(process->name));
+        __builtin_memcpy(process->name, RENAMED, sizeof(RENAMED));
+        const uint32_t *known = bpf_map_lookup_elem(&seep_process_numbers, process);
+        if (known)
+            return *known;
+    }
     uint32_t number = __sync_fetch_and_add(&seep_nr_processes, 1);
     struct seep_kernel_process *at = bpf_map_lookup_elem(&seep_processes, &number);
     if (!at)

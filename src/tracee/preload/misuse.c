@@ -131,10 +131,17 @@ static bool is_static(uint64_t address) {
     return false;
 }
 
+// A system call. None under a filter; nor where the heap map had no room for blocks of the program: each of
+// their frees would be one.
+static bool may_be_memory(uint64_t address) {
+    bool had_no_room = seep_g.header->lost[SEEP_LOST_NO_LEAF] && !map_entry(address);
+    return seep_confined.filtered || had_no_room ? address - LOWEST_RT < HIGHEST_RT - LOWEST_RT
+                                                 : sys_readable(address);
+}
+
 // What an address is that is none of the heap. NONE: it may be a block from before, or another allocator's.
 static enum seep_misuse kind_of_place(const struct seep_thread *thread, uint64_t address) {
-    // Under a filter the kernel cannot be asked.
-    if (seep_confined.filtered ? address - LOWEST_RT >= HIGHEST_RT - LOWEST_RT : !sys_readable(address))
+    if (!may_be_memory(address))
         return SEEP_MISUSE_WILD;
     if (address >= CPU_FRAME() && address < thread->stack_hi)
         return SEEP_MISUSE_STACK;

@@ -241,6 +241,8 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
         map_put(at, SEEP_ENTRY_MAKE(site, map_sub(address), size));
         return;
     }
+    if (at)
+        map_end(at, 0); // the block that was freed there is not the one that will be
     if (seep_map_put_odd(address, site, size))
         return;
     seep_lost(at || address & 7 || address >> SEEP_ADDRESS_BITS ? SEEP_LOST_ODD_FULL : SEEP_LOST_NO_LEAF);
