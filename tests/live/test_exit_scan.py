@@ -264,3 +264,15 @@ def test_what_the_library_remembers_for_a_child_of_fork_holds_nothing(tmp_path):
     assert done.code == 0, done
     lost = [site for site in processes[0]['sites'] if site['size_max'] == 1000]
     assert sum(site['kinds'].get('lost', {'blocks': 0})['blocks'] for site in lost) == 50, lost
+
+
+def test_what_exit_itself_frees_is_counted(tmp_path):
+    """The handler of seep is registered before that of any library, and runs when libc has freed its room for the others."""
+    source = tmp_path / 'many.c'
+    source.write_text(program_source('exit_scan_many_handlers.c'))
+    for words in (['-fPIC', '-shared', '-o', tmp_path / 'libmany.so'], ['-DPROGRAM', '-o', tmp_path / 'many', '-L', tmp_path, '-lmany']):
+        subprocess.run(['gcc', '-g', '-w', source, *words, f'-Wl,-rpath,{tmp_path}'], check=True, timeout=PATIENCE_S)
+    done, (process,) = run(tmp_path / 'many', tmp_path)
+    assert done.code == 0, done
+    totals = process['totals']
+    assert totals['allocations'] >= 3 and totals['frees'] == totals['allocations'], totals

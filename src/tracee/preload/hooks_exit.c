@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The life of the process, as far as the image needs to know: leaving.
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "preload/annotation.h"
 #include "preload/hooks.h"
+#include "preload/loader_lists.h"
 
 // The real one does not return; the system call stands in should it be missing.
 // Nothing of the program is live but what lies above `sp`: our own frames hold no block.
@@ -37,6 +39,26 @@ void seep_exit_begins(void *unused) {
         return;
     seep_mark_try(thread, "exit");
     thread_leave(thread);
+}
+
+// What atexit() and destructors of C++ are registered with. The constructors of other libraries run before
+// ours: the first of them to register a handler finds ours registered. Not by -z initfirst: the runtime of
+// AddressSanitizer has to be initialised before us, and only one library of a process has that flag.
+// Source: Itanium C++ ABI 3.3.5.3; glibc, stdlib/exit.c (__run_exit_handlers), elf/dl-load.c (l_initfini).
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *dso); // no header has it
+SEEP_EXPORT int __cxa_atexit(void (*function)(void *), void *argument, void *dso) {
+    static int (*_Atomic real)(void (*)(void *), void *, void *);
+    int (*known)(void (*)(void *), void *, void *) = atomic_load_explicit(&real, memory_order_relaxed);
+    if (!known) {
+        // Not by seep_start(), which may be at work: an allocator that it opens has constructors.
+        void *found = seep_loader_dlsym(RTLD_NEXT, "__cxa_atexit");
+        __builtin_memcpy(&known, &found, sizeof(found));
+        if (!known)
+            return -1;
+        atomic_store_explicit(&real, known, memory_order_relaxed);
+        seep_exit_register();
+    }
+    return known(function, argument, dso);
 }
 
 // All is done in the last exit handler (start.c); here, what the program has in its registers is put

@@ -501,6 +501,9 @@ void seep_handshake_take_back(void);
 // which runs before all exit handlers, or by exit(). Weak: a test has no hooks.
 void seep_exit_begins(void *unused) __attribute__((weak));
 
+// start.c: registers our handlers of exit() and quick_exit(), the first time that it is called.
+void seep_exit_register(void);
+
 bool seep_quick_exit_begins(
     int status); // start.c: a handler will call seep_at_exit() when all others have run
 

@@ -711,7 +711,8 @@ bool seep_start(void) {
     return started;
 }
 
-// glibc's; tells the exit status. Registered before all others, so it runs after all others.
+// glibc's; tells the exit status. Registered before all others, so it runs after all others, and after libc
+// has freed its room for those that did not fit beside the first ones.
 extern int on_exit(void (*function)(int, void *), void *argument) __attribute__((weak));
 
 static void at_exit_with_status(int status, void *unused) {
@@ -737,12 +738,20 @@ static void at_quick_exit_last(void *unused) {
     seep_park();
 }
 
-__attribute__((constructor)) static void on_load(void) {
-    seep_start();
+void seep_exit_register(void) {
+    static bool done;
+    if (done)
+        return;
+    done = true;
     if (on_exit)
         on_exit(at_exit_with_status, NULL);
     if (__cxa_at_quick_exit)
         has_quick_handler = __cxa_at_quick_exit(at_quick_exit_last, NULL) == 0;
+}
+
+__attribute__((constructor)) static void on_load(void) {
+    seep_start();
+    seep_exit_register();
 }
 
 // Where there is no on_exit (musl) the status stays unknown to the image; the tool has it from the kernel.
