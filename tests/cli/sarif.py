@@ -28,7 +28,7 @@ OBJECTS = {
     "RULE": (("id",), {"id": TEXT, "name": TEXT, "shortDescription": "MESSAGE"}),  # 3.49
     "MESSAGE": (("text",), {"text": TEXT}),  # 3.11
     "INVOCATION": (("executionSuccessful",), {"executionSuccessful": BOOL, "arguments": list_of(TEXT), "exitCode": NUMBER,
-                                              "exitSignalNumber": NUMBER,
+                                              "exitSignalNumber": NUMBER, "processStartFailureMessage": TEXT,
                                               "toolExecutionNotifications": list_of("NOTIFICATION")}),  # 3.20
     "NOTIFICATION": (("message",), {"level": one_of("none", "note", "warning", "error"), "message": "MESSAGE"}),  # 3.58
     "ARTIFACT": ((), {"uri": TEXT, "uriBaseId": TEXT}),  # 3.4

@@ -6,6 +6,7 @@ it gave back is gone. Without the right to load BPF programs all of it is skippe
 """
 import csv
 import io
+import fcntl
 import json
 import os
 import select
@@ -325,6 +326,30 @@ def test_the_text_has_the_shape_that_scripts_know():
     assert done.out.count(b'stacks with outstanding allocations:\n') == 2
     assert done.out.count(b'stacks with outstanding pages:\n') == 2
     assert done.out.count(b'health: ') == 2
+
+
+def test_a_signal_leaves_reports_whole():
+    """The first signal comes while a pipe that nobody reads is full."""
+    ours, theirs = os.pipe()
+    fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+    with subprocess.Popen([SEEP, 'kernel', '--json', '--older', '0', '300ms'], stdout=theirs, stderr=subprocess.PIPE) as process:
+        os.close(theirs)
+        for _ in range(TIMEOUT * 10):
+            with open('/proc/%d/wchan' % process.pid) as wchan:
+                if 'pipe' in wchan.read():
+                    break
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        text = b''
+        while part := os.read(ours, 65536):
+            text += part
+        assert process.wait(TIMEOUT) == 0, process.stderr.read()
+    os.close(ours)
+    decoder, rest, nr = json.JSONDecoder(), text.decode().lstrip(), 0
+    while rest:
+        _, end = decoder.raw_decode(rest)
+        rest, nr = rest[end:].lstrip(), nr + 1
+    assert nr
 
 
 def test_a_saved_trace_is_one_for_all_commands(tmp_path):

@@ -23,7 +23,7 @@ def test_leaks_of_several_processes(run, seep, tmp_path):
     assert done.returncode == 0, done
     text = (tmp_path / "report").read_text()
     processes = json.loads(run(seep, "report", "--json", "all.seep").stdout)["processes"]
-    assert text.count("\nleaks, all ") == 1 and "5 of 5 processes looked at" in text
+    assert text.count("\nleaks, all ") == 1 and "5 of 5 processes scanned" in text
     classes = section(text, "leaks, all ")
     for word, key in (("lost", "lost"), ("indirectly lost", "indirect"), ("possibly lost", "possible"), ("reachable", "reachable")):
         assert classes[word] == (sum(p["leaks"][key]["blocks"] for p in processes), sum(p["leaks"][key]["bytes"] for p in processes))
@@ -43,7 +43,7 @@ def test_one_process_is_as_it_was(run, seep, tmp_path):
     done = run(seep, "run", "-o", "one.seep", "--report", "report", "./one")
     assert done.returncode == 0, done
     text = (tmp_path / "report").read_text()
-    assert section(text, "leaks            ")["lost"] == (3, 300) and "1 thread" in text
+    assert section(text, "leaks            ")["lost"] == (3, 300) and "KiB read" in text
     assert "leaking programs" not in text and section(text, "top holders ")["global kept in one"] == (1, 5000)
 
 

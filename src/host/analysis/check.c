@@ -227,8 +227,14 @@ static bool passes(const struct seep_check_options *options, const struct seep_c
     return function && file && module;
 }
 
+// What leaked of a site, and what its blocks lead to.
+struct site_leaks {
+    struct seep_leaked own;
+    struct seep_leaked owned;
+};
+
 static struct seep_error *add_site(struct builder *builder, uint32_t process, uint32_t site, uint32_t node,
-                                   struct seep_leaked leaked) {
+                                   const struct site_leaks *leaks) {
     const struct seep_profile *profile = builder->check->session->profiles[process];
     const struct seep_site *s = &profile->sites[site];
     struct seep_check_stack stack = {NULL};
@@ -242,15 +248,17 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
         error = find_leak(builder, s->via, &leak);
     if (error)
         return error;
-    if (!leak->stack.frames || leaked.bytes > leak->most_bytes) {
+    if (!leak->stack.frames || leaks->own.bytes > leak->most_bytes) {
         leak->stack = stack;
-        leak->most_bytes = leaked.bytes;
+        leak->most_bytes = leaks->own.bytes;
     }
     if (s->kind && (!leak->kind || s->kind < leak->kind))
         leak->kind = s->kind;
-    leak->blocks += leaked.blocks;
-    seep_add_up(&leak->bytes, leaked.bytes);
-    return add_share(builder, leak, process, leaked);
+    leak->blocks += leaks->own.blocks;
+    seep_add_up(&leak->bytes, leaks->own.bytes);
+    leak->owned_blocks += leaks->owned.blocks;
+    seep_add_up(&leak->owned_bytes, leaks->owned.bytes);
+    return add_share(builder, leak, process, leaks->own);
 }
 
 // ---- frees in a wrong way ----
@@ -405,33 +413,44 @@ static struct seep_error *judge_health(struct seep_check *check, uint32_t proces
     return why ? say_unsure(check, process, why) : seep_error_no_memory();
 }
 
+static bool counts(const struct seep_check *check, const struct seep_profile *profile, size_t block) {
+    return check->options.kinds >> profile->block_kinds[block] & 1 &&
+           !seep_profile_block_suppressed(profile, block) &&
+           !seep_profile_is_late(profile, &profile->blocks[block], check->options.ignore_last);
+}
+
+static void add_block(struct seep_leaked *leaked, const struct seep_block *block) {
+    leaked->blocks++;
+    seep_add_up(&leaked->bytes, block->size);
+}
+
 // By site: what leaked. Without a scan, what is live.
-static struct seep_leaked *leaks_of_sites(const struct seep_check *check,
-                                          const struct seep_profile *profile) {
-    struct seep_leaked *leaked = calloc(profile->nr_sites, sizeof(*leaked));
-    bool counts = profile->process.exit_kind == SEEP_EXIT_CODE && !profile->health.sample_bytes &&
-                  !seep_profile_why_not_looked(profile);
-    for (uint32_t i = 1; leaked && counts && !profile->leaks.known && i < profile->nr_sites; i++)
+static struct site_leaks *leaks_of_sites(const struct seep_check *check, const struct seep_profile *profile) {
+    struct site_leaks *leaks = calloc(profile->nr_sites, sizeof(*leaks));
+    bool told = profile->process.exit_kind == SEEP_EXIT_CODE && !profile->health.sample_bytes &&
+                !seep_profile_why_not_looked(profile);
+    for (uint32_t i = 1; leaks && told && !profile->leaks.known && i < profile->nr_sites; i++)
         if (!seep_profile_suppressed(profile, i, SEEP_KIND_UNKNOWN))
-            leaked[i] = (struct seep_leaked){profile->sites[i].live_blocks, profile->sites[i].live_bytes};
+            leaks[i].own = (struct seep_leaked){profile->sites[i].live_blocks, profile->sites[i].live_bytes};
     // What is live and not known block by block cannot have been born late.
-    for (size_t i = 0; leaked && counts && !profile->leaks.known && i < profile->nr_blocks; i++) {
-        struct seep_leaked *of_site = &leaked[profile->blocks[i].site];
+    for (size_t i = 0; leaks && told && !profile->leaks.known && i < profile->nr_blocks; i++) {
+        struct seep_leaked *of_site = &leaks[profile->blocks[i].site].own;
         if (!seep_profile_is_late(profile, &profile->blocks[i], check->options.ignore_last))
             continue;
         of_site->blocks -= SEEP_MIN(of_site->blocks, UINT64_C(1));
         of_site->bytes -= SEEP_MIN(of_site->bytes, profile->blocks[i].size);
     }
-    for (size_t i = 0; leaked && profile->leaks.known && i < profile->nr_blocks; i++) {
-        const struct seep_block *block = &profile->blocks[i];
-        uint8_t kind = profile->block_kinds[i];
-        if (!(check->options.kinds >> kind & 1) || seep_profile_block_suppressed(profile, i) ||
-            seep_profile_is_late(profile, block, check->options.ignore_last))
+    for (uint32_t i = 1; leaks && !profile->leaks.known && i < profile->nr_sites; i++)
+        leaks[i].owned = leaks[i].own;
+    for (size_t i = 0; leaks && profile->leaks.known && i < profile->nr_blocks; i++) {
+        if (!counts(check, profile, i))
             continue;
-        leaked[block->site].blocks++;
-        seep_add_up(&leaked[block->site].bytes, block->size);
+        uint32_t leader = profile->leaders ? profile->leaders[i] : SEEP_NO_LEADER;
+        bool led = leader != SEEP_NO_LEADER && counts(check, profile, leader);
+        add_block(&leaks[profile->blocks[i].site].own, &profile->blocks[i]);
+        add_block(&leaks[profile->blocks[led ? leader : i].site].owned, &profile->blocks[i]);
     }
-    return leaked;
+    return leaks;
 }
 
 static struct seep_error *add_process(struct builder *builder, uint32_t process) {
@@ -451,18 +470,18 @@ static struct seep_error *add_process(struct builder *builder, uint32_t process)
         check->possible_blocks += profile->leaks.blocks[SEEP_KIND_POSSIBLE];
         seep_add_up(&check->possible_bytes, profile->leaks.bytes[SEEP_KIND_POSSIBLE]);
     }
-    struct seep_leaked *leaked = leaks_of_sites(check, profile);
+    struct site_leaks *leaks = leaks_of_sites(check, profile);
     uint32_t *nodes = NULL;
-    if (!leaked)
+    if (!leaks)
         return seep_error_no_memory();
     error = seep_stacks_add(builder->stacks, profile, &nodes);
     for (uint32_t i = 1; !error && i < profile->nr_sites; i++)
-        if (leaked[i].blocks)
-            error = add_site(builder, process, i, nodes[profile->sites[i].node], leaked[i]);
+        if (leaks[i].own.blocks)
+            error = add_site(builder, process, i, nodes[profile->sites[i].node], &leaks[i]);
     for (uint32_t i = 0; !error && i < profile->nr_wrong_releases; i++)
         error = add_wrong_free(builder, process, &profile->wrong_releases[i], nodes);
     free(nodes);
-    free(leaked);
+    free(leaks);
     return error;
 }
 
@@ -504,13 +523,17 @@ static void compare_with_baseline(struct seep_check *check) {
     check->nr_gone = baseline ? baseline->nr_entries - nr_used : 0;
 }
 
+// As in a report: what to mend is where the block is lost that leads to the most.
 static int compare_leaks(const void *left, const void *right) {
-    struct seep_leaked a = seep_leak_beyond(left), b = seep_leak_beyond(right);
+    const struct seep_leak *l = left, *r = right;
+    struct seep_leaked a = seep_leak_beyond(l), b = seep_leak_beyond(r);
+    if (l->owned_bytes != r->owned_bytes)
+        return l->owned_bytes > r->owned_bytes ? -1 : 1;
     if (a.bytes != b.bytes)
         return a.bytes > b.bytes ? -1 : 1;
     if (a.blocks != b.blocks)
         return a.blocks > b.blocks ? -1 : 1;
-    return strcmp(((const struct seep_leak *)left)->key, ((const struct seep_leak *)right)->key);
+    return strcmp(l->key, r->key);
 }
 
 static void judge(struct seep_check *check) {

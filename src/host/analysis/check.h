@@ -64,6 +64,8 @@ struct seep_leak {
     uint64_t most_bytes;           // of that site
     uint64_t blocks;
     uint64_t bytes;
+    uint64_t owned_blocks; // its lost blocks that count, and those that count and hang under them
+    uint64_t owned_bytes;
     uint64_t accepted_blocks; // by the baseline, at most blocks and bytes
     uint64_t accepted_bytes;
     struct seep_leak_share *shares; // in session order
@@ -109,7 +111,7 @@ struct seep_check {
     struct seep_arena arena;
     struct seep_check_options options;
     const struct seep_session *session; // borrowed
-    struct seep_leak *leaks;            // most bytes beyond the baseline first
+    struct seep_leak *leaks; // those that own most bytes first, then by what is beyond the baseline
     size_t nr_leaks;
     struct seep_check_process *processes; // by index in the session
     bool unsure;                          // any of them is

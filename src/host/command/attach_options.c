@@ -133,6 +133,11 @@ static struct seep_error *read_target(const struct seep_arguments *arguments,
     }
     bool is_pid;
     *ret_operands = operands + 1;
+    if (operands[1] && !(operands[1][0] >= '0' && operands[1][0] <= '9'))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "INTERVAL: bad value '%s'", operands[1]),
+            "a duration, as in 5s; to start a program and trace it, name no PID: seep attach -- %s",
+            operands[1]);
     return seep_parse_pid(*operands, &is_pid, &plan->pid);
 }
 

@@ -291,7 +291,7 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
     int status = 1;
     if (values->no_args)
         seep_process_drop_args();
-    seep_interrupt_catch(&ignored);
+    seep_interrupt_catch_whole(&ignored);
     if (plan.pid && values->backend == SEEP_ATTACH_BACKEND_AUTO && !values->trace &&
         values->source == SEEP_ATTACH_SOURCE_AUTO && seep_process_has_library(plan.pid)) {
         err = watch_image(&plan, values, &session);

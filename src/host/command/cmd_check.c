@@ -14,6 +14,7 @@
 #include "command/result_file.h"
 #include "command/running.h"
 #include "output/check_report.h"
+#include "source/run/program.h"
 #include "output/format.h"
 
 struct check_values {
@@ -71,21 +72,40 @@ struct checking {
     const struct check_values *values;
     const struct seep_view_options *view;
     struct seep_baseline baseline;
+    bool judged; // the program ran
 };
 
-typedef struct seep_error *(*put_function)(FILE *out, const struct seep_check *check);
+// What the files are about: a check, or a program that could not be run.
+struct result {
+    const struct seep_check *check; // NULL: it was not run
+    struct seep_check_not_run not_run;
+};
+
+typedef struct seep_error *(*put_function)(FILE *out, const struct result *result);
+
+static struct seep_error *put_junit(FILE *out, const struct result *result) {
+    if (result->check)
+        return seep_check_put_junit(out, result->check);
+    seep_check_put_junit_not_run(out, &result->not_run);
+    return NULL;
+}
+
+static struct seep_error *put_sarif(FILE *out, const struct result *result) {
+    return result->check ? seep_check_put_sarif(out, result->check)
+                         : seep_check_put_sarif_not_run(out, &result->not_run);
+}
 
 static struct seep_error *write_file(const char *path, const char *what, put_function put,
-                                     const struct seep_check *check) {
+                                     const struct result *result) {
     if (!path)
         return NULL;
     if (strcmp(path, "-") == 0)
-        return put(stdout, check);
+        return put(stdout, result);
     FILE *out = fopen(path, "we");
     if (!out)
         return seep_error_hint(seep_error_system(errno, "%s: cannot write %s", path, what),
                                "name another file, and run it again");
-    struct seep_error *err = put(out, check);
+    struct seep_error *err = put(out, result);
     struct seep_error *second =
         seep_result_close(out, path, what, "make room, or name another file, and run it again");
     if (!err || (second && err->code == SEEP_E_IO)) { // the second one says more
@@ -97,15 +117,21 @@ static struct seep_error *write_file(const char *path, const char *what, put_fun
     return err;
 }
 
-static struct seep_error *write_results(const struct checking *checking, const struct seep_check *check) {
+static struct seep_error *write_files(const struct checking *checking, const struct result *result) {
     const struct check_values *values = checking->values;
-    struct seep_error *err = write_file(values->junit, "the JUnit file", seep_check_put_junit, check);
-    struct seep_error *second = write_file(values->sarif, "the SARIF file", seep_check_put_sarif, check);
+    struct seep_error *err = write_file(values->junit, "the JUnit file", put_junit, result);
+    struct seep_error *second = write_file(values->sarif, "the SARIF file", put_sarif, result);
     if (err && second)
         seep_command_fail(second); // of two both are told
     else if (second)
         err = second;
-    if (!err && values->github)
+    return err;
+}
+
+static struct seep_error *write_results(const struct checking *checking, const struct seep_check *check) {
+    const struct result result = {.check = check};
+    struct seep_error *err = write_files(checking, &result);
+    if (!err && checking->values->github)
         err = seep_check_put_github(stderr, check);
     return err;
 }
@@ -138,8 +164,9 @@ static void accept_all(struct seep_check *check) {
 
 static struct seep_error *judge(void *data, const struct seep_session *session, struct seep_symbols *symbols,
                                 bool quiet, int failure_status, int *status) {
-    const struct checking *checking = data;
+    struct checking *checking = data;
     const struct check_values *values = checking->values;
+    checking->judged = true;
     const struct seep_check_options options = {
         .ignore_last = checking->view->ignore_last,
         .max_leaked = values->max_leaked,
@@ -228,6 +255,16 @@ static struct seep_error *run_check(const struct seep_arguments *arguments, int 
         return err;
     const struct seep_judge how = {&checking, judge};
     err = seep_run_judged(arguments, &how, ret_status);
+    if (!checking.judged) {
+        const char *why = err                                       ? err->message
+                          : *ret_status == SEEP_EXIT_NOT_FOUND      ? "the program was not found"
+                          : *ret_status == SEEP_EXIT_NOT_EXECUTABLE ? "the program cannot be executed"
+                                                                    : "the program could not be traced";
+        const struct result result = {.not_run = {arguments->operands[0], why}};
+        struct seep_error *second = write_files(&checking, &result);
+        if (second)
+            seep_command_fail(second);
+    }
     seep_baseline_deinit(&checking.baseline);
     return err;
 }

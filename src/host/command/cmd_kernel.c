@@ -170,7 +170,7 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
     err = seep_kallsyms_read(&symbols);
     seep_kallsyms_destroy(symbols);
     if (!err) {
-        seep_interrupt_catch(NULL);
+        seep_interrupt_catch_whole(NULL);
         if (!shown->json && !values->csv)
             puts("Attaching to kernel allocators, Ctrl+C to quit.");
         fflush(stdout);

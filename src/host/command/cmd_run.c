@@ -31,6 +31,7 @@
 #include "output/output.h"
 #include "output/report.h"
 #include "output/report_outstanding.h"
+#include "output/wrap.h"
 
 struct running {
     const struct seep_run_values *values;
@@ -157,16 +158,20 @@ static void reached(void *data, const struct seep_session *session, const struct
 static void waiting(void *data, const struct seep_run_idle *left, size_t nr_left) {
     enum { LISTED_MAX = 5 };
     const struct running *running = data;
-    fputs("seep: ", stderr);
-    seep_put_escaped(stderr, running->trace.program);
-    fprintf(stderr, " has ended, and %zu process%s that it started run%s on: ", nr_left,
-            seep_plural_es(nr_left), nr_left == 1 ? "s" : "");
+    struct seep_style style = seep_style_of(stderr);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, stderr, &style);
+    fputs("seep: ", out);
+    seep_put_escaped(out, running->trace.program);
+    fprintf(out, " has ended, and %zu process%s that it started run%s on: ", nr_left, seep_plural_es(nr_left),
+            nr_left == 1 ? "s" : "");
     for (size_t i = 0; i < nr_left && i < LISTED_MAX; i++) {
-        fputs(i ? ", " : "", stderr);
-        seep_put_escaped(stderr, left[i].name);
-        fprintf(stderr, " (%d)", (int)left[i].pid);
+        fputs(i ? ", " : "", out);
+        seep_put_escaped(out, left[i].name);
+        fprintf(out, " (%d)", (int)left[i].pid);
     }
-    fprintf(stderr, "%s; Ctrl-C reports now, --no-wait never waits\n", nr_left > LISTED_MAX ? ", ..." : "");
+    fprintf(out, "%s; Ctrl-C reports now, --no-wait never waits\n", nr_left > LISTED_MAX ? ", ..." : "");
+    seep_wrap_done(&wrap);
 }
 
 // ---- when it has ended ----

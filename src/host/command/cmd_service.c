@@ -12,6 +12,7 @@
 #include "base/words.h"
 #include "command/command.h"
 #include "output/format.h"
+#include "output/wrap.h"
 #include "service/drop_in.h"
 #include "service/obstacles.h"
 #include "service/output_folder.h"
@@ -129,24 +130,32 @@ static struct seep_error *show_obstacles(const struct seep_unit *unit,
                                          const struct seep_service_options *options) {
     struct seep_obstacles found;
     seep_obstacles_find(unit, options, &found);
+    struct seep_style style = seep_style_of(stderr);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, stderr, &style);
     bool fatal = false;
     for (size_t i = 0; i < found.nr_items; i++) {
-        fputs(found.items[i].fatal ? "seep: it would not be traced: " : "seep: note: ", stderr);
-        seep_put_escaped(stderr, found.items[i].text);
-        fputc('\n', stderr);
+        fputs(found.items[i].fatal ? "seep: it would not be traced: " : "seep: note: ", out);
+        seep_put_escaped(out, found.items[i].text);
+        fputc('\n', out);
         fatal |= found.items[i].fatal;
     }
+    seep_wrap_done(&wrap);
     return fatal ? seep_error_create(SEEP_E_UNSUPPORTED, "%s: nothing was changed", unit->id) : NULL;
 }
 
 static void show_preload(const struct seep_unit *unit, const char *library) {
     if (!*unit->preload)
         return;
-    fputs("seep: note: it has LD_PRELOAD=", stderr);
-    seep_put_escaped(stderr, unit->preload);
-    fputs(", which stays, behind ", stderr);
-    seep_put_escaped(stderr, library);
-    fputc('\n', stderr);
+    struct seep_style style = seep_style_of(stderr);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, stderr, &style);
+    fputs("seep: note: it has LD_PRELOAD=", out);
+    seep_put_escaped(out, unit->preload);
+    fputs(", which stays, behind ", out);
+    seep_put_escaped(out, library);
+    fputc('\n', out);
+    seep_wrap_done(&wrap);
 }
 
 // What follows a change of the drop-in: the manager reads it, and the service starts anew if that is asked
@@ -287,80 +296,88 @@ static struct seep_error *disable(const struct call *call, const struct seep_uni
 
 // ---- status ----
 
-static void show_process(pid_t pid, bool is_main, uint64_t *nr_traced) {
+static void show_process(FILE *out, pid_t pid, bool is_main, uint64_t *nr_traced) {
     struct seep_session *session = NULL;
     struct seep_error *error = seep_session_from_pid(pid, &session);
     if (error) {
         if (is_main) {
-            printf("process  %d is not traced: ", (int)pid);
-            seep_put_escaped(stdout, error->message);
-            fputc('\n', stdout);
+            fprintf(out, "process  %d is not traced: ", (int)pid);
+            seep_put_escaped(out, error->message);
+            fputc('\n', out);
         }
         seep_error_destroy(error);
         return;
     }
     const struct seep_profile *profile = session->profiles[0];
     ++*nr_traced;
-    printf("process  %d ", (int)pid);
-    seep_put_escaped(stdout, profile->process.name);
-    printf(": traced since %s, holds %s in %s blocks\n",
-           seep_format_time(profile->process.start_realtime_ns).text,
-           seep_format_bytes(profile->totals.live_bytes).text,
-           seep_format_count(profile->totals.live_blocks).text);
+    fprintf(out, "process  %d ", (int)pid);
+    seep_put_escaped(out, profile->process.name);
+    fprintf(out, ": traced since %s, holds %s in %s blocks\n",
+            seep_format_time(profile->process.start_realtime_ns).text,
+            seep_format_bytes(profile->totals.live_bytes).text,
+            seep_format_count(profile->totals.live_blocks).text);
     seep_session_destroy(session);
 }
 
-static struct seep_error *show_processes(const struct seep_unit *unit, bool enabled) {
+static struct seep_error *show_processes(FILE *out, const struct seep_unit *unit, bool enabled) {
     pid_t *pids = NULL;
     size_t nr = 0;
     uint64_t nr_traced = 0;
     struct seep_error *error = seep_unit_processes(unit->group, &pids, &nr);
     if (!error && !nr)
-        printf("process  none: it does not run\n");
+        fprintf(out, "process  none: it does not run\n");
     for (size_t i = 0; !error && i < nr; i++)
-        show_process(pids[i], pids[i] == unit->main_pid, &nr_traced);
+        show_process(out, pids[i], pids[i] == unit->main_pid, &nr_traced);
     free(pids);
     if (!error && enabled && !nr_traced && nr)
-        printf("next:    systemctl%s restart %s   (it has been running since before it was enabled, or "
-               "cannot be "
-               "traced)\n",
-               unit->user ? " --user" : "", unit->id);
+        fprintf(out,
+                "next:    systemctl%s restart %s   (it has been running since before it was enabled, or "
+                "cannot be "
+                "traced)\n",
+                unit->user ? " --user" : "", unit->id);
     else if (!error && nr_traced && unit->main_pid)
-        printf("next:    seep report %d\n", (int)unit->main_pid);
+        fprintf(out, "next:    seep report %d\n", (int)unit->main_pid);
     return error;
 }
 
-static struct seep_error *status_of(const struct call *call, const struct seep_unit *unit, int *ret_status) {
+static struct seep_error *put_status(FILE *out, const struct seep_unit *unit, int *ret_status) {
     char *path = NULL, *folder = NULL;
     uint64_t keep_bytes = 0;
     struct seep_error *error = seep_drop_in_path(unit, &path);
     if (!error)
         error = seep_drop_in_read(path, &folder, &keep_bytes);
     if (!error) {
-        printf("service  %s, %s since %s\n", unit->id, unit->active,
-               *unit->state_time ? unit->state_time : "-");
-        printf("enabled  %s%s%s%s\n", folder ? "yes, by " : "no", folder ? path : "",
-               folder && !unit->enabled ? ", which systemd has not read yet: systemctl daemon-reload" : "",
-               !folder && unit->enabled ? ", but systemd still has the drop-in: systemctl daemon-reload"
-                                        : "");
+        fprintf(out, "service  %s, %s since %s\n", unit->id, unit->active,
+                *unit->state_time ? unit->state_time : "-");
+        fprintf(out, "enabled  %s%s%s%s\n", folder ? "yes, by " : "no", folder ? path : "",
+                folder && !unit->enabled ? ", which systemd has not read yet: systemctl daemon-reload" : "",
+                !folder && unit->enabled ? ", but systemd still has the drop-in: systemctl daemon-reload"
+                                         : "");
         *ret_status = folder ? 0 : 3; // as systemctl status of what does not run
     }
     if (!error && folder) {
         struct seep_output_folder_sum sum = {0, 0};
         struct seep_error *trouble = seep_output_folder_trim(folder, 0, &sum);
-        printf("traces   %s: ", folder);
+        fprintf(out, "traces   %s: ", folder);
         if (trouble)
-            printf("%s\n", trouble->message);
+            fprintf(out, "%s\n", trouble->message);
         else
-            printf("%" PRIu64 ", %s%s%s\n", sum.nr_files, seep_format_bytes(sum.nr_bytes).text,
-                   keep_bytes ? " of at most " : "", keep_bytes ? seep_format_bytes(keep_bytes).text : "");
+            fprintf(out, "%" PRIu64 ", %s%s%s\n", sum.nr_files, seep_format_bytes(sum.nr_bytes).text,
+                    keep_bytes ? " of at most " : "", keep_bytes ? seep_format_bytes(keep_bytes).text : "");
         seep_error_destroy(trouble);
     }
     if (!error)
-        error = show_processes(unit, folder != NULL);
+        error = show_processes(out, unit, folder != NULL);
     free(folder);
     free(path);
     return error;
+}
+
+static struct seep_error *status_of(const struct call *call, const struct seep_unit *unit, int *ret_status) {
+    struct seep_style style = seep_style_of(stdout);
+    struct seep_wrap wrap;
+    struct seep_error *error = put_status(seep_wrap_begin(&wrap, stdout, &style), unit, ret_status);
+    return seep_wrap_end(&wrap, error);
 }
 
 // ---- what the drop-in starts ----

@@ -300,7 +300,8 @@ static struct seep_error *take(struct seep_arguments *arguments, const struct fo
                    sizeof(*arguments->given)))
         return seep_error_no_memory();
     arguments->given[arguments->nr_given++] = (struct seep_option_given){found->option->name, text};
-    return store(found->option, what, text, found->values);
+    struct seep_error *error = store(found->option, what, text, found->values);
+    return error && found->option->hint ? seep_error_hint(error, "%s", found->option->hint) : error;
 }
 
 static struct seep_error *unknown_long(const struct seep_command *command, const char *name,

@@ -50,6 +50,7 @@ struct seep_option {
     uint64_t min;               // for NUMBER and SET
     uint64_t max;               // for NUMBER; 0: no limit
     bool hidden;                // works, but help does not show it
+    const char *hint;           // behind a bad value; NULL: the kind's own
 };
 
 struct seep_option_group {

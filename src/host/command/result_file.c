@@ -89,9 +89,12 @@ struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_r
 }
 
 struct seep_error *seep_result_end(struct seep_result *result, struct seep_error *error) {
+    bool is_write = error && error->code == SEEP_E_IO;
+    if (is_write)
+        error = seep_error_prefix(error, "%s", result->path);
     if (!error)
         error = seep_stream_check(result->out, result->path);
-    bool is_write = error && error->code == SEEP_E_IO;
+    is_write |= error && error->code == SEEP_E_IO;
     if (fclose(result->out) != 0 && !error) {
         error = seep_error_system(errno, "cannot write %s", result->path);
         is_write = true;

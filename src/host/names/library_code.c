@@ -249,3 +249,47 @@ enum seep_blame seep_blame_of(const char *function, const char *file, unsigned l
         return has_line ? SEEP_BLAME_PASSED_LINE : SEEP_BLAME_PASSED;
     return has_line ? SEEP_BLAME_LINE : SEEP_BLAME_OWN;
 }
+
+// Source: include/linux/slab.h, gfp.h, vmalloc.h, percpu.h and mm/ of Linux 6.12.
+enum seep_blame seep_blame_of_kernel(const char *function) {
+    static const char *const starts[] = {"kmalloc",
+                                         "kzalloc",
+                                         "kcalloc",
+                                         "kvmalloc",
+                                         "kvzalloc",
+                                         "krealloc",
+                                         "kvrealloc",
+                                         "kmemdup",
+                                         "kstrdup",
+                                         "kmem_cache_a",
+                                         "slab_alloc",
+                                         "new_slab",
+                                         "allocate_slab",
+                                         "alloc_pages",
+                                         "alloc_frozen_pages",
+                                         "alloc_page",
+                                         "folio_alloc",
+                                         "vma_alloc_folio",
+                                         "get_free_page",
+                                         "get_zeroed_page",
+                                         "vmalloc",
+                                         "vzalloc",
+                                         "pcpu_alloc",
+                                         "alloc_percpu",
+                                         "filemap_get_folio",
+                                         "filemap_alloc_folio",
+                                         "do_kmalloc",
+                                         "do_kmem",
+                                         "memdup_user",
+                                         "get_page_from",
+                                         "alloc_slab",
+                                         "get_vm_area",
+                                         "alloc_vmap_area",
+                                         "folio_prealloc",
+                                         "alloc_contig"};
+    const char *name = function;
+    while (name && *name == '_')
+        name++;
+    return !name || begins_with_one(name, starts, SEEP_ARRAY_SIZE(starts)) ? SEEP_BLAME_PASSED
+                                                                           : SEEP_BLAME_OWN;
+}

@@ -24,5 +24,8 @@ enum seep_blame {
     SEEP_BLAME_NR
 };
 enum seep_blame seep_blame_of(const char *function, const char *file, unsigned line, bool runtime);
+// The same of a function of the kernel, where the functions of its allocators are passed over. NULL: passed
+// over.
+enum seep_blame seep_blame_of_kernel(const char *function);
 
 #endif

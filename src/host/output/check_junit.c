@@ -291,3 +291,14 @@ struct seep_error *seep_check_put_junit(FILE *out, const struct seep_check *chec
     fputs("</testsuites>\n", out);
     return error;
 }
+
+void seep_check_put_junit_not_run(FILE *out, const struct seep_check_not_run *not_run) {
+    const char *slash = strrchr(not_run->program, '/'), *name = slash ? slash + 1 : not_run->program;
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+          "<testsuites name=\"seep check\" tests=\"1\" failures=\"0\" errors=\"1\">\n <testsuite name=\"",
+          out);
+    put_xml(out, name);
+    fputs("\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\" time=\"0.000\">\n", out);
+    put_case(out, name, "traced", "error", "not-run", not_run->why);
+    fputs(" </testsuite>\n</testsuites>\n", out);
+}

@@ -23,6 +23,14 @@ void seep_check_put_suppressions(FILE *out, const struct seep_check *check);
 SEEP_MUST_CHECK struct seep_error *seep_check_put_junit(FILE *out, const struct seep_check *check);
 // SARIF 2.1.0. Source: OASIS, "Static Analysis Results Interchange Format Version 2.1.0".
 SEEP_MUST_CHECK struct seep_error *seep_check_put_sarif(FILE *out, const struct seep_check *check);
+// Of a program that could not be run, so that no server takes an earlier file, or none, for a result.
+struct seep_check_not_run {
+    const char *program;
+    const char *why;
+};
+void seep_check_put_junit_not_run(FILE *out, const struct seep_check_not_run *not_run);
+SEEP_MUST_CHECK struct seep_error *seep_check_put_sarif_not_run(FILE *out,
+                                                                const struct seep_check_not_run *not_run);
 // Workflow commands of GitHub Actions, which become annotations.
 SEEP_MUST_CHECK struct seep_error *seep_check_put_github(FILE *out, const struct seep_check *check);
 

@@ -266,13 +266,14 @@ static json_t *bases_json(void) {
     return bases;
 }
 
-struct seep_error *seep_check_put_sarif(FILE *out, const struct seep_check *check) {
+// Takes both.
+static struct seep_error *put(FILE *out, json_t *invocation, json_t *results) {
     json_t *run = json_object();
     set(&run, "tool", driver_json());
-    set(&run, "invocations", list_of(invocation_json(check)));
+    set(&run, "invocations", list_of(invocation));
     set(&run, "originalUriBaseIds", bases_json());
     set(&run, "columnKind", json_string("utf16CodeUnits"));
-    set(&run, "results", results_json(check));
+    set(&run, "results", results);
     json_t *root = json_object();
     set(&root, "$schema", json_string("https://json.schemastore.org/sarif-2.1.0.json"));
     set(&root, "version", json_string("2.1.0"));
@@ -284,4 +285,19 @@ struct seep_error *seep_check_put_sarif(FILE *out, const struct seep_check *chec
     fprintf(out, "%s\n", text);
     free(text);
     return NULL;
+}
+
+struct seep_error *seep_check_put_sarif(FILE *out, const struct seep_check *check) {
+    return put(out, invocation_json(check), results_json(check));
+}
+
+struct seep_error *seep_check_put_sarif_not_run(FILE *out, const struct seep_check_not_run *not_run) {
+    json_t *note = json_object();
+    set(&note, "level", json_string("error"));
+    set(&note, "message", text_object(not_run->why));
+    json_t *invocation = json_object();
+    set(&invocation, "executionSuccessful", json_false());
+    set(&invocation, "processStartFailureMessage", string(not_run->why));
+    set(&invocation, "toolExecutionNotifications", list_of(note));
+    return put(out, invocation, json_array());
 }

@@ -259,6 +259,9 @@ static void put_leaks(FILE *out, const struct seep_check *check, uint64_t top) {
             fprintf(out, "    beyond the baseline, which accepts %s byte%s in %s block%s of it\n",
                     seep_format_count(leak->accepted_bytes).text, seep_plural(leak->accepted_bytes),
                     seep_format_count(leak->accepted_blocks).text, seep_plural(leak->accepted_blocks));
+        if (leak->kind == SEEP_KIND_LOST && leak->owned_bytes > leak->bytes)
+            fprintf(out, "    with what only it leads to: %s bytes in %s blocks\n",
+                    seep_format_count(leak->owned_bytes).text, seep_format_count(leak->owned_blocks).text);
         put_shares(out, check, leak);
         seep_put_folded_stack(out, &leak->stack, "    ");
     }

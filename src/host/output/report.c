@@ -3,6 +3,7 @@
 #include "output/format.h"
 #include "output/output.h"
 #include "output/report.h"
+#include "output/wrap.h"
 
 struct seep_error *seep_report_write(FILE *out, const struct seep_session *session,
                                      struct seep_symbols *symbols, const struct seep_view_options *options,
@@ -32,8 +33,10 @@ struct seep_error *seep_report_write(FILE *out, const struct seep_session *sessi
     return error || out == stdout ? error : seep_stream_check(out, "the report");
 }
 
-void seep_report_reached(FILE *out, const char *name, uint64_t bytes, uint64_t limit_bytes,
-                         const char *what) {
+void seep_report_reached(FILE *to, const char *name, uint64_t bytes, uint64_t limit_bytes, const char *what) {
+    struct seep_style style = seep_style_of(to);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, to, &style);
     fprintf(out, "seep: memory is at %s", seep_format_bytes(bytes).text);
     if (limit_bytes)
         fprintf(out, ", %s of %s", seep_format_share(bytes, limit_bytes).text,
@@ -43,5 +46,6 @@ void seep_report_reached(FILE *out, const char *name, uint64_t bytes, uint64_t l
     fputs("): a snapshot is in ", out);
     seep_put_escaped(out, name);
     fputc('\n', out);
-    fflush(out);
+    seep_wrap_done(&wrap);
+    fflush(to);
 }

@@ -53,7 +53,6 @@ static struct sums sum_up(const struct seep_view *view) {
         seep_add_up(&sums.leaks.suppressed_bytes, leaks->suppressed_bytes);
         seep_add_up(&sums.leaks.read_bytes, leaks->read_bytes);
         sums.leaks.pause_ns = SEEP_MAX(sums.leaks.pause_ns, leaks->pause_ns);
-        sums.leaks.nr_threads = leaks->nr_threads;
     }
     return sums;
 }
@@ -118,16 +117,15 @@ static void put_classes(FILE *out, const struct seep_view *view, const struct su
     bool several = view->nr_processes > 1;
     fprintf(out, "\n%s%-17s %12s %19s%s   ", seep_style_bold(style), several ? "leaks, all" : "leaks",
             "blocks", "bytes", seep_style_off(style));
+    // Within 80 columns: who asks for more has it in the JSON report.
     if (several)
-        fprintf(out, "%s of %s processes looked at, paused %s at most, ",
-                seep_format_count(sums->nr_looked).text, seep_format_count(view->nr_processes).text,
-                seep_format_duration(leaks->pause_ns).text);
+        fprintf(out, "%s of %s processes scanned", seep_format_count(sums->nr_looked).text,
+                seep_format_count(view->nr_processes).text);
     else if (leaks->pause_ns) // a core file was made without us
-        fprintf(out, "paused %s, ", seep_format_duration(leaks->pause_ns).text);
-    fprintf(out, "%s read", seep_format_bytes(leaks->read_bytes).text);
-    if (!several)
-        fprintf(out, ", %s thread%s", seep_format_count(leaks->nr_threads).text,
-                seep_plural(leaks->nr_threads));
+        fprintf(out, "paused %s, %s read", seep_format_duration(leaks->pause_ns).text,
+                seep_format_bytes(leaks->read_bytes).text);
+    else
+        fprintf(out, "%s read", seep_format_bytes(leaks->read_bytes).text);
     fputc('\n', out);
     for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++) {
         put_amount(out, seep_text_kind(i), leaks->blocks[i], leaks->bytes[i]);

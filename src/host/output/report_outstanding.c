@@ -128,8 +128,11 @@ static void put_shares(FILE *out, const struct seep_view *view, const struct see
 }
 
 static struct seep_error *put_row(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
-    // As memleak has it, for those who read it by a script: never in the singular.
-    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations ", row->live_bytes, row->live_blocks);
+    // Of a process as memleak has it, for those who read it by a script: never in the singular.
+    bool kernel = seep_profile_is_kernel(view->session->profiles[view->first_process]);
+    fprintf(out, INDENT "%" PRId64 " byte%s in %" PRId64 " allocation%s ", row->live_bytes,
+            kernel && row->live_bytes == 1 ? "" : "s", row->live_blocks,
+            kernel && row->live_blocks == 1 ? "" : "s");
     if (row->key) {
         fputs("by ", out);
         seep_put_escaped(out, row->key);
@@ -146,7 +149,7 @@ static struct seep_error *put_row(FILE *out, struct seep_view *view, const struc
     struct seep_error *err = NULL;
     if (view->nr_processes > 1)
         put_shares(out, view, row);
-    else if (!row->key && seep_profile_is_kernel(view->session->profiles[view->first_process]))
+    else if (!row->key && kernel)
         err = put_allocators(out, view, (size_t)(row - view->rows));
     for (size_t i = 0; i < row->nr_blocks; i++)
         fprintf(out, INDENT INDENT "addr = 0x%" PRIx64 " size = %" PRIu64 " age = %s\n",
@@ -226,8 +229,12 @@ static struct seep_error *put_rows(FILE *out, struct seep_view *view, const char
     while (nr < view->nr_rows && view->rows[nr].live_blocks > 0)
         nr++;
     put_time(out);
-    fprintf(out, "%sTop %zu %s with outstanding %s:%s\n", seep_style_bold(style), nr,
-            view->options.by == SEEP_BY_PROCESS ? "processes" : "stacks", what, seep_style_off(style));
+    bool one = nr == 1 && seep_profile_is_kernel(view->session->profiles[view->first_process]);
+    const char *rows = view->options.by == SEEP_BY_PROCESS ? one ? "process" : "processes"
+                       : one                               ? "stack"
+                                                           : "stacks";
+    fprintf(out, "%sTop %zu %s with outstanding %s:%s\n", seep_style_bold(style), nr, rows, what,
+            seep_style_off(style));
     struct seep_error *err = NULL;
     for (size_t i = 0; i < nr && !err; i++)
         err = put_row(out, view, &view->rows[i]);
@@ -264,14 +271,14 @@ struct seep_error *seep_report_outstanding(FILE *out, const struct seep_session 
 }
 
 static struct seep_error *put_part(FILE *out, const struct seep_session *session, size_t process,
-                                   struct seep_symbols *symbols, const struct seep_view_options *options) {
-    struct seep_style style = seep_style_of(out);
+                                   struct seep_symbols *symbols, const struct seep_view_options *options,
+                                   const struct seep_style *style) {
     struct seep_view *view = NULL;
     struct seep_view_options how = *options;
     how.each_stack = true;
     struct seep_error *err = seep_view_create(session, process, symbols, &how, &view);
     if (!err)
-        err = put_rows(out, view, process ? "pages" : "allocations", &style);
+        err = put_rows(out, view, process ? "pages" : "allocations", style);
     if (!err) {
         const struct seep_totals *totals = &session->profiles[process]->totals;
         fprintf(out, INDENT "in all %s in %s allocation%s%s", seep_format_bytes(totals->live_bytes).text,
@@ -289,15 +296,17 @@ struct seep_error *seep_report_kernel_outstanding(FILE *out, const struct seep_s
                                                   struct seep_symbols *symbols,
                                                   const struct seep_view_options *options) {
     struct seep_error *err = NULL;
+    struct seep_style style = seep_style_of(out);
+    struct seep_wrap wrap;
+    FILE *to = seep_wrap_begin(&wrap, out, &style);
     for (size_t i = 0; i < session->nr_profiles && !err; i++)
-        err = put_part(out, session, i, symbols, options);
+        err = put_part(to, session, i, symbols, options, &style);
     struct seep_view *view = NULL;
     if (!err)
         err = seep_view_create(session, SIZE_MAX, symbols, options, &view);
-    if (!err) {
-        struct seep_style style = seep_style_of(out);
-        err = seep_text_health(out, view, &style);
-    }
+    if (!err)
+        err = seep_text_health(to, view, &style);
     seep_view_destroy(view);
+    err = seep_wrap_end(&wrap, err);
     return err ? err : seep_stream_check(out, "the report");
 }

@@ -14,16 +14,25 @@ static const char *const share_names[] = {"p50_ns", "p99_ns", "p999_ns"};
 
 // ---- text ----
 
+#define NAME_MOST 16u // columns; a longer name has a line of its own
+
 static int name_width(const struct seep_comparison *comparison) {
     size_t width = sizeof("allocator") - 1;
-    for (size_t i = 0; i < comparison->nr_rows; i++)
-        width = SEEP_MAX(width, seep_text_width(comparison->rows[i].name));
-    return (int)SEEP_MIN(width, (size_t)40);
+    for (size_t i = 0; i < comparison->nr_rows; i++) {
+        size_t of_name = seep_text_width(comparison->rows[i].name);
+        width = of_name > NAME_MOST ? width : SEEP_MAX(width, of_name);
+    }
+    return (int)width;
 }
 
-static void put_name(FILE *out, const char *name, int width) {
+// `column`: where names begin.
+static void put_name(FILE *out, const char *name, int column, int width) {
     seep_put_escaped(out, name);
-    fprintf(out, "%*s", SEEP_MAX(width - (int)seep_text_width(name), 0), "");
+    int left = width - (int)seep_text_width(name);
+    if (left < 0)
+        fprintf(out, "\n%*s", column + width, "");
+    else
+        fprintf(out, "%*s", left, "");
 }
 
 static struct seep_number against(const struct seep_replay_figures *row) {
@@ -75,7 +84,7 @@ static void put_costs(FILE *out, const struct seep_plan *plan, const struct seep
     fprintf(out, "  %11s%s\n", "page faults", seep_style_off(&style));
     for (size_t i = 0; i < comparison->nr_rows; i++) {
         const struct seep_replay_figures *row = &comparison->rows[i];
-        put_name(out, row->name, width);
+        put_name(out, row->name, 0, width);
         put_row(out, row, plan, i == 0);
         if (row->nr_failed)
             fprintf(out, "%*s  %s calls returned no memory\n", width, "",
@@ -98,7 +107,7 @@ static void put_latencies(FILE *out, const struct seep_comparison *comparison, i
         for (size_t i = 0; i < comparison->nr_rows && is_measured(comparison, k); i++) {
             const double *latency_ns = comparison->rows[i].latency_ns[k];
             fprintf(out, "%-9s  ", i ? "" : call_names[k]);
-            put_name(out, comparison->rows[i].name, width);
+            put_name(out, comparison->rows[i].name, 11, width);
             fprintf(out, "  %9s  %9s  %9s\n", nanoseconds(latency_ns[0]).text,
                     nanoseconds(latency_ns[1]).text, nanoseconds(latency_ns[2]).text);
         }

@@ -469,7 +469,7 @@ static void put_exit(FILE *out, const struct seep_view_row *row) {
 }
 
 static void put_shares(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
-    if (view->nr_processes < 2)
+    if (view->nr_processes < 2 || seep_profile_is_kernel(seep_text_profile(view, 0)))
         return;
     fprintf(out, "    in %s process%s:", seep_format_count(row->nr_shares).text,
             seep_plural_es(row->nr_shares));

@@ -434,8 +434,10 @@ static void put_at_exec(FILE *out, const struct seep_view *view) {
 
 static void put_totals(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     const struct seep_totals *t = &view->totals;
+    bool kernel = seep_profile_is_kernel(seep_text_profile(view, 0));
     fprintf(out, "\n%s%-14s %15s %19s%s", seep_style_bold(style),
-            view->nr_processes > 1 ? "all processes" : "totals", "count", "bytes", seep_style_off(style));
+            view->nr_processes > 1 && !kernel ? "all processes" : "totals", "count", "bytes",
+            seep_style_off(style));
     if (view->sampled)
         fprintf(out, "   allocations estimated from %s sample%s: count ±%.0f%%, bytes ±%.0f%% (one sigma)",
                 seep_format_count(nr_samples(view)).text, seep_plural(nr_samples(view)),
@@ -464,7 +466,8 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     char remark[96];
     snprintf(remark, sizeof(remark), "%s freed at once",
              seep_format_share(t->temporary, t->allocations).text);
-    put_total(out, "temporary", seep_format_count(t->temporary).text, "", t->allocations ? remark : "");
+    if (!kernel) // its frees are not told by the block that came before
+        put_total(out, "temporary", seep_format_count(t->temporary).text, "", t->allocations ? remark : "");
     if (t->failed)
         put_total(out, "failed", seep_format_count(t->failed).text, "", "allocations that returned NULL");
     uint64_t nr_unknown = t->unknown_frees - SEEP_MIN(t->unknown_frees, nr_mistaken(view));

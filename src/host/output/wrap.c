@@ -5,11 +5,13 @@
 
 #include "output/wrap.h"
 
-#define ROOM_LEAST 26u // columns that a further line has at least
+#define WIDTH_LEAST 20u // of a narrower terminal lines are left as they are
+#define ROOM_LEAST  26u // columns that a further line has at least, of a narrow terminal half of it
+#define TABLE_LEAST 60u // where no table fits, its cells stand two blanks apart
 
 FILE *seep_wrap_begin(struct seep_wrap *wrap, FILE *out, const struct seep_style *style) {
     *wrap = (struct seep_wrap){.out = out, .width = style->width};
-    if (style->width > 2 * ROOM_LEAST)
+    if (style->width >= WIDTH_LEAST)
         wrap->memory = open_memstream(&wrap->text, &wrap->nr_bytes);
     return wrap->memory ? wrap->memory : out;
 }
@@ -35,6 +37,7 @@ static size_t columns_of(const char *at, const char *end) {
 // Where further lines begin.
 static size_t indent_of(const char *line, const char *end, unsigned width) {
     size_t column = 0, blanks = 0, indent = 0, first = 0;
+    size_t room = SEEP_MIN(ROOM_LEAST, width / 2);
     bool begun = false;
     for (bool seen; line < end; line += next_of(line, end, &seen)) {
         next_of(line, end, &seen);
@@ -43,13 +46,13 @@ static size_t indent_of(const char *line, const char *end, unsigned width) {
         bool blank = *line == ' ';
         if (!blank && !begun)
             first = indent = column + 4;
-        else if (!blank && blanks > 1 && column + ROOM_LEAST <= width)
+        else if (!blank && blanks > 1 && column + room <= width)
             indent = column;
         begun |= !blank;
         blanks = blank ? blanks + 1 : 0;
         column++;
     }
-    return indent + ROOM_LEAST <= width ? indent : first + ROOM_LEAST <= width ? first : 4;
+    return indent + room <= width ? indent : first + room <= width ? first : 4;
 }
 
 static void put_line(const struct seep_wrap *wrap, const char *line, const char *end) {
@@ -59,6 +62,7 @@ static void put_line(const struct seep_wrap *wrap, const char *line, const char 
         return;
     }
     size_t indent = indent_of(line, end, wrap->width), column = 0, blanks = 0;
+    bool narrow = wrap->width < TABLE_LEAST;
     bool any = false; // a word is on this line
     while (line < end) {
         const char *word_end = line;
@@ -77,6 +81,7 @@ static void put_line(const struct seep_wrap *wrap, const char *line, const char 
         any |= columns != 0;
         for (blanks = 0; word_end < end && *word_end == ' '; word_end++)
             blanks++;
+        blanks = narrow && any ? SEEP_MIN(blanks, (size_t)2) : blanks;
         line = word_end;
     }
 }

@@ -570,6 +570,8 @@ enum seep_verdict seep_profile_verdict(const struct seep_profile *profile,
 // Memory of the kernel: its "threads" are the processes that it was allocated in. The first is for those that
 // were not recorded, and "[interrupt]" with tid 0 is all interrupts.
 bool seep_profile_is_kernel(const struct seep_profile *profile);
+// The module whose functions stand for the kernel's allocators: "kmalloc", "pages".
+#define SEEP_KERNEL_ALLOCATORS   "allocator"
 #define SEEP_KERNEL_PROCESS_NAME 32u
 // "812 bash"; in `text` or static.
 const char *seep_kernel_process_name(const struct seep_thread *process, char text[SEEP_KERNEL_PROCESS_NAME]);

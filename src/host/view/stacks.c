@@ -72,7 +72,7 @@ static bool same_module(const struct seep_stack_module *a, const struct seep_mod
 
 // `process`: of code without a file, whose addresses are those of one process; else NULL.
 static struct seep_error *new_module(struct seep_stacks *stacks, const struct seep_module *module,
-                                     const struct seep_process *process, uint32_t *ret_id) {
+                                     const struct seep_process *process, bool kernel, uint32_t *ret_id) {
     bool no_file = process != NULL;
     if (stacks->nr_modules >= UINT32_MAX || !seep_grow(&stacks->modules, &stacks->modules_capacity,
                                                        stacks->nr_modules + 1, sizeof(*stacks->modules)))
@@ -84,14 +84,15 @@ static struct seep_error *new_module(struct seep_stacks *stacks, const struct se
         .build_id_bytes = SEEP_MIN(module->build_id_bytes, (uint32_t)sizeof(module->build_id)),
         .no_file = no_file,
         .process = process,
-        .runtime = !no_file && is_runtime(module->path),
+        .runtime = !no_file && !kernel && is_runtime(module->path),
+        .kernel = kernel,
     };
     *ret_id = (uint32_t)stacks->nr_modules++;
     return NULL;
 }
 
 static struct seep_error *add_module(struct seep_stacks *stacks, const struct seep_module *module,
-                                     uint32_t *ret_id) {
+                                     bool kernel, uint32_t *ret_id) {
     uint64_t key = seep_hash_bytes(module->path, strlen(module->path)) ^
                    seep_hash_bytes(module->build_id,
                                    SEEP_MIN(module->build_id_bytes, (uint32_t)sizeof(module->build_id)));
@@ -101,7 +102,7 @@ static struct seep_error *add_module(struct seep_stacks *stacks, const struct se
         if (!slot)
             return seep_error_no_memory();
         if (is_new) {
-            struct seep_error *error = new_module(stacks, module, NULL, ret_id);
+            struct seep_error *error = new_module(stacks, module, NULL, kernel, ret_id);
             if (!error)
                 *slot = *ret_id;
             return error;
@@ -208,10 +209,11 @@ struct seep_error *seep_stacks_add(struct seep_stacks *stacks, const struct seep
                                    uint32_t **ret_nodes) {
     uint32_t *modules = calloc(SEEP_MAX(profile->nr_modules, 1u), sizeof(*modules));
     uint32_t *nodes = calloc(SEEP_MAX(profile->nr_nodes, 1u), sizeof(*nodes));
+    bool kernel = seep_profile_is_kernel(profile);
     struct seep_error *error = modules && nodes ? NULL : seep_error_no_memory();
     for (uint32_t i = 0; !error && i < profile->nr_modules; i++) {
-        error = i ? add_module(stacks, &profile->modules[i], &modules[i])
-                  : new_module(stacks, &profile->modules[0], &profile->process, &modules[0]);
+        error = i ? add_module(stacks, &profile->modules[i], kernel, &modules[i])
+                  : new_module(stacks, &profile->modules[0], &profile->process, kernel, &modules[0]);
         if (!error && profile->modules[i].nr_names)
             error = add_names(stacks, &profile->modules[i]);
     }
@@ -338,10 +340,13 @@ struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
         struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
         if (error)
             return error;
-        bool runtime = stacks->modules[stacks->frames[frame].module].runtime;
+        const struct seep_stack_module *module = &stacks->modules[stacks->frames[frame].module];
+        bool allocator = module->kernel && strcmp(module->path, SEEP_KERNEL_ALLOCATORS) == 0;
         for (unsigned i = 0; i < symbol->nr_frames; i++) {
             const struct seep_symbol_frame *f = &symbol->frames[i];
-            enum seep_blame blame = seep_blame_of(f->function, f->file, f->line, runtime);
+            enum seep_blame blame = module->kernel
+                                        ? seep_blame_of_kernel(allocator ? NULL : f->function)
+                                        : seep_blame_of(f->function, f->file, f->line, module->runtime);
             if (blame >= best)
                 continue;
             best = blame;

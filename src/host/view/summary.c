@@ -153,6 +153,25 @@ struct seep_error *seep_summary_why_not_known(struct seep_view *view, const char
     return NULL;
 }
 
+// Where lost blocks do not pass the filters: whose block the row hangs under. *ret_text: "" where none is
+// known.
+static struct seep_error *name_owner(struct seep_view *view, const struct seep_view_row *row,
+                                     const char **ret_text) {
+    *ret_text = "";
+    const struct seep_link *link = row->held ? &row->held->links[0] : NULL;
+    if (!(view->options.kinds && !(view->options.kinds >> SEEP_KIND_LOST & 1)) || !link ||
+        link->kind != SEEP_LINK_BLOCK || !link->lost)
+        return NULL;
+    const struct seep_profile *profile = view->session->profiles[row->held_process];
+    const char *place;
+    struct seep_error *error =
+        seep_summary_place(view, view->nodes[row->held_process][profile->sites[link->id].node], &place);
+    if (error || !place)
+        return error;
+    *ret_text = seep_arena_printf(&view->arena, ", which a lost block from %s leads to", place);
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
 static struct seep_error *answer_leaks(struct maker *maker) {
     const struct seep_view *view = maker->view;
     const struct seep_view_kinds *kinds = &view->all.kinds;
@@ -183,10 +202,14 @@ static struct seep_error *answer_leaks(struct maker *maker) {
         return add(maker, &finding, "%s lost in %s block%s", seep_format_bytes(bytes).text,
                    seep_format_count(blocks).text, seep_plural(blocks));
     bool all = finding.place_value >= bytes;
-    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s", seep_format_bytes(bytes).text,
+    const char *owner;
+    error = name_owner(maker->view, &view->leaders[SEEP_LEAD_LEAKED].rows[0], &owner);
+    if (error)
+        return error;
+    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s", seep_format_bytes(bytes).text,
                seep_format_count(blocks).text, seep_plural(blocks),
                all ? "all" : seep_format_share(finding.place_value, bytes).text, all ? "" : " of it",
-               finding.place);
+               finding.place, owner);
 }
 
 // The heap has no place to name then.

@@ -197,9 +197,10 @@ struct seep_view_row {
     uint32_t held_process;         // index in the session, of `held`
     uint32_t held_site;            // in that process
     uint64_t retained_bytes;       // of its sites, where all of their blocks pass; 0: not known
-    uint64_t slab_bytes;           // of the kernel: see struct seep_thread_site; 0: none, or not known
-    int64_t oldest_ns;             // -1: not known
-    int64_t measure;               // as the options ask for it
+    bool retains_twice;  // a process has several such sites, which may hold one another: it is not known
+    uint64_t slab_bytes; // of the kernel: see struct seep_thread_site; 0: none, or not known
+    int64_t oldest_ns;   // -1: not known
+    int64_t measure;     // as the options ask for it
     uint32_t thread; // with SEEP_BY_THREAD: index of the process's threads; else, or not known, UINT32_MAX
     uint64_t exit_blocks; // freed only when the program was leaving: what is not called a leak, and was held
                           // all the time

@@ -96,7 +96,10 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
         row->held_process = process;
         row->held_site = figures->held_site;
     }
-    row->retained_bytes += figures->retained_bytes;
+    const struct seep_view_share *last = row->nr_shares ? &row->shares[row->nr_shares - 1] : NULL;
+    row->retains_twice |=
+        last && last->process == process && last->live_blocks > 0 && figures->live_blocks > 0;
+    row->retained_bytes = row->retains_twice ? 0 : row->retained_bytes + figures->retained_bytes;
     seep_add_up(&row->slab_bytes, figures->slab_bytes);
     return add_share(build, row, process, figures);
 }

@@ -9,6 +9,7 @@
 #include <elf.h>
 
 #include "base/map.h"
+#include "base/numbers.h"
 #include "source/image/profile_image.h"
 #include "source/kernel/profile_kernel.h"
 #include "names/symbols.h"
@@ -469,9 +470,9 @@ static struct seep_error *add_notes(struct seep_profile *profile, const struct s
     uint64_t implied = heap->counters[SEEP_KERNEL_IMPLICIT];
     if (!err && implied)
         err = seep_profile_note(profile, SEEP_NOTE_FREES_IMPLIED,
-                                "%llu free%s not seen, but by the address that was given out again, or the "
+                                "%s free%s not seen, but by the address that was given out again, or the "
                                 "slab that is gone",
-                                (unsigned long long)implied, implied == 1 ? " was" : "s were");
+                                seep_format_count(implied).text, implied == 1 ? " was" : "s were");
     uint64_t nameless = heap->counters[SEEP_KERNEL_LOST_PROCESSES];
     if (!err && nameless)
         err = seep_profile_note(profile, SEEP_NOTE_PROCESSES_LOST,
@@ -510,7 +511,7 @@ static struct seep_error *fill(struct building *building, const struct seep_kern
     uint32_t id;
     struct seep_error *err = add_module(building, "no module", 0, &id);
     if (!err)
-        err = add_module(building, "allocator", 0, &id);
+        err = add_module(building, SEEP_KERNEL_ALLOCATORS, 0, &id);
     if (!err && !seep_grow(&building->nodes, &building->nodes_capacity, 1, sizeof(*building->nodes)))
         err = seep_error_no_memory();
     if (err)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is said first: the owner before what it held, each figure once, and no message without its file."""
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import xml.etree.ElementTree
+
+import pytest
+
+import sarif
+from small_programs import program_source
+
+
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory, seep):
+    """A program, and its trace."""
+    folder = tmp_path_factory.mktemp("first")
+    (folder / "first.c").write_text(program_source("first_answers.c"))
+    subprocess.run(["gcc", "-g", "-O0", "-fno-builtin", "-o", "first", "first.c"], check=True, cwd=folder)
+    subprocess.run([seep, "run", "-q", "-o", "first.seep", "./first"], check=True, cwd=folder)
+    return folder
+
+
+def on_terminal(columns, *argv):
+    """What a terminal of that width gets."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(argv, stdout=theirs, stderr=theirs, env=dict(environment, NO_COLOR="1")) as process:
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            text += part
+        assert process.wait() == 0
+    os.close(ours)
+    return text.decode().replace("\r\n", "\n")
+
+
+def test_a_check_lists_the_owner_first(run, seep, lost):
+    done = run(seep, "check", lost / "first")
+    leaks = re.findall(r"leak \d of \d: (.*)\n(?:    (with .*)\n)?    (\w+) ", done.stderr)
+    assert [place for _, _, place in leaks][:2] == ["lose_owner", "lose_three"] and leaks[-1][2] == "leaf", done
+    assert leaks[0][:2] == ("400 bytes in 1 block, lost, by malloc", "with what only it leads to: 50,400 bytes in 51 blocks")
+
+
+def test_what_hangs_under_a_lost_block_names_it(run, seep, lost):
+    shown = run(seep, "report", "--kind", "indirect", lost / "first.seep").stdout
+    assert re.search(r"^leaks .* from leaf \(first.c:\d+\), which a lost block from lose_owner \(first.c:\d+\) leads to$", shown, re.M), shown
+
+
+def test_no_byte_is_retained_twice(run, seep, lost):
+    """Nodes of a list, and the data under them, are from one line: the sum of what each retains says nothing."""
+    shown = run(seep, "report", "--top", "0", lost / "first.seep").stdout
+    (row,) = [part for part in shown.split("\n#") if " lose_list (" in part]
+    assert "leaked in 20 blocks" in row and "retains" not in row, row
+
+
+@pytest.mark.parametrize("columns", [30, 40, 80])
+def test_lines_end_at_a_narrow_terminal(seep, lost, columns):
+    shown = on_terminal(columns, seep, "report", str(lost / "first.seep"))
+    for line in shown.splitlines():
+        assert len(line) <= columns or line.startswith("next: ") or " " not in line.strip(), line
+    if columns == 80:
+        (heading,) = [line for line in shown.splitlines() if re.match(r"leaks +blocks +bytes ", line)]
+        assert heading.endswith(" read"), heading
+
+
+@pytest.mark.parametrize("args, message", [
+    (["1", "--", "./first"], "seep: INTERVAL: bad value './first' (a duration, as in 5s; to start a program and trace it, "
+                             "name no PID: seep attach -- ./first)\n"),
+    (["1", "-o", "app.seep"], "seep: -o: bad value 'app.seep' (a number of milliseconds; --output FILE saves the trace)\n"),
+])
+def test_what_attach_does_not_take(run, seep, args, message):
+    done = run(seep, "attach", *args)
+    assert (done.returncode, done.stderr) == (2, message), done
+
+
+def test_a_full_disk_is_told_with_the_file(run, seep, lost):
+    done = run(seep, "export", "--format", "json", "-o", "/dev/full", lost / "first.seep")
+    assert done.returncode == 1 and done.stderr.startswith("seep: /dev/full: cannot write the report: No space left"), done
+
+
+@pytest.mark.parametrize("program, why", [("/nonexistent/app", "not found"), ("/etc/passwd", "cannot be executed")])
+def test_a_program_that_cannot_be_run_has_files_too(run, seep, tmp_path, program, why):
+    """No server takes the files of an earlier run for this one's."""
+    (tmp_path / "j.xml").write_text("<testsuites/>")
+    done = run(seep, "check", "--junit", "j.xml", "--sarif", "s.json", program)
+    assert done.returncode in (126, 127), done
+    root = xml.etree.ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert root.get("errors") == "1" and why in root.find(".//error").get("message")
+    whole = json.loads((tmp_path / "s.json").read_text())
+    sarif.check(whole)
+    assert whole["runs"][0]["invocations"][0]["executionSuccessful"] is False
