@@ -33,7 +33,7 @@ KERNEL = [("seep kernel", []), ("seep kernel -C", ["-C"]), ("seep kernel -s 10",
 
 
 class Private:
-    """A copy of a program whose loader and libraries nobody else uses."""
+    """A copy of a program whose loader and libraries no other program uses."""
 
     def __init__(self, program):
         # Short: its name has to fit where the loader's was.

@@ -67,7 +67,7 @@ certificates=/etc/ssl/certs/ca-certificates.crt
 # The lists of testing are not always younger than they promise.
 echo 'Acquire::Check-Valid-Until "false";' >"$work/etc/apt/apt.conf.d/90fresh"
 
-# In the root, by pivot_root: in a chroot nobody may make a user namespace.
+# In the root, by pivot_root: in a chroot a user namespace cannot be made.
 # shellcheck disable=SC2016
 inside() {
     env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb LANG=C.UTF-8 \

@@ -252,7 +252,7 @@ static double run_server(void) {
 enum { SHARED_SLOTS = 512 };
 static _Atomic(uint64_t *) shared[SHARED_SLOTS];
 
-// Blocks carry their own length, so that whoever frees one checks it.
+// Blocks carry their own length, so that the thread that frees one checks it.
 static uint64_t *stress_get(uint64_t words) {
     uint64_t *block = bench_check(words % 3 ? malloc(words * 8) : calloc(words, 8));
     block[0] = words;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A server: each request leaves a session that nobody closes, and a cache grows to what it may have.
+// A server: each request leaves a session that is never closed, and a cache grows to what it may have.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

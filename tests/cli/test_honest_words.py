@@ -139,7 +139,7 @@ def test_the_order_is_by_what_is_shown(run, seep, tmp_path, build):
 
 @pytest.mark.parametrize("how, name, core", [("k", "SIGKILL", False), ("s", "SIGSEGV", True)])
 def test_leaks_of_a_killed_program_are_not_known(run, seep, build, how, name, core):
-    """Nobody takes the absence of leaks for none."""
+    """Leaks that were not looked for are not told as none."""
     done = run(seep, "run", "-o", "k.seep", build("wrong", WRONG), how)
     assert "not known: %s ended the program before its memory could be looked at" % name in done.stderr
     assert ("seep scan CORE --trace FILE" in done.stderr) == core
@@ -306,7 +306,7 @@ def test_what_could_not_be_tried_is_not_missing_in_the_kernel(run, seep, require
     require("setpriv")
     done = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", seep, "info")
     if done.returncode or "CAP_BPF " not in done.stdout:
-        pytest.skip("nobody may not run it here, or it is built without BPF")
+        pytest.skip("the user nobody may not run it here, or it is built without BPF")
     lines = done.stdout.splitlines()
     at = [i for i, line in enumerate(lines) if "could not be tried" in line]
     assert at and not any("Linux 5.8" in line for line in lines), done.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""seep serve --http: who is refused, what is served, and that wrong requests harm nobody. The page itself is in tests/web."""
+"""seep serve --http: who is refused, what is served, and that wrong requests do no harm. The page itself is in tests/web."""
 import base64
 import contextlib
 import gzip

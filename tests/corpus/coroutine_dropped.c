@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A coroutine that nobody will resume: lost with all that its frames held.
+// A coroutine that will not be resumed: lost with all that its frames held.
 #include "corpus.h"
 #include <ucontext.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A pointer to memory that was freed and handed out again holds the new block, whoever meant what.
+// A pointer to memory that was freed and handed out again holds the new block, by accident.
 #include "corpus.h"
 
 struct node *stale, *other;

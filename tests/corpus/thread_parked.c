@@ -31,7 +31,7 @@ int main(void) {
     for (int i = 0; i < NR; i++) {
         pthread_t thread;
         pthread_create(&thread, NULL, work, make(64)); // EXPECT: 8 reachable
-        // LSAN: 4 lost, 4 held: it hands the argument over itself, and once the thread runs nobody has it
+        // LSAN: 4 lost, 4 held: it hands the argument over itself, and once the thread runs no pointer to it is left
         // VALGRIND: 4 reachable, 4 possible: the thread's control block points into its own dtv
     }
     pthread_barrier_wait(&ready);

@@ -18,7 +18,7 @@
 void bare(void (*function)(int), int n);
 void hidden(void (*function)(int), int n);
 
-// No .cfi_ lines. `bare` keeps a frame record, `hidden` saves x30 where nobody can know.
+// No .cfi_ lines. `bare` keeps a frame record, `hidden` saves x30 where no unwinder can know.
 __asm__(".text\n"
         ".global bare\n.type bare, %function\n"
         "bare:\n"

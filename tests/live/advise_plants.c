@@ -171,7 +171,7 @@ static void run(void) {
         use(blocks[i] = plant(100000), 100000);
 }
 #elif defined(TUNABLE)
-// What is at the top of the heap is given back each time, and faulted in again.
+// What is at the top of the heap is trimmed each time, and faulted in again.
 __attribute__((noinline)) static void *plant(size_t bytes) {
     return malloc(bytes);
 }

@@ -105,7 +105,7 @@ static void one_block(void) {
         put(2, 2000);
 }
 
-// The end is the peak: nothing is ever given back.
+// The end is the peak: nothing is ever freed.
 static void rising(void) {
     for (int i = 0; i < 4000; i++)
         put(i % PLACES, 100 + i);

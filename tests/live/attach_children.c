@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A process with two blocks forks a child, which gives back one of its copies and makes ten of its own, long
+// A process with two blocks forks a child, which frees one of its copies and makes ten of its own, long
 // after its probes must be in place.
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Makes a block, says "ready", waits for a line on its input, makes others, says "done", waits for another line.
 //
-// Of the others: 100 bytes in a variable; 200 bytes in the block from before; 5 blocks of 300 bytes that nobody
-// has, and one of 400 bytes that nobody has and that has one of 500.
+// Of the others: 100 bytes in a variable; 200 bytes in the block from before; 5 blocks of 300 bytes that nothing
+// has, and one of 400 bytes that nothing has and that has one of 500.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

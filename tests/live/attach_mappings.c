@@ -2,7 +2,7 @@
 // Waits for a line on its input, maps and touches memory in known ways, says "done", waits for another line.
 //
 // Left: 80 pages in two pieces of 100 mapped ones, 40 of them touched; 8 pages by sbrk, touched; a huge page, if
-// the machine gives one; 5 blocks of 300 KiB, which malloc maps for itself. Given back: 16 and 4 pages of the 100;
+// the machine gives one; 5 blocks of 300 KiB, which malloc maps for itself. Unmapped: 16 and 4 pages of the 100;
 // 24 pages that were touched, and dropped by madvise; 10 pages that became 16.
 #define _GNU_SOURCE
 #include <stdint.h>

@@ -4,9 +4,9 @@
 // until its input ends. Arguments: rounds; "fork" to fork at the second line.
 //
 // A round makes, by functions of these names:
-//   in_registers   40 blocks of 100 bytes, each tenth told with weight 1000; none given back
-//   in_memory      40 of 300, each tenth with 3000; all given back
-//   by_index       40 of 64, each fourth with 256, half of the told given back
+//   in_registers   40 blocks of 100 bytes, each tenth told with weight 1000; none freed
+//   in_memory      40 of 300, each tenth with 3000; all freed
+//   by_index       40 of 64, each fourth with 256, half of the told freed
 //   constants      one of 7 bytes that stands for 4096
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Waits for a line on its input, then allocates in known ways, says "done", waits for another line.
 // Arguments: rounds. Each round leaves 3 blocks of 100, 101, 102 bytes (malloc), one of 24 (calloc) and one
-// of 300 (realloc), and gives back 150 others. At most one realloc per round fails.
+// of 300 (realloc), and frees 150 others. At most one realloc per round fails.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // An allocator that handlers of signals may call: it only moves forward, by one atomic addition. What is
-// given back is not used again.
+// freed is not used again.
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -18,7 +18,7 @@ APART static void in_destructor() {
 }
 
 struct Global {
-    std::string text = std::string(100, 'x'); // given back by the destructor
+    std::string text = std::string(100, 'x'); // freed by the destructor
     Global() {
         in_constructor();
     }

@@ -98,7 +98,7 @@ static void eat(size_t bytes) {
     }
 }
 
-// What a program maps and never gives back, and the heap has no part in.
+// What a program maps and never unmaps, and the heap has no part in.
 __attribute__((noinline)) static void map(double duration) {
     double start = seconds(), passed;
     unsigned nr = 0;

@@ -143,7 +143,7 @@ static void clones(void) {
 
 // ---- descriptors ----
 
-// Ours are closed, and the program's files take their numbers: nobody else writes to them or moves them.
+// Ours are closed, and the program's files take their numbers: seep neither writes to them nor moves them.
 static void descriptors(void) {
     enum { NR = 100 };
     int files[NR], moved = 0;

@@ -12,7 +12,7 @@
 
 #define UNTOUCHED 4711
 
-// musl has none; where there is one that this allocator does not know, its blocks are not given back.
+// musl has none; where there is one that this allocator does not know, its blocks are not freed.
 extern void *pvalloc(size_t size) __attribute__((weak));
 
 static volatile size_t none = 0; // what the compiler must not see through
@@ -52,7 +52,7 @@ static void give_back(const char *what, void *block) {
     printf("%-40s errno %s\n", what, errno_text(errno));
 }
 
-// One case: the call, what it is expected to hold and how aligned it must be; then it is given back.
+// One case: the call, what it is expected to hold and how aligned it must be; then it is freed.
 #define TRY(what, call, size, alignment)                                                                     \
     do {                                                                                                     \
         errno = UNTOUCHED;                                                                                   \
@@ -155,7 +155,7 @@ static void resized(void) {
         show(names[i], moved, 0, 16, errno);
         printf("  the block %s\n", !moved && holds(block, 100, 0x22) ? "is as it was" : "IS GONE");
     }
-    // Whoever gets NULL has no block any more (C17 7.22.3.5); whoever gets one gives it back.
+    // NULL: there is no block any more (C17 7.22.3.5); else the block is freed here.
     errno = UNTOUCHED;
     void *nothing = realloc(block, none);
     show("realloc(p, 0)", nothing, 0, 8, errno);

@@ -48,7 +48,7 @@ static int wait_for(pid_t pid) {
     return WEXITSTATUS(status);
 }
 
-// ---- heirs: children, and theirs, of a parent that has given back most of what it had ------------------
+// ---- heirs: children, and theirs, of a parent that has freed most of what it had ------------------
 
 APART static void before(void) {
     for (int i = 0; i < 1000; i++) {

@@ -108,7 +108,7 @@ class Image:
                     via = VIAS[vias[c * 1024 + k]]
                     by[via] = by.get(via, 0) + counters[0]
                     for name, value in zip(sums, counters):
-                        sums[name] += value & (1 << 61) - 1  # above: how its blocks may be given back
+                        sums[name] += value & (1 << 61) - 1  # above: how its blocks may be freed
         return {**sums, 'by_function': {k: v for k, v in by.items() if v}, 'unknown_frees': unknown}
 
     def mappings(self):
@@ -123,7 +123,7 @@ class Image:
         return rows[0], tuple(sum(column) for column in zip(*rows[1:]))
 
     def first_releases(self):
-        """Where blocks that were given back twice were given back first: (via of the block, via of that release or None,
+        """Where blocks that were freed twice were freed first: (via of the block, via of that release or None,
         size)."""
         slots = (struct.unpack('=4I3Q', self.element(MISUSES, 40, i)) for i in range(self.areas[MISUSES][2]))
         vias = self.site_vias()

@@ -50,7 +50,7 @@ __attribute__((noinline)) static void lose(void) {
 }
 
 static void *in_thread(void *data) {
-    // Whoever shows the name must not let it out: it would turn the terminal red and clear it.
+    // An output of the name must not let it out: it would turn the terminal red and clear it.
     prctl(PR_SET_NAME, "\033[31m\033[2Jred");
     for (int i = 0; i < 10; i++)
         session_new();

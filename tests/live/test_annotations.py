@@ -28,7 +28,7 @@ BUILDS = {
     'clang': ['clang', '-O2'],
     'clang++, fixed address': ['clang++', '-x', 'c++', '-O1', '-fno-pie', '-no-pie'],
 }
-# By the function of the program below take(): taken, bytes, given back, bytes given back.
+# By the function of the program below take(): allocated, bytes, freed, bytes freed.
 EXPECTED = {
     ('leak_pieces', 'seep_pool_alloc'): (3, 300, 0, 0),
     ('give_all_back', 'seep_pool_alloc'): (50, 350, 50, 350),
@@ -138,7 +138,7 @@ def test_a_child_of_fork_goes_on_with_the_pools(program, tmp_path):
     assert by_function(parent) == EXPECTED
     totals = child['pools']['totals']
     assert (totals['live_blocks'], totals['live_bytes']) == (2, 605)
-    assert (totals['allocations'], totals['frees']) == (6, 4)  # what was given back before the fork is its parent's
+    assert (totals['allocations'], totals['frees']) == (6, 4)  # what was freed before the fork is its parent's
     assert [mark['name'] for mark in child['marks']] == ['loaded', 'in the child']
 
 

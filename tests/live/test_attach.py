@@ -619,7 +619,7 @@ def test_arguments_of_a_life_are_not_those_of_the_next(tmp_path):
 
 
 def test_children_of_a_program_are_seen_from_their_first_instruction(tmp_path):
-    """However short they live; and nobody else who uses the same C library has probes in it."""
+    """However short they live; and no other program that uses the same C library has probes in it."""
     need('unshare', 'sh')
     if run(['unshare', '--mount', 'true']).code:
         pytest.skip('no mount namespace of our own')
@@ -940,7 +940,7 @@ def test_ignored_signals_stay_ignored():
 def test_breakpoints_of_another_tracer_are_told(private, tmp_path):
     program = private(STEPS, 1)
     hold_until_mapped(program.pid)
-    # On a function that the program does not call: nobody would catch it.
+    # On a function that the program does not call: it would not be caught.
     line, = [x.split() for x in open('/proc/%d/maps' % program.pid) if 'r-xp' in x and 'libc.so' in x]
     symbols = run(['readelf', '--dyn-syms', '-W', line[5]]).out.decode()
     offset = int(re.search(r': ([0-9a-f]+) .* valloc@', symbols).group(1), 16)

@@ -28,7 +28,7 @@ def can():
 
 
 class Program:
-    """A copy of its own, so that its probes are for nobody else."""
+    """A copy of its own, so that no other process runs into its probes."""
 
     def __init__(self, path, folder, *args):
         own = shutil.copy(path, folder)

@@ -113,8 +113,8 @@ def test_a_line_for_each_call(name, tmp_path):
     assert sum(line.startswith(b'realloc') for line in gave) == process['totals']['by_function'].get('realloc', 0)
     assert not any(process['health']['lost'].values()), process['health']
     if name == 'threads':
-        return  # what a realloc gives back may be handed out again before its line is written
-    # Every block is handed out once before it is given back.
+        return  # what a realloc frees may be handed out again before its line is written
+    # Every block is handed out once before it is freed.
     live = set()
     for line in lines:
         function, arguments, result = line.split(b'\t')

@@ -112,7 +112,7 @@ def test_the_program_confines_itself(case, tmp_path):
     check_counts(process, thread=b'thread: yes' in plain.out)
     assert len(processes) == (2 if child_seen else 1)
     if child_seen:
-        # What was live at the fork, without the two that the child gave back, and what it made itself.
+        # What was live at the fork, without the two that the child freed, and what it made itself.
         child = processes[1]
         lost = {k: v for k, v in child['health']['lost'].items() if v}
         # Where all memory is locked there is no room for what the parent does meanwhile: said, and counted.

@@ -205,7 +205,7 @@ def test_killed_while_it_is_looked_at(tmp_path):
 
 @pytest.mark.parametrize('how', ['two-exits', 'two-ways'])
 def test_two_threads_leave_at_once(program, tmp_path, how):
-    """Whoever of them ends the process waits until the look that the other one asked for is over."""
+    """The thread that ends the process waits until the look that the other one asked for is over."""
     script = f'i=0; while [ $i -lt 25 ]; do {program} {how} $i > /dev/null; s=$s,$?; i=$((i+1)); done; echo $s'
     done, processes = run('sh', tmp_path, '-c', script)
     assert done.code == 0 and done.out.decode().strip() == ',7' * 25, done
@@ -246,7 +246,7 @@ def test_a_thread_that_sleeps_on_a_futex_sleeps_on(dies, tmp_path):
 
 
 def test_where_the_library_remembered_for_a_child_of_fork(tmp_path):
-    """The memory is given back, and a block lies at its address: no variable of the library's leads there."""
+    """The memory is unmapped, and a block lies at its address: no variable of the library's leads there."""
     harness.need('gcc')
     (tmp_path / 'place.c').write_text(program_source('fork_log_place.c'))
     subprocess.run(['gcc', '-g', '-O0', str(tmp_path / 'place.c'), '-o', str(tmp_path / 'place')], check=True, timeout=PATIENCE_S)

@@ -24,7 +24,7 @@ COVERS = [
     ('socket refused', 'declared', 'test_each_call_fails_once', 'the library goes on alone'),
     ('tables full', 'declared', 'test_full_tables', 'counted by reason; what did fit is right'),
     ('tool slow or stopped', 'covered', 'test_the_tool_is_stopped',
-     'nobody waits for it; who does not reach it is counted'),
+     'no process waits for it; one that does not reach it is counted'),
     ('clock jumps', 'covered', 'test_the_clock_jumps', ''),
 ]
 
@@ -168,7 +168,7 @@ def test_full_tables(sites, threads, reasons, tmp_path):
 
 
 def test_the_tool_is_stopped(tmp_path):
-    """Processes start, work and end while the tool does not move; whoever does not reach it is traced no less safely,
+    """Processes start, work and end while the tool does not move; a process that does not reach it is traced no less safely,
     and counted."""
     script = 'i=0; while [ $i -lt 300 ]; do (exit 3); i=$((i+1)); done; /bin/echo $i; exit 5'
     gate = tmp_path / 'gate'

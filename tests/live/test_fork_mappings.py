@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A forked child has its parent's mappings, and its image has them too; what the parent gave back in a wrong way is the
+"""A forked child has its parent's mappings, and its image has them too; what the parent freed in a wrong way is the
 parent's alone. (Seen with apt-cache: the child's image counted mappings that it did not have.)"""
 import json
 import subprocess

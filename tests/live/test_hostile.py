@@ -35,7 +35,7 @@ COVERS = [
     ('vfork', 'covered', 'test_behaves', 'the child allocates; other threads too'),
     ('raw clone and clone3', 'covered', 'test_behaves', 'CLONE_VM without CLONE_THREAD, both at work; CLONE_INTO_CGROUP'),
     ('all descriptors closed', 'covered', 'test_behaves',
-     'files of the program under the numbers of ours: nobody writes to them or moves them'),
+     'files of the program under the numbers of ours: seep neither writes to them nor moves them'),
     ('cancellation', 'covered', 'test_behaves', 'asynchronous'),
     ('thread storms', 'covered', 'test_a_crowd_is_exact', '1,500 threads at the same time'),
     ('dlclose during allocation', 'covered', 'test_behaves', 'libraries come and go 200 times'),

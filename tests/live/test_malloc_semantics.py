@@ -65,7 +65,7 @@ def test_line_by_line(allocator, how, tmp_path):
         process = report(trace)[0]
         no_losses(process)
         if name != 'sampling':
-            # All that the program takes it gives back.
+            # The program frees all that it allocates.
             main = [s for s in process['sites'] if s['stack'] and s['stack'][0]['module'].endswith('semantics')]
             assert sum(s['allocations'] for s in main) > 200
             assert sum(s['live_blocks'] for s in main) == 0

@@ -115,7 +115,7 @@ LEAVES = program_source('musl_leaves.c')
 @pytest.mark.parametrize('way', ['return', 'exit', '_exit', 'call'])
 @pytest.mark.parametrize('compiler', ['gcc', 'musl-gcc'])
 def test_what_is_said_of_the_end(compiler, way, tmp_path):
-    """musl calls its own exit when main returns and tells nobody the status; the scan has looked all the same."""
+    """musl calls its own exit when main returns and the status is not known; the scan has looked all the same."""
     need(compiler)
     (tmp_path / 'leaves.c').write_text(LEAVES)
     assert run([compiler, '-g', '-w', 'leaves.c', '-o', 'leaves'], cwd=tmp_path).code == 0

@@ -59,7 +59,7 @@ def run_both(*words, tmp_path, options=()):
 
 def test_many_forks_without_waiting(tmp_path):
     """Three hundred children at a time that have no image yet: each has its parent's blocks of its own moment,
-    though the parent has given back all of them when it first allocates."""
+    though the parent has freed all of them when it first allocates."""
     main, *children = run_both('pending', 300, tmp_path=tmp_path)
     assert (live_in(main, 'hold'), live_in(main, 'grow')) == (25, 0)
     assert sorted(own_size(c) for c in children) == list(range(1, 301))
@@ -278,7 +278,7 @@ def test_what_a_killed_tool_left_is_removed_by_the_next(tmp_path):
 
 @pytest.mark.parametrize('options', [(), ('--sample', '1')])
 def test_totals_of_a_child_are_its_own(tmp_path, options):
-    """What its parent gave back before the fork is not counted again; what it began with is told apart."""
+    """What its parent freed before the fork is not counted again; what it began with is told apart."""
     under = traced([PROGRAM, 'heirs'], tmp_path, options=options)
     assert under.code == 0, under
     parent, *children = under.report()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""seep scan: classes of blocks, holders, real programs, and that the process is given back as it was."""
+"""seep scan: classes of blocks, holders, real programs, and that the process goes on as it was."""
 import collections
 import functools
 import json
@@ -207,7 +207,7 @@ def test_kind_filter_and_saved_result(blocks, tmp_path):
         assert "unknown value 'gone'" in scan(program.pid, '--kind', 'gone', code=2).err
 
 
-# ---- given back as it was ----
+# ---- the process goes on as it was ----
 
 
 def state_of(pid):

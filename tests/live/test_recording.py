@@ -59,7 +59,7 @@ def site_key(site):
 
 
 def in_order(events):
-    """Stamps rise for each thread and each address; no block is handed out twice or given back twice. What is live."""
+    """Stamps rise for each thread and each address; no block is handed out twice or freed twice. What is live."""
     live, of_thread, of_address = {}, collections.defaultdict(int), collections.defaultdict(int)
     for event in events:
         assert event.stamp > of_thread[event.slot], event

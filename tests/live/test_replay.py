@@ -75,7 +75,7 @@ def test_a_table_of_allocators(threads, tmp_path):
 
 
 def test_memory_is_that_of_the_program(tmp_path):
-    """Blocks whose pages are known: 64 MiB, of which half are given back and stay as they are in between."""
+    """Blocks whose pages are known: 64 MiB, of which half are released to the kernel and stay as they are in between."""
     program = tmp_path / 'program.c'
     program.write_bytes((HERE / 'replay_memory.c').read_bytes())
     assert run(['gcc', '-O1', '-fno-builtin', program, '-o', tmp_path / 'program']).code == 0

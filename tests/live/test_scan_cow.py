@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""seep scan --cow: the same classes from a copy of the process; the process is given back as it was, and of the copy
+"""seep scan --cow: the same classes from a copy of the process; the process goes on as it was, and of the copy
 nothing is left, also when the tool is killed."""
 import ctypes
 import json

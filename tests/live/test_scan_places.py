@@ -149,7 +149,7 @@ NOWHERE = program_source('scan_places_nowhere.c')
 
 
 def test_a_thread_whose_stack_pointer_is_nowhere(tmp_path):
-    """Its control block tells of a stack, but the part that it stands in was given back."""
+    """Its control block tells of a stack, but the part that it stands in was unmapped."""
     need('gcc')
     (tmp_path / 'nowhere.c').write_text(NOWHERE)
     subprocess.run(['gcc', '-g', '-w', '-pthread', 'nowhere.c', '-o', 'nowhere'], cwd=tmp_path, check=True, timeout=PATIENCE_S)

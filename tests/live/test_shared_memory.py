@@ -26,7 +26,7 @@ def kinds(process):
 def test_at_the_end(way, user):
     prefix = []
     if os.geteuid() != 0:
-        user = 'whoever runs this'
+        user = 'the user who runs this'
     elif user == 'nobody':  # who may not open what the kernel has mapped
         prefix = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
     with tempfile.TemporaryDirectory() as folder:  # pytest's are for their owner alone

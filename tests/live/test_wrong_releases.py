@@ -46,7 +46,7 @@ def test_mismatches(options, tmp_path):
     assert (under.out, under.err) == (plain.out, plain.err)
     (process,) = under.report()
     assert found(process) == MISMATCHES
-    # What was freed in a wrong way was given back.
+    # What was freed in a wrong way was freed.
     assert not [s for s in process['sites'] if s['live_blocks'] and s['via'] in ('operator new[]', 'operator new')]
 
 
@@ -69,7 +69,7 @@ def test_ends_as_without_seep(way, kind, release, size, tmp_path):
 
 
 def stacks(process):
-    """(kind, size, three times via and innermost function of the program): allocated, given back first, and again"""
+    """(kind, size, three times via and innermost function of the program): allocated, freed first, and again"""
     rows = []
     for row in process['mismatches']:
         words = [row['kind'], row['size']]

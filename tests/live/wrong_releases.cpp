@@ -50,13 +50,13 @@ APART void new_by_realloc() {
     void *p = std::realloc(by_new(), 400);
     std::free(keep(p));
 }
-APART void right() { // the same sites, given back as they should
+APART void right() { // the same sites, freed as they should
     delete[] by_new_array(40);
     std::free(by_malloc(42));
     delete by_new();
     std::free(std::realloc(by_malloc(1), 1000));
 }
-// In another thread, which has not given back any block of that site before.
+// In another thread, which has not freed any block of that site before.
 APART void in_other_thread(char *p) {
     std::free(p);
 }
@@ -80,7 +80,7 @@ APART void realloc_twice() {
     keep(std::realloc(keep(p), 1 << 20));
 }
 
-// What was given back twice: by whom first, and by whom again.
+// What was freed twice: by whom first, and by whom again.
 APART void free_first(void *p) {
     std::free(p);
     keep(&p);

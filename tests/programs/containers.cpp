@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Ordinary C++: containers and shared pointers in threads, all given back, and one cycle of shared pointers,
+// Ordinary C++: containers and shared pointers in threads, all freed, and one cycle of shared pointers,
 // which is the leak.
 // EXPECT:
 // {

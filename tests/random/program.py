@@ -11,7 +11,7 @@ import re
 import model
 from model import Life, Site
 
-# How blocks are made and given back: via, expression, release; {n} is the size, a multiple of 16 for `even` ones.
+# How blocks are allocated and freed: via, expression, release; {n} is the size, a multiple of 16 for `even` ones.
 FAMILY = [
     ('malloc', 'malloc({n})', 'free'),
     ('malloc', 'malloc({n})', 'free'),
@@ -65,7 +65,7 @@ class Program:
         self.steps = 0
         self.tags = set()    # what it has in it
         self.states = []     # how each life ended
-        self.silent = False  # nothing is printed: nobody knows when
+        self.silent = False  # nothing is printed: the time is not known
         self.codes = 2       # exit codes of lives differ, to tell them apart
 
     # ---- names, sites, lines ----

@@ -383,7 +383,7 @@ static void test_gets_no_secrets(void **state) {
         assert_int_equal(chown(secret, 12345, 12345), 0);
         assert_true(gets(far, secret));
     } else {
-        print_message("not root: nobody's secrets can be kept\n");
+        print_message("not root: a file cannot be kept from the worker\n");
     }
     seep_foreign_symbols_destroy(far);
     seep_names_deinit(&names);

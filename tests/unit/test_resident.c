@@ -26,7 +26,7 @@ static char *reserve(size_t bytes) {
     char *start =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(start, MAP_FAILED);
-    // A huge page would make neighbours present that nobody touched.
+    // A huge page would make neighbours present that were not touched.
     assert_int_equal(madvise(start, bytes, MADV_NOHUGEPAGE), 0);
     return start;
 }

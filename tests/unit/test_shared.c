@@ -67,7 +67,7 @@ static void *work(void *argument) {
                               16 + (uint64_t)i);
         hand_over_and_release(self, release);
     }
-    // That a thread is gone only the kernel knows: nobody must take its slot over meanwhile.
+    // That a thread is gone only the kernel knows: no other may take its slot over meanwhile.
     pthread_barrier_wait(&all_done);
     return NULL;
 }

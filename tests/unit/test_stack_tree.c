@@ -176,7 +176,7 @@ static void test_nodes(void **state) {
     assert_true(nr_in_line > NODES * 9 / 10);
 }
 
-// A thread may look into an old index while its memory is given back: what it finds then is the node, or none.
+// A thread may look into an old index while its memory is freed: what it finds then is the node, or none.
 static struct seep_node_table *old_index;
 static atomic_bool is_over;
 

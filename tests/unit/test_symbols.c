@@ -430,7 +430,7 @@ static void test_labels(void **state) {
     }
 }
 
-// The stubs of imported functions belong to nobody.
+// The stubs of imported functions have no names.
 static void test_plt(void **state) {
     char *path = program("c_table");
     struct seep_symbols *symbols = open_symbols(NULL, NULL);

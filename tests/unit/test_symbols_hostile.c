@@ -356,7 +356,7 @@ static void test_unpacks_to_much(void **state) {
     assert_string_equal(trouble_of(false, NULL), "its compressed sections stand for too much");
 }
 
-// Whoever holds a lease may keep an open that waits for 45 seconds.
+// A process that holds a lease may keep an open that waits for 45 seconds.
 static void test_lease(void **state) {
     (void)state;
     size_t nr_bytes;

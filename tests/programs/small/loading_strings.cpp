@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 extern "C" void *library_alloc(std::size_t size) {
-    std::string text(size, 'x'); // its memory is libstdc++'s operator new's, and given back here
+    std::string text(size, 'x'); // its memory is libstdc++'s operator new's, and freed here
     text.append(size, 'y');
     void *(*volatile table[])(std::size_t) = {std::malloc};
     void *p = table[0](size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Bytes that cross 4 GiB as often as can be: blocks of 1 GiB that nobody touches. Ends when its input does.
+// Bytes that cross 4 GiB as often as can be: blocks of 1 GiB that are not touched. Ends when its input does.
 #include <poll.h>
 #include <stdlib.h>
 

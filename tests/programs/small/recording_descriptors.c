@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Records alone, and has its own mind about descriptors: FILE says "mine" in the end, whoever wrote before.
+// Records alone, and has its own mind about descriptors: FILE says "mine" in the end.
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Filters of system calls: from then on the library makes none, and nobody looks when the process leaves."""
+"""Filters of system calls: from then on the library makes none, and the process leaves without a scan."""
 from . import action
 
 

@@ -15,7 +15,7 @@ def child_life(p):
     p.later = [entry for entry in later if entry[1]]
     p.threads = 0
     p.lives.append(p.life)
-    for group in p.life.groups.values():  # what other stacks held is in memory that nobody has told to be theirs
+    for group in p.life.groups.values():  # what other stacks held is in memory that was not told to be theirs
         if group.tie.thread or group.tie.kind == 'frame' and group.tie.frame not in p.of_this_thread:
             group.tie = model.unknown()
     yield p.life
@@ -46,7 +46,7 @@ def forked(p):
 
 @action(weight=1, once=True, nests=True, starts=True)
 def daemon(p):
-    """A grandchild that is left to itself; it ends when nobody waits for it. Its parent leaves at once."""
+    """A grandchild that is left to itself; it ends when its parent has ended. Its parent leaves at once."""
     with child_life(p) as middle:
         with child_life(p) as life:
             life.left_behind = True

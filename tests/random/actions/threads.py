@@ -127,7 +127,7 @@ def from_hand_to_hand(p):
 
 @action(weight=1, once=True)
 def result_not_fetched(p):
-    """What a thread returned is there for whoever joins it."""
+    """What a thread returned is there for the thread that joins it."""
     name, size = p.name('result'), p.size()
     make = p.maker(size)
     number = p.batch.next_number()
