@@ -78,10 +78,9 @@ def test_tables_have_nothing_twice_and_nothing_unused(path):
 def test_sites_add_up_to_totals(path):
     report = load(path)
     for process in report.get("processes", [report]):
-        if process["sites_left_out"]:
-            continue
         for key in ("live_blocks", "live_bytes", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary"):
-            assert sum(site[key] for site in process["sites"]) == process["totals"][key], key
+            of_sites = sum(site[key] for site in process["sites"])
+            assert of_sites <= process["totals"][key] if process["sites_left_out"] else of_sites == process["totals"][key], key
 
 
 def test_the_checker_finds_faults(rules):

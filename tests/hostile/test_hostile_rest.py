@@ -4,7 +4,6 @@ under its name is neither waited for, nor read, nor taken away."""
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -40,10 +39,9 @@ def test_what_strangers_put_there(what, tmp_path):
     else:
         rest.write_bytes(secret.read_bytes())
         os.chown(rest, OTHER, OTHER)
-    begun = time.monotonic()
     out, err = tool.communicate(timeout=60)  # its input ends
     assert tool.returncode == 0 and err == b'', err
-    assert os.path.lexists(rest) and time.monotonic() - begun < 30
+    assert os.path.lexists(rest)
     report = run([SEEP, 'report', trace])
     assert report.code == 0 and b'complete' in report.out, report
 

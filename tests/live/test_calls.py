@@ -139,7 +139,9 @@ def test_lines_of_processes_stay_whole(tmp_path):
 
 def test_one_file_for_each_process(tmp_path):
     _, processes = mode(tmp_path, 'log', *TWO, options=['--log', 'calls.%p.log'])
-    for pid in {p['process']['pid'] for p in processes}:
+    pids = {p['process']['pid'] for p in processes}
+    assert len(pids) == 3, processes  # three lives of it, and exec keeps the pid
+    for pid in pids:
         gave = [line for line in lines_of(tmp_path / f'calls.{pid}.log') if not line.endswith((b'\t(nil)', b'\t-'))]
         assert len(gave) == sum(p['totals']['allocations'] for p in processes if p['process']['pid'] == pid)  # before and after exec
 

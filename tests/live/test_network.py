@@ -223,9 +223,8 @@ def test_garbage_and_frames_that_come_again(shop, serve, tmp_path):  # noqa: F81
     for i, fault in enumerate(faults):
         proxy = Proxy(str(tmp_path / f'proxy{i}'), server.path, fault=fault)
         console = Console(f'unix:{proxy.address}')
-        for _ in range(3):
-            answer = console.ask('status')
-            assert 'error' in answer or answer['pid'] == str(program.pid)
+        answers = [console.ask('status') for _ in range(3)]
+        assert all('error' in answer or answer['pid'] == str(program.pid) for answer in answers), answers
         settle()
         assert console.ask('status')['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks']
         console.end()

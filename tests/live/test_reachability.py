@@ -253,14 +253,16 @@ def test_killed_in_the_middle_the_process_goes_on(tmp_path):
                    'while True:\n    x[0] = [1]\n    time.sleep(0.001)\n'
     harness.need('/usr/bin/python3')
     with Traced('/usr/bin/python3', '-c', program_text, cwd=tmp_path, PYTHONMALLOC='malloc') as program:
+        landed = 0
         for i in range(8):
             tool = subprocess.Popen([str(SEEP), 'scan', str(program.pid)], stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL)
             time.sleep(0.01 * (i + 1))
             tool.kill()
-            tool.wait(PATIENCE_S)
+            landed += tool.wait(PATIENCE_S) == -signal.SIGKILL
             wait_state(program.pid, 'RS')
             assert 'TracerPid:\t0' in Path(f'/proc/{program.pid}/status').read_text()
+        assert landed > 0, 'all kills came too late'
         scan(program.pid)
 
 

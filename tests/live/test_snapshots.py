@@ -41,6 +41,7 @@ def test_each_is_a_moment(trace):
 
 def test_a_time_is_the_last_snapshot_until_then(trace):
     all_of_them = snapshots(trace)
+    assert len(all_of_them) > 2
     for one, after in zip(all_of_them[1:], all_of_them[2:]):
         middle_us = int((one['at_s'] + after['at_s']) / 2 * 1e6)
         assert report(f'{trace}@{middle_us}us')['totals']['live_bytes'] == one['live_bytes']
