@@ -15,41 +15,14 @@ import schema  # noqa: E402
 from small_programs import program_source  # noqa: E402
 
 # LINES moves all code down, EXTRA puts an allocation before the others: what a new version does.
-SOURCE = """
-#include <stdio.h>
-#include <stdlib.h>
-static void *volatile keep;
-%(lines)s
-__attribute__((noinline)) static void grow(int n) {
-    for (int i = 0; i < n; i++)
-        keep = malloc(100);
-}
-__attribute__((noinline)) static void serve(int n) {
-    %(extra)s
-    keep = malloc(300 + n);
-    keep = calloc(1, 500);
-    keep = malloc(700);
-}
-int main(void) {
-    static char buffer[64];
-    int n;
-    setvbuf(stdin, buffer, _IOLBF, sizeof(buffer));
-    setvbuf(stdout, NULL, _IONBF, 0);
-    while (fgets(buffer + 32, 16, stdin) && (n = atoi(buffer + 32)) > 0) {
-        grow(n);
-        serve(n);
-        puts("ok");
-    }
-    return 0;
-}
-"""
+SOURCE = program_source("diff_versions.c")
 
 
 @pytest.fixture
 def build(tmp_path, require):
     def build_program(name, lines="", extra="", options=("-O1",)):
         source = tmp_path / (name + ".c")
-        source.write_text(SOURCE % {"lines": lines, "extra": extra})
+        source.write_text(SOURCE.replace("// LINES", lines).replace("// EXTRA", extra))
         program = tmp_path / name
         done = subprocess.run([require("gcc"), "-g", *options, str(source), "-o", str(program)],
                               stderr=subprocess.PIPE)
@@ -169,15 +142,7 @@ def test_a_new_version_of_a_program(run, seep, root, build, tmp_path):
 
 
 # Allocations that share a source line, and a version that has the same ones on lines of their own.
-SHARED_LINE = """
-#include <stdlib.h>
-static void *volatile keep[8];
-static int nr;
-%(moved)s
-__attribute__((noinline)) static void make(size_t size) { keep[nr++] = malloc(size); }
-__attribute__((noinline)) static void both(void) {%(first)s make(100);%(between)s make(101); }
-int main(void) { both(); return 0; }
-"""
+SHARED_LINE = program_source("diff_shared_line.c")
 
 
 @pytest.mark.parametrize("moved, first, between, changes", [
@@ -191,7 +156,10 @@ def test_allocations_that_share_a_line(run, seep, root, require, tmp_path, moved
     for name, parts in (("old", ("", "", "")), ("new", (moved, first, between))):
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "app.c").write_text(SHARED_LINE % dict(zip(("moved", "first", "between"), parts)))
+        source = SHARED_LINE
+        for word, part in zip(("// MOVED", "/* FIRST */", "/* BETWEEN */"), parts):
+            source = source.replace(word, part)
+        (folder / "app.c").write_text(source)
         subprocess.run([require("gcc"), "-g", "-O1", "app.c", "-o", "app"], check=True, cwd=folder)
         traces.append(tmp_path / (name + ".seep"))
         assert run(seep, "run", "-q", "-o", traces[-1], "--", folder / "app").returncode == 0

@@ -105,18 +105,7 @@ def test_an_unrolled_loop_is_one_place(run, seep, tmp_path):
         assert sum(blocks) == 12 and (len(blocks) == 1) == is_one, sites
 
 
-HOLDS_MORE = r"""
-#include <stdlib.h>
-void *kept[10];
-int main(void) {
-    for (volatile int i = 0; i < 10; i++) {
-        void **block = malloc(i ? 1000 : 10);
-        *block = malloc(2000);
-        kept[i] = block;
-    }
-    return 0;
-}
-"""
+HOLDS_MORE = program_source("honest_words_holds_more.c")
 
 
 def test_retained_memory_is_of_all_blocks_or_not_told(run, seep, tmp_path, build):

@@ -6,15 +6,7 @@ from test_attach import Attached, can, hear, private, say  # noqa: F401 (fixture
 from small_programs import program_source
 
 # A frame of FRAME bytes, whose code has the same length whatever they are.
-LIBRARY = r"""
-__asm__(".text\n.globl through\n.type through,@function\nthrough:\n.cfi_startproc\n"
-        ".byte 0x48,0x81,0xec\n.4byte FRAME\n" // sub $FRAME,%rsp
-        ".cfi_def_cfa_offset FRAME+8\n"
-        "call *%rdi\n"
-        ".byte 0x48,0x81,0xc4\n.4byte FRAME\n"
-        ".cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size through,.-through\n"
-        ".section .note.GNU-stack,\"\"\n.text\n");
-"""
+LIBRARY = program_source('attach_reload_library.c')
 
 PROGRAM = program_source('attach_reload_program.c')
 
@@ -52,16 +44,7 @@ def test_other_code_at_the_same_address(private, tmp_path):  # noqa: F811
 
 
 # Its frame pointer leads to two words that are zero, which look like the end of a stack.
-ODD_POINTER = r"""
-__asm__(".text\n.globl through\n.type through,@function\nthrough:\n.cfi_startproc\n"
-        "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6,-16\n"
-        "sub $32,%rsp\n.cfi_def_cfa_offset 48\n"
-        "movq $0,(%rsp)\nmovq $0,8(%rsp)\nmov %rsp,%rbp\n"
-        "call *%rdi\n"
-        "add $32,%rsp\n.cfi_def_cfa_offset 16\npop %rbp\n.cfi_def_cfa_offset 8\n"
-        "ret\n.cfi_endproc\n.size through,.-through\n"
-        ".section .note.GNU-stack,\"\"\n.text\n");
-"""
+ODD_POINTER = program_source('attach_odd_pointer.c')
 
 
 def test_right_after_a_library_was_opened(can, tmp_path):  # noqa: F811

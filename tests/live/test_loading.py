@@ -207,37 +207,12 @@ def test_the_loader_searches_from_where_the_caller_lies(compiler, tmp_path):
 
 # ---- an allocator inside -----------------------------------------------------------------------------
 
-BUMP = r'''
-#include <stddef.h>
-static char space[1 << 16] __attribute__((aligned(16)));
-static size_t used;
-%(scope)s void *%(prefix)smalloc(size_t size) {
-    void *p = space + used;
-    used += (size + 15) & ~(size_t)15;
-    return used <= sizeof(space) ? p : NULL;
-}
-%(scope)s void %(prefix)sfree(void *p) { (void)p; }
-'''
-USER = r'''
-#include <stdio.h>
-void *%(prefix)smalloc(unsigned long);
-void %(prefix)sfree(void *);
-int %(name)s(void) {
-    for (int i = 0; i < 10; i++) {
-        char *volatile p = %(prefix)smalloc(20);
-        *p = 1;
-        if (i %% 2)
-            %(prefix)sfree(p);
-    }
-    puts("done");
-    return 0;
-}
-'''
+BUMP = program_source('loading_bump.c')
+USER = program_source('loading_bump_user.c')
 
 
 def with_allocator(scope, prefix, name='main'):
-    values = {'scope': scope, 'prefix': prefix, 'name': name}
-    return BUMP % values + USER % values
+    return (BUMP + USER).replace('SCOPE', scope).replace('PREFIX_', prefix).replace('NAME', name)
 
 
 HIDDEN = '__attribute__((noipa, visibility("hidden")))'
@@ -261,14 +236,14 @@ def test_an_allocator_inside_is_said(where, mode, prefix, words, compiler, tmp_p
 
 def test_an_allocator_in_a_library_that_is_opened_later(compiler, tmp_path):
     """Its code is on no stack that we saw: what is mapped when the program leaves tells."""
-    source = BUMP + 'void *library_alloc(unsigned long n) { return %(prefix)smalloc(n); }\n' \
-        'void library_free(void *p) { %(prefix)sfree(p); }\n'
+    source = BUMP + 'void *library_alloc(unsigned long n) { return PREFIX_malloc(n); }\n' \
+        'void library_free(void *p) { PREFIX_free(p); }\n'
     program = compiler(LOADER, 'program', '-ldl')
-    plugin = compiler(source % {'scope': HIDDEN, 'prefix': 'mi_'}, 'libplugin.so', '-shared', '-fPIC')
+    plugin = compiler(source.replace('SCOPE', HIDDEN).replace('PREFIX_', 'mi_'), 'libplugin.so', '-shared', '-fPIC')
     process = same([program, 'plain', plugin], tmp_path)
     (note,) = process['health']['notes']
     assert note.startswith(f'{plugin} has an allocator of its own, mimalloc') and not process['health']['complete']
-    # Nobody looks when it leaves, and nothing of the library was seen.
+    # It leaves without a scan, and nothing of the library was seen.
     process = traced([program, 'plain', plugin], tmp_path, options=['--scan', 'no']).report()[0]
     assert process['health']['notes'] == []
 
