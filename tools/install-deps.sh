@@ -12,6 +12,7 @@
 #   sarif   what make sarif validates with, beside npm
 #   web     browsers for the tests of the page, and npm
 #   agent   what make agent builds it with
+#   agent-armhf   the same for 32-bit ARM (make agent CPU=armhf)
 #   deb     what make deb builds packages with
 #   bench   tools to compare with   (make bench does without those it does not find)
 #
@@ -36,10 +37,11 @@ packages_of() {
     sarif) echo python3-jsonschema ;;
     web) echo chromium firefox-esr fonts-dejavu-core nodejs npm lowdown mandoc ;;
     agent) echo musl-tools libbearssl-dev linux-libc-dev ;;
+    agent-armhf) echo gcc-arm-linux-gnueabihf libc6-dev-armhf-cross binutils-arm-linux-gnueabihf qemu-user ;;
     deb) echo dpkg-dev debhelper lintian musl-tools ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)
-        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, cross, lint, sarif, web, agent, deb, bench)" >&2
+        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, cross, lint, sarif, web, agent, agent-armhf, deb, bench)" >&2
         exit 2
         ;;
     esac
@@ -80,6 +82,9 @@ if [ $list_only = yes ]; then
     for name in $wanted; do echo "$name"; done | sort -u
     exit 0
 fi
+
+# The C library of its programs is no package of this machine's architecture.
+case " $purposes " in *" agent-armhf "*) "$(dirname "$0")/foreign-packages.sh" armhf musl-dev libbearssl-dev || : ;; esac
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
     # Another distribution: what counts is whether it builds, so only the essentials are looked at.

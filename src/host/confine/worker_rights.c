@@ -34,18 +34,39 @@
 #define CPU_OF_CALLS            AUDIT_ARCH_AARCH64
 #define PATH_OF_OPENAT(context) ((const char *)(context)->uc_mcontext.regs[1])
 #define RESULT_OF_CALL(context) ((context)->uc_mcontext.regs[0])
+#elif defined(__arm__)
+#define CPU_OF_CALLS            AUDIT_ARCH_ARM
+#define PATH_OF_OPENAT(context) ((const char *)(uintptr_t)(context)->uc_mcontext.arm_r1)
+#define RESULT_OF_CALL(context) ((context)->uc_mcontext.arm_r0)
 #else
 #error "which calls of this CPU a worker may make is not known"
+#endif
+
+// The names that 32-bit CPUs have for calls with 64-bit arguments. Those of time differ between libcs, so the
+// numbers of ARM are here.
+#if defined(__arm__)
+#define NARROW_CALLS 1
+enum { NR_STAT_AT = SYS_fstatat64, NR_MMAP = SYS_mmap2 };
+enum { NR_GETTIMEOFDAY = 78, NR_CLOCK_GETTIME = 263, NR_CLOCK_GETTIME64 = 403, NR_FUTEX64 = 422 };
+#else
+#define NARROW_CALLS 0
+enum { NR_STAT_AT = SYS_newfstatat, NR_MMAP = SYS_mmap };
 #endif
 
 // Calls that read an open file, have memory, talk with the tool, or end. All others get EPERM: a library
 // that tries one goes on without.
 static const uint32_t allowed[] = {
-    SYS_read,         SYS_pread64,        SYS_readv,         SYS_preadv,       SYS_lseek,
-    SYS_fstat,        SYS_close,          SYS_munmap,        SYS_mremap,       SYS_madvise,
-    SYS_brk,          SYS_recvmsg,        SYS_sendmsg,       SYS_futex,        SYS_rt_sigreturn,
-    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_clock_gettime, SYS_gettimeofday, SYS_sched_yield,
-    SYS_gettid,       SYS_getpid,         SYS_exit,          SYS_exit_group,   SYS_restart_syscall,
+    SYS_read,       SYS_pread64,         SYS_readv,        SYS_preadv,         SYS_lseek,
+    SYS_close,      SYS_munmap,          SYS_mremap,       SYS_madvise,        SYS_brk,
+    SYS_recvmsg,    SYS_sendmsg,         SYS_futex,        SYS_rt_sigreturn,   SYS_rt_sigaction,
+    SYS_gettid,     SYS_rt_sigprocmask,  SYS_sched_yield,  SYS_getpid,         SYS_exit,
+    SYS_exit_group, SYS_restart_syscall,
+#if NARROW_CALLS
+    SYS__llseek,    SYS_fstat64,         NR_CLOCK_GETTIME, NR_CLOCK_GETTIME64, NR_GETTIMEOFDAY,
+    NR_FUTEX64,
+#else
+    SYS_fstat,      SYS_clock_gettime,   SYS_gettimeofday,
+#endif
 };
 
 // Calls that are refused where an argument has a bit, or is not a value.
@@ -55,8 +76,8 @@ static const struct {
     uint32_t refused_bits;
     uint32_t value;
 } guarded[] = {
-    {SYS_newfstatat, 3, 0, AT_EMPTY_PATH}, // of an open file, not of a path
-    {SYS_mmap, 2, PROT_EXEC, 0},           // memory, but not for code
+    {NR_STAT_AT, 3, 0, AT_EMPTY_PATH}, // of an open file, not of a path
+    {NR_MMAP, 2, PROT_EXEC, 0},        // memory, but not for code
     {SYS_mprotect, 2, PROT_EXEC, 0},
 };
 
@@ -113,7 +134,7 @@ static bool filter_calls(void) {
         uint32_t bits = guarded[i].refused_bits;
         code[nr++] = IF(BPF_JEQ, guarded[i].call, 0, 4);
         code[nr++] =
-            LOAD(FIELD(args) + 8 * guarded[i].argument); // its lower half: both CPUs are little-endian
+            LOAD(FIELD(args) + 8 * guarded[i].argument); // its lower half: these CPUs are little-endian
         code[nr++] = bits ? IF(BPF_JSET, bits, 1, 0) : IF(BPF_JEQ, guarded[i].value, 0, 1);
         code[nr++] = ANSWER(SECCOMP_RET_ALLOW);
         code[nr++] = ANSWER(REFUSE);

@@ -142,13 +142,14 @@ static void restart_call(pid_t tid, struct user_regs_struct *regs) {
 #endif
 
 static bool read_registers(struct seep_stopped_thread *thread, bool interrupted) {
-    struct user_regs_struct regs;
+    seep_general_registers regs;
     struct iovec general = {&regs, sizeof(regs)};
     if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_PRSTATUS, &general) != 0)
         return false;
     uint64_t words[SEEP_REGISTER_WORDS_MAX];
-    size_t nr = general.iov_len / sizeof(uint64_t);
-    memcpy(words, &regs, nr * sizeof(uint64_t));
+    size_t nr = (general.iov_len + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+    memset(words, 0, nr * sizeof(uint64_t));
+    memcpy(words, &regs, general.iov_len);
     seep_stopped_keep_general(thread, &regs);
 #if defined(__x86_64__)
     thread->sp = regs.rsp;
@@ -163,6 +164,13 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
     if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_ARM_TLS, &tls) != 0)
         thread->tls = 0;
     unsigned long vectors = NT_PRFPREG;
+#elif defined(__arm__)
+    enum { SP = 13 };
+    thread->sp = regs.uregs[SP];
+    unsigned long tls = 0;
+    if (ptrace(PTRACE_GET_THREAD_AREA, thread->tid, NULL, &tls) == 0)
+        thread->tls = tls;
+    unsigned long vectors = NT_ARM_VFP;
 #else
 #error "write the registers of this CPU here"
 #endif

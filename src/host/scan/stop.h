@@ -71,10 +71,16 @@ void seep_stopped_release(
     struct seep_stopped *stopped); // lets the threads go on, and keeps what is known of them
 void seep_resume_process(struct seep_stopped *stopped); // takes NULL; releases and frees
 
+#if defined(__arm__)
+typedef struct user_regs seep_general_registers;
+#else
+typedef struct user_regs_struct seep_general_registers;
+#endif
+
 // Fills pc, registers and known_registers.
 // By DWARF number. Source: System V ABI AMD64 1.0, figure 3.36; DWARF for the Arm 64-bit Architecture.
 static inline void seep_stopped_keep_general(struct seep_stopped_thread *thread,
-                                             const struct user_regs_struct *regs) {
+                                             const seep_general_registers *regs) {
 #if defined(__x86_64__)
     const uint64_t by_number[] = {regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi,
                                   regs->rbp, regs->rsp, regs->r8,  regs->r9,  regs->r10, regs->r11,
@@ -87,6 +93,12 @@ static inline void seep_stopped_keep_general(struct seep_stopped_thread *thread,
     thread->registers[31] = regs->sp;
     thread->known_registers = (UINT64_C(1) << 32) - 1;
     thread->pc = regs->pc;
+#elif defined(__arm__)
+    enum { PC = 15 };
+    for (size_t i = 0; i <= PC; i++)
+        thread->registers[i] = regs->uregs[i];
+    thread->known_registers = (UINT64_C(1) << (PC + 1)) - 1;
+    thread->pc = regs->uregs[PC];
 #endif
 }
 

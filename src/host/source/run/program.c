@@ -145,7 +145,7 @@ static void read_elf(int fd, struct elf_facts *ret_facts) {
         uint32_t type;
         uint64_t off;
         uint64_t size;
-        if (at > INT64_MAX - step || !read_segment(fd, wide, at, &type, &off, &size))
+        if (at > (uint64_t)INT64_MAX - step || !read_segment(fd, wide, at, &type, &off, &size))
             return;
         ret_facts->has_dynamic |= type == PT_DYNAMIC;
         ret_facts->has_interpreter |= type == PT_INTERP;
