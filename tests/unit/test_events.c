@@ -14,6 +14,8 @@
 #include "file/trace.h"
 
 static uint64_t state;
+static struct seep_chunk_packer *packer;
+static struct seep_chunk_unpacker *unpacker;
 
 static uint64_t random_number(void) {
     state ^= state << 13;
@@ -76,7 +78,7 @@ static void check_round(uint32_t nr, bool wild) {
                                .most_bytes = 99};
     struct seep_put put = {0};
     struct seep_chunk_starts starts;
-    assert_true(seep_chunk_put(&put, &chunk, events, &starts));
+    assert_true(seep_chunk_put(packer, &put, &chunk, events, &starts));
     assert_true(starts.at[0] < put.used + 1 && starts.at[SEEP_CHUNK_COLUMNS - 1] <= put.used);
     struct seep_take take = {put.bytes, put.bytes + put.used, false};
     struct seep_chunk read;
@@ -86,7 +88,7 @@ static void check_round(uint32_t nr, bool wild) {
     assert_true(read.begin.stamp == 100 && read.begin.at_ns == 200);
     assert_true(read.end.stamp == 300 && read.end.at_ns == UINT64_MAX);
     assert_true(read.net_bytes == -77 && read.most_bytes == 99);
-    assert_true(seep_chunk_take_events(&take, SEEP_CHUNK_VERSION, &read, back));
+    assert_true(seep_chunk_take_events(unpacker, &take, SEEP_CHUNK_VERSION, &read, back));
     for (uint32_t i = 0; i < nr; i++) {
         assert_true(events[i].stamp == back[i].stamp);
         assert_true(events[i].address == back[i].address);
@@ -99,7 +101,7 @@ static void check_round(uint32_t nr, bool wild) {
     for (size_t cut = 0; nr < 100 && cut < put.used; cut++) {
         struct seep_take part = {put.bytes, put.bytes + cut, false};
         assert_false(seep_chunk_take(&part, &read) &&
-                     seep_chunk_take_events(&part, SEEP_CHUNK_VERSION, &read, back));
+                     seep_chunk_take_events(unpacker, &part, SEEP_CHUNK_VERSION, &read, back));
     }
     seep_put_deinit(&put);
     free(events);
@@ -126,7 +128,7 @@ static void test_the_encoding_is_what_it_was(void **unused) {
         struct seep_chunk chunk = {.pid = 1, .nr_events = SEEP_ARRAY_SIZE(events)};
         struct seep_chunk_starts starts;
         struct seep_put put = {0};
-        assert_true(seep_chunk_put(&put, &chunk, events, &starts));
+        assert_true(seep_chunk_put(packer, &put, &chunk, events, &starts));
         crc = seep_trace_crc32(crc, put.bytes, put.used);
         seep_put_deinit(&put);
     }
@@ -186,6 +188,20 @@ static void test_a_map_forgets(void **test_state) {
     seep_map_deinit(&map);
 }
 
+static int make(void **unused) {
+    (void)unused;
+    packer = seep_chunk_packer_create();
+    unpacker = seep_chunk_unpacker_create();
+    return packer && unpacker ? 0 : 1;
+}
+
+static int unmake(void **unused) {
+    (void)unused;
+    seep_chunk_packer_destroy(packer);
+    seep_chunk_unpacker_destroy(unpacker);
+    return 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_put_in_comes_out),
@@ -194,5 +210,5 @@ int main(void) {
         cmocka_unit_test(test_the_time_of_a_stamp),
         cmocka_unit_test(test_a_map_forgets),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make, unmake);
 }

@@ -46,8 +46,12 @@ struct model {
     uint64_t stamp;
     uint32_t slot;
     uint32_t nr_allocations;
-    uint32_t index_of[SEEP_CHUNK_EVENTS + 1]; // of an allocation by its number, from 1 on
+    uint32_t index_of[SEEP_CHUNK_EVENTS + 1]; // of an allocation by its number, from 1 up to nr_allocations
 };
+
+static void model_begin(struct model *model) {
+    memset(model, 0, offsetof(struct model, index_of));
+}
 
 // What glibc makes of a size: another allocator's blocks are foretold less often.
 static uint64_t block_bytes(uint64_t size) {
@@ -158,53 +162,112 @@ enum { SITE_AFTER_TWO, SITE_AFTER_ONE, SITE_ITSELF };
 
 // ---- writing ---------------------------------------------------------------------------------------
 
-struct writing {
+// Where the latest allocation of an address is in the chunk: a table by the address, of as many entries as
+// twice the events. An entry has 31 bits more of the hash, so that events are not looked at while it is
+// searched.
+enum { INDEX_BITS = 16, NUMBER_BITS = 17, NEAR_TAG_BIT = INDEX_BITS + NUMBER_BITS };
+#define NEAR_TAG (~UINT64_C(0) << NEAR_TAG_BIT)
+
+// Room for all that the events of a chunk can put into a column: pages that are not written take no memory.
+enum { LEB_MOST = 10, COLUMN_BYTES = SEEP_CHUNK_EVENTS * LEB_MOST };
+
+struct seep_chunk_packer {
     struct model model;
-    uint32_t near[1 << NEAR_BITS]; // the number of the latest allocation of an address, by that
-    struct seep_put columns[COLUMN_NR];
+    uint64_t near[1 << NEAR_BITS]; // tag, number of the allocation (0: empty), its index
+    uint32_t near_mask;
+    unsigned char *at[COLUMN_NR];
+    unsigned char columns[COLUMN_NR][COLUMN_BYTES];
 };
 
-static void put_byte(struct seep_put *put, unsigned byte) {
-    if (SEEP_LIKELY(put->used < put->capacity) || seep_put_room(put, 1))
-        put->bytes[put->used++] = (unsigned char)byte;
+struct seep_chunk_packer *seep_chunk_packer_create(void) {
+    return calloc(1, sizeof(struct seep_chunk_packer));
 }
 
-static void put_number(struct writing *writing, int column, uint64_t number) {
-    seep_put_leb(&writing->columns[column], number >> 8);
-    put_byte(&writing->columns[column + 1], number & 255);
+void seep_chunk_packer_destroy(struct seep_chunk_packer *packer) {
+    free(packer);
 }
 
-static uint32_t *near_of(struct writing *writing, const struct seep_recorded *events, uint64_t address) {
-    uint32_t at = (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NEAR_BITS));
-    while (writing->near[at] && events[writing->model.index_of[writing->near[at]]].address != address)
-        at = (at + 1) & ((1u << NEAR_BITS) - 1);
-    return &writing->near[at];
+static void begin(struct seep_chunk_packer *packer, uint64_t nr_events) {
+    for (int i = 0; i < COLUMN_NR; i++)
+        packer->at[i] = packer->columns[i];
+    model_begin(&packer->model);
+    unsigned bits = nr_events > 1 ? 65u - (unsigned)__builtin_clzll(nr_events - 1) : 1;
+    packer->near_mask = (1u << bits) - 1;
+    memset(packer->near, 0, sizeof(*packer->near) << bits);
 }
 
-static void put_stamp(struct writing *writing, const struct seep_recorded *event, bool is_free) {
-    uint64_t since = event->stamp - writing->model.stamp;
-    writing->model.stamp = event->stamp;
-    put_byte(&writing->columns[is_free ? COLUMN_STAMP_FREE : COLUMN_STAMP], (unsigned)SEEP_MIN(since, 255u));
+static void put_byte(struct seep_chunk_packer *packer, int column, unsigned byte) {
+    *packer->at[column]++ = (unsigned char)byte;
+}
+
+static void put_leb(struct seep_chunk_packer *packer, int column, uint64_t value) {
+    unsigned char *at = packer->at[column];
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (unsigned char)(value | 0x80);
+    *at++ = (unsigned char)value;
+    packer->at[column] = at;
+}
+
+static void put_number(struct seep_chunk_packer *packer, int column, uint64_t number) {
+    put_leb(packer, column, number >> 8);
+    put_byte(packer, column + 1, number & 255);
+}
+
+static uint64_t near_hash(uint64_t address) {
+    return address * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint64_t *near_at(struct seep_chunk_packer *packer, uint64_t hash) {
+    return &packer->near[hash >> (64 - NEAR_BITS) & packer->near_mask];
+}
+
+// The entry of an address, or an empty one where it goes.
+static uint64_t *near_of(struct seep_chunk_packer *packer, uint64_t address) {
+    uint64_t hash = near_hash(address);
+    uint64_t *entry = near_at(packer, hash);
+    while (*entry && (*entry ^ hash << NEAR_BITS) & NEAR_TAG)
+        entry = entry == &packer->near[packer->near_mask] ? packer->near : entry + 1;
+    return entry;
+}
+
+static uint32_t near_index(uint64_t entry) {
+    return entry & ((1u << INDEX_BITS) - 1);
+}
+
+// What is looked at for events that come soon is on its way to the cache then.
+static void fetch_ahead(struct seep_chunk_packer *packer, const struct seep_recorded *events, uint32_t i,
+                        uint64_t nr) {
+    enum { ENTRIES_AHEAD = 24, EVENTS_AHEAD = 12 };
+    if (i + ENTRIES_AHEAD < nr)
+        __builtin_prefetch(near_at(packer, near_hash(events[i + ENTRIES_AHEAD].address)), 1);
+    if (i + EVENTS_AHEAD < nr && seep_event_is_free(events[i + EVENTS_AHEAD].kind))
+        __builtin_prefetch(
+            &events[near_index(*near_at(packer, near_hash(events[i + EVENTS_AHEAD].address)))]);
+}
+
+static void put_stamp(struct seep_chunk_packer *packer, const struct seep_recorded *event, bool is_free) {
+    uint64_t since = event->stamp - packer->model.stamp;
+    packer->model.stamp = event->stamp;
+    put_byte(packer, is_free ? COLUMN_STAMP_FREE : COLUMN_STAMP, (unsigned)SEEP_MIN(since, 255u));
     if (SEEP_UNLIKELY(since >= STAMP_FAR))
-        seep_put_zigzag(&writing->columns[COLUMN_STAMP_FAR], (int64_t)since);
+        put_leb(packer, COLUMN_STAMP_FAR, seep_zigzag((int64_t)since));
 }
 
-static void put_site_and_size(struct writing *writing, const struct lane *lane,
+static void put_site_and_size(struct seep_chunk_packer *packer, const struct lane *lane,
                               const struct seep_recorded *event) {
-    struct model *model = &writing->model;
-    struct seep_put *sites = &writing->columns[COLUMN_SITE];
+    struct model *model = &packer->model;
     if (*after_two(model, lane) == event->site)
-        put_byte(sites, SITE_AFTER_TWO);
+        put_byte(packer, COLUMN_SITE, SITE_AFTER_TWO);
     else if (*after_one(model, lane) == event->site)
-        put_byte(sites, SITE_AFTER_ONE);
+        put_byte(packer, COLUMN_SITE, SITE_AFTER_ONE);
     else
-        seep_put_leb(sites, (uint64_t)event->site + SITE_ITSELF);
+        put_leb(packer, COLUMN_SITE, (uint64_t)event->site + SITE_ITSELF);
     if (*size_of(model, event->site) == event->size) {
-        put_byte(&writing->columns[COLUMN_SIZE], 0);
+        put_byte(packer, COLUMN_SIZE, 0);
         return;
     }
-    seep_put_leb(&writing->columns[COLUMN_SIZE], (event->size >> 8) + 1);
-    put_byte(&writing->columns[COLUMN_SIZE_LOW], event->size & 255);
+    put_leb(packer, COLUMN_SIZE, (event->size >> 8) + 1);
+    put_byte(packer, COLUMN_SIZE_LOW, event->size & 255);
 }
 
 static uint64_t distance(uint64_t difference) {
@@ -216,7 +279,7 @@ static uint64_t sixteenths(uint64_t difference) {
 }
 
 // How the address of an allocation is said.
-static unsigned put_address(struct writing *writing, const struct lane *lane, struct class *class,
+static unsigned put_address(struct seep_chunk_packer *packer, const struct lane *lane, struct class *class,
                             uint64_t address) {
     for (uint32_t depth = 0; depth < class->nr; depth++) {
         if (*freed_at(class, depth) != address)
@@ -230,67 +293,66 @@ static unsigned put_address(struct writing *writing, const struct lane *lane, st
         return ADDRESS_STRIDE;
     uint64_t from_last = address - lane->address, from_class = address - class->address;
     if (!(from_class & 15) && distance(from_class) <= distance(from_last)) {
-        put_number(writing, COLUMN_ADDRESS, sixteenths(from_class));
+        put_number(packer, COLUMN_ADDRESS, sixteenths(from_class));
         return ADDRESS_FROM_CLASS;
     }
     if (!(from_last & 15)) {
-        put_number(writing, COLUMN_ADDRESS, sixteenths(from_last));
+        put_number(packer, COLUMN_ADDRESS, sixteenths(from_last));
         return ADDRESS_FROM_LAST;
     }
-    seep_put_zigzag(&writing->columns[COLUMN_ODD], (int64_t)from_last);
+    put_leb(packer, COLUMN_ODD, seep_zigzag((int64_t)from_last));
     return ADDRESS_ODD;
 }
 
-static void put_allocation(struct writing *writing, struct lane *lane, const struct seep_recorded *events,
-                           uint32_t i, unsigned operation) {
-    const struct seep_recorded *event = &events[i];
+static void put_allocation(struct seep_chunk_packer *packer, struct lane *lane,
+                           const struct seep_recorded *event, uint32_t i, unsigned operation) {
     struct class *class = class_of(lane, event->size);
-    put_site_and_size(writing, lane, event);
+    put_site_and_size(packer, lane, event);
     operation |= event->kind == SEEP_EVENT_KEPT ? OPERATION_KEPT : 0;
-    operation |= put_address(writing, lane, class, event->address);
-    put_byte(&writing->columns[COLUMN_OPERATION], operation);
-    uint32_t *near = near_of(writing, events, event->address);
-    learn_allocation(&writing->model, lane, class, event, i);
-    *near = writing->model.nr_allocations;
+    operation |= put_address(packer, lane, class, event->address);
+    put_byte(packer, COLUMN_OPERATION, operation);
+    learn_allocation(&packer->model, lane, class, event, i);
+    uint64_t tag = near_hash(event->address) << NEAR_BITS & NEAR_TAG;
+    *near_of(packer, event->address) = tag | (uint64_t)packer->model.nr_allocations << INDEX_BITS | i;
 }
 
-static unsigned put_near(struct writing *writing, struct lane *lane, uint32_t number) {
+static unsigned put_near(struct seep_chunk_packer *packer, struct lane *lane, uint32_t number) {
     uint32_t before = lane->freed_number;
     lane->freed_number = number;
     if (number == before + 1)
         return FREE_NEAR_NEXT;
     if (number == before - 1)
         return FREE_NEAR_BEFORE;
-    put_number(writing, COLUMN_BACK, writing->model.nr_allocations - number);
+    put_number(packer, COLUMN_BACK, packer->model.nr_allocations - number);
     return FREE_NEAR;
 }
 
-static unsigned put_freed(struct writing *writing, const struct lane *lane, uint64_t address) {
+static unsigned put_freed(struct seep_chunk_packer *packer, const struct lane *lane, uint64_t address) {
     uint64_t from_last = address - lane->freed;
     if (address == lane->behind_freed)
         return FREE_BEHIND;
     if (!(from_last & 15)) {
-        put_number(writing, COLUMN_FREED, sixteenths(from_last));
+        put_number(packer, COLUMN_FREED, sixteenths(from_last));
         return FREE_FROM_LAST;
     }
-    seep_put_zigzag(&writing->columns[COLUMN_ODD], (int64_t)from_last);
+    put_leb(packer, COLUMN_ODD, seep_zigzag((int64_t)from_last));
     return FREE_ODD;
 }
 
-static void put_free(struct writing *writing, struct lane *lane, const struct seep_recorded *events,
+static void put_free(struct seep_chunk_packer *packer, struct lane *lane, const struct seep_recorded *events,
                      uint32_t i, unsigned operation) {
     const struct seep_recorded *event = &events[i];
-    uint32_t number = *near_of(writing, events, event->address);
-    const struct seep_recorded *near = number ? &events[writing->model.index_of[number]] : NULL;
+    uint64_t entry = *near_of(packer, event->address);
+    const struct seep_recorded *near = entry ? &events[near_index(entry)] : NULL;
     unsigned how;
-    if (near && near->site == event->site && near->size == event->size) {
-        how = put_near(writing, lane, number);
+    if (near && near->address == event->address && near->site == event->site && near->size == event->size) {
+        how = put_near(packer, lane, entry >> INDEX_BITS & ((1u << NUMBER_BITS) - 1));
     } else {
-        put_site_and_size(writing, lane, event);
-        how = put_freed(writing, lane, event->address);
+        put_site_and_size(packer, lane, event);
+        how = put_freed(packer, lane, event->address);
     }
     operation |= OPERATION_FREE | how << 3 | (event->kind - SEEP_EVENT_FREE);
-    put_byte(&writing->columns[COLUMN_OPERATION], operation);
+    put_byte(packer, COLUMN_OPERATION, operation);
     learn_free(lane, event);
 }
 
@@ -306,44 +368,40 @@ static void put_head(struct seep_put *put, const struct seep_chunk *chunk) {
     seep_put_zigzag(put, chunk->most_bytes);
 }
 
-bool seep_chunk_put(struct seep_put *put, const struct seep_chunk *chunk, const struct seep_recorded *events,
-                    struct seep_chunk_starts *ret_starts) {
-    struct writing *writing = calloc(1, sizeof(*writing));
-    if (!writing)
-        return false;
+bool seep_chunk_put(struct seep_chunk_packer *packer, struct seep_put *put, const struct seep_chunk *chunk,
+                    const struct seep_recorded *events, struct seep_chunk_starts *ret_starts) {
+    begin(packer, chunk->nr_events);
     put_head(put, chunk);
     for (uint32_t i = 0; i < chunk->nr_events; i++) {
         const struct seep_recorded *event = &events[i];
+        fetch_ahead(packer, events, i, chunk->nr_events);
         bool is_free = seep_event_is_free(event->kind);
-        unsigned operation = event->slot == writing->model.slot ? 0 : OPERATION_OTHER_SLOT;
+        unsigned operation = event->slot == packer->model.slot ? 0 : OPERATION_OTHER_SLOT;
         if (operation)
-            seep_put_leb(&writing->columns[COLUMN_SLOT], event->slot);
-        writing->model.slot = event->slot;
-        put_stamp(writing, event, is_free);
-        struct lane *lane = lane_of(&writing->model, event->slot);
+            put_leb(packer, COLUMN_SLOT, event->slot);
+        packer->model.slot = event->slot;
+        put_stamp(packer, event, is_free);
+        struct lane *lane = lane_of(&packer->model, event->slot);
         if (is_free)
-            put_free(writing, lane, events, i, operation);
+            put_free(packer, lane, events, i, operation);
         else
-            put_allocation(writing, lane, events, i, operation);
+            put_allocation(packer, lane, event, i, operation);
     }
-    for (int i = 0; i < COLUMN_NR; i++) {
-        put->failed |= writing->columns[i].failed;
-        seep_put_leb(put, writing->columns[i].used);
-    }
+    for (int i = 0; i < COLUMN_NR; i++)
+        seep_put_leb(put, (uint64_t)(packer->at[i] - packer->columns[i]));
     for (int i = 0; i < COLUMN_NR; i++) {
         ret_starts->at[i] = put->used;
-        seep_put_bytes(put, writing->columns[i].bytes, writing->columns[i].used);
-        seep_put_deinit(&writing->columns[i]);
+        seep_put_bytes(put, packer->columns[i], (size_t)(packer->at[i] - packer->columns[i]));
     }
-    free(writing);
     return !put->failed;
 }
 
-struct seep_error *seep_chunk_write(struct seep_trace_writer *writer, struct seep_put *scratch,
-                                    const struct seep_chunk *chunk, const struct seep_recorded *events) {
+struct seep_error *seep_chunk_write(struct seep_trace_writer *writer, struct seep_chunk_packer *packer,
+                                    struct seep_put *scratch, const struct seep_chunk *chunk,
+                                    const struct seep_recorded *events) {
     struct seep_chunk_starts starts;
     scratch->used = 0;
-    return seep_chunk_put(scratch, chunk, events, &starts)
+    return seep_chunk_put(packer, scratch, chunk, events, &starts)
                ? seep_trace_writer_parts(writer, SEEP_TRACE_EVENTS, SEEP_CHUNK_VERSION, scratch->bytes,
                                          scratch->used, starts.at, SEEP_CHUNK_COLUMNS)
                : seep_error_no_memory();
@@ -365,13 +423,21 @@ bool seep_chunk_take(struct seep_take *take, struct seep_chunk *ret_chunk) {
     return !take->failed && chunk.nr_events <= SEEP_CHUNK_EVENTS;
 }
 
-struct reading {
+struct seep_chunk_unpacker {
     struct model model;
     struct seep_take columns[COLUMN_NR];
     bool failed;
 };
 
-static uint32_t take_byte(struct reading *reading, int column) {
+struct seep_chunk_unpacker *seep_chunk_unpacker_create(void) {
+    return calloc(1, sizeof(struct seep_chunk_unpacker));
+}
+
+void seep_chunk_unpacker_destroy(struct seep_chunk_unpacker *unpacker) {
+    free(unpacker);
+}
+
+static uint32_t take_byte(struct seep_chunk_unpacker *reading, int column) {
     struct seep_take *take = &reading->columns[column];
     if (SEEP_LIKELY(take->at < take->end))
         return *take->at++;
@@ -379,16 +445,16 @@ static uint32_t take_byte(struct reading *reading, int column) {
     return 0;
 }
 
-static uint64_t take_number(struct reading *reading, int column) {
+static uint64_t take_number(struct seep_chunk_unpacker *reading, int column) {
     uint64_t high = seep_take_leb(&reading->columns[column]);
     return high << 8 | take_byte(reading, column + 1);
 }
 
-static uint64_t take_difference(struct reading *reading, int column) {
+static uint64_t take_difference(struct seep_chunk_unpacker *reading, int column) {
     return (uint64_t)seep_unzigzag(take_number(reading, column)) << 4;
 }
 
-static void take_site_and_size(struct reading *reading, const struct lane *lane,
+static void take_site_and_size(struct seep_chunk_unpacker *reading, const struct lane *lane,
                                struct seep_recorded *event) {
     struct model *model = &reading->model;
     uint64_t site = seep_take_leb(&reading->columns[COLUMN_SITE]);
@@ -400,8 +466,8 @@ static void take_site_and_size(struct reading *reading, const struct lane *lane,
     event->size = size ? (size - 1) << 8 | take_byte(reading, COLUMN_SIZE_LOW) : *size_of(model, event->site);
 }
 
-static uint64_t take_address(struct reading *reading, const struct lane *lane, struct class *class,
-                             uint32_t how) {
+static uint64_t take_address(struct seep_chunk_unpacker *reading, const struct lane *lane,
+                             struct class *class, uint32_t how) {
     if (how < ADDRESS_FREED + FREED) {
         uint64_t address = *freed_at(class, how);
         reading->failed |= how >= class->nr;
@@ -426,8 +492,8 @@ static uint64_t take_address(struct reading *reading, const struct lane *lane, s
     }
 }
 
-static void take_allocation(struct reading *reading, struct lane *lane, struct seep_recorded *event,
-                            uint32_t index, uint32_t operation) {
+static void take_allocation(struct seep_chunk_unpacker *reading, struct lane *lane,
+                            struct seep_recorded *event, uint32_t index, uint32_t operation) {
     event->kind = operation & OPERATION_KEPT ? SEEP_EVENT_KEPT : SEEP_EVENT_ALLOCATION;
     take_site_and_size(reading, lane, event);
     struct class *class = class_of(lane, event->size);
@@ -435,8 +501,8 @@ static void take_allocation(struct reading *reading, struct lane *lane, struct s
     learn_allocation(&reading->model, lane, class, event, index);
 }
 
-static void take_near(struct reading *reading, struct lane *lane, struct seep_recorded *events, uint32_t i,
-                      uint32_t how) {
+static void take_near(struct seep_chunk_unpacker *reading, struct lane *lane, struct seep_recorded *events,
+                      uint32_t i, uint32_t how) {
     uint64_t number = how == FREE_NEAR_NEXT ? lane->freed_number + UINT64_C(1)
                       : how == FREE_NEAR_BEFORE
                           ? lane->freed_number - UINT64_C(1)
@@ -452,8 +518,8 @@ static void take_near(struct reading *reading, struct lane *lane, struct seep_re
     events[i].site = from->site;
 }
 
-static void take_free(struct reading *reading, struct lane *lane, struct seep_recorded *events, uint32_t i,
-                      uint32_t operation) {
+static void take_free(struct seep_chunk_unpacker *reading, struct lane *lane, struct seep_recorded *events,
+                      uint32_t i, uint32_t operation) {
     struct seep_recorded *event = &events[i];
     uint32_t how = operation >> 3 & 7;
     event->kind = SEEP_EVENT_FREE + (operation & 7);
@@ -470,7 +536,7 @@ static void take_free(struct reading *reading, struct lane *lane, struct seep_re
     learn_free(lane, event);
 }
 
-static void take_event(struct reading *reading, struct seep_recorded *events, uint32_t i,
+static void take_event(struct seep_chunk_unpacker *reading, struct seep_recorded *events, uint32_t i,
                        uint32_t operation) {
     struct model *model = &reading->model;
     struct seep_recorded *event = &events[i];
@@ -504,18 +570,19 @@ static bool take_columns(struct seep_take *take, const struct seep_chunk *chunk,
     return !take->failed && lengths[COLUMN_OPERATION] == chunk->nr_events && !seep_take_left(take);
 }
 
-bool seep_chunk_take_events(struct seep_take *take, unsigned version, const struct seep_chunk *chunk,
-                            struct seep_recorded *ret_events) {
+bool seep_chunk_take_events(struct seep_chunk_unpacker *unpacker, struct seep_take *take, unsigned version,
+                            const struct seep_chunk *chunk, struct seep_recorded *ret_events) {
     if (version == 1)
         return seep_chunk_take_events_v1(take, chunk, ret_events);
-    struct reading *reading = calloc(1, sizeof(*reading));
-    bool good = reading && take_columns(take, chunk, reading->columns);
-    for (uint32_t i = 0; good && i < chunk->nr_events && !reading->failed; i++)
-        take_event(reading, ret_events, i, *reading->columns[COLUMN_OPERATION].at++);
-    good = good && !reading->failed;
+    if (!take_columns(take, chunk, unpacker->columns))
+        return false;
+    model_begin(&unpacker->model);
+    unpacker->failed = false;
+    for (uint32_t i = 0; i < chunk->nr_events && !unpacker->failed; i++)
+        take_event(unpacker, ret_events, i, *unpacker->columns[COLUMN_OPERATION].at++);
+    bool good = !unpacker->failed;
     for (int i = 0; good && i < COLUMN_NR; i++)
-        good = !reading->columns[i].failed && !seep_take_left(&reading->columns[i]);
-    free(reading);
+        good = !unpacker->columns[i].failed && !seep_take_left(&unpacker->columns[i]);
     return good;
 }
 

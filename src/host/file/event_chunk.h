@@ -18,19 +18,28 @@ struct seep_chunk_starts {
     size_t at[SEEP_CHUNK_COLUMNS];
 };
 
-// In the order of `events`. false: out of memory.
-SEEP_MUST_CHECK bool seep_chunk_put(struct seep_put *put, const struct seep_chunk *chunk,
-                                    const struct seep_recorded *events, struct seep_chunk_starts *ret_starts);
+// What chunks are made and read with, one after the other. NULL: out of memory.
+struct seep_chunk_packer *seep_chunk_packer_create(void);
+void seep_chunk_packer_destroy(struct seep_chunk_packer *packer);
+struct seep_chunk_unpacker *seep_chunk_unpacker_create(void);
+void seep_chunk_unpacker_destroy(struct seep_chunk_unpacker *unpacker);
+
+// In the order of `events`, of which a chunk has at most SEEP_CHUNK_EVENTS. false: out of memory.
+SEEP_MUST_CHECK bool seep_chunk_put(struct seep_chunk_packer *packer, struct seep_put *put,
+                                    const struct seep_chunk *chunk, const struct seep_recorded *events,
+                                    struct seep_chunk_starts *ret_starts);
 // The same as a section of a trace; `scratch` is emptied first.
 struct seep_trace_writer;
 SEEP_MUST_CHECK struct seep_error *seep_chunk_write(struct seep_trace_writer *writer,
+                                                    struct seep_chunk_packer *packer,
                                                     struct seep_put *scratch, const struct seep_chunk *chunk,
                                                     const struct seep_recorded *events);
 // What it begins with, and then the events themselves: room for chunk.nr_events, which is at most
 // SEEP_CHUNK_EVENTS. false: damaged.
 SEEP_MUST_CHECK bool seep_chunk_take(struct seep_take *take, struct seep_chunk *ret_chunk);
-SEEP_MUST_CHECK bool seep_chunk_take_events(struct seep_take *take, unsigned version,
-                                            const struct seep_chunk *chunk, struct seep_recorded *ret_events);
+SEEP_MUST_CHECK bool seep_chunk_take_events(struct seep_chunk_unpacker *unpacker, struct seep_take *take,
+                                            unsigned version, const struct seep_chunk *chunk,
+                                            struct seep_recorded *ret_events);
 SEEP_MUST_CHECK bool seep_chunk_take_events_v1(struct seep_take *take, const struct seep_chunk *chunk,
                                                struct seep_recorded *ret_events);
 

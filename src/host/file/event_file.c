@@ -26,6 +26,7 @@ struct seep_event_file {
     size_t stored_capacity;
     unsigned char *raw;
     struct seep_recorded *events;
+    struct seep_chunk_unpacker *unpacker;
     struct seep_chunk chunk;
     struct seep_event_alone *alone; // of a library that had no tool
     struct seep_event_rests *rests; // of a recording without its end
@@ -51,6 +52,7 @@ void seep_event_file_close(struct seep_event_file *file) {
     free(file->stored);
     free(file->raw);
     free(file->events);
+    seep_chunk_unpacker_destroy(file->unpacker);
     free(file);
 }
 
@@ -196,7 +198,7 @@ struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_
     if (section.type == SEEP_TRACE_EVENTS) {
         struct seep_take take = *ret_take;
         if (!seep_chunk_take(&take, &file->chunk) ||
-            !seep_chunk_take_events(&take, section.version, &file->chunk, file->events))
+            !seep_chunk_take_events(file->unpacker, &take, section.version, &file->chunk, file->events))
             return stop(file, seep_trace_section_error(&reader, &section, "its events do not fit"));
     }
     if (section.type == SEEP_TRACE_STACKS) { // begins with the same two
@@ -406,7 +408,8 @@ struct seep_error *seep_event_file_open(const char *path, struct seep_event_file
     struct seep_error *error = file->fd < 0 ? no_file(path, errno) : NULL;
     file->path = strdup(path);
     file->events = calloc(SEEP_CHUNK_EVENTS, sizeof(*file->events));
-    if (!error && (!file->path || !file->events))
+    file->unpacker = seep_chunk_unpacker_create();
+    if (!error && (!file->path || !file->events || !file->unpacker))
         error = seep_error_no_memory();
     bool alone = !error && seep_raw_file_is_one(file->fd);
     if (!error)

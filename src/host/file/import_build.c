@@ -18,6 +18,7 @@ void seep_importing_deinit(struct seep_importing *importing) {
     free(importing->blocks);
     free(importing->free_places);
     free(importing->events);
+    seep_chunk_packer_destroy(importing->packer);
     seep_trace_writer_destroy(importing->writer);
     seep_profile_destroy(importing->profile);
 }
@@ -26,8 +27,10 @@ struct seep_error *seep_importing_begin(struct seep_importing *importing, const 
                                         const char *output) {
     *importing = (struct seep_importing){.name = name};
     importing->events = calloc(SEEP_CHUNK_EVENTS, sizeof(*importing->events));
-    struct seep_error *error =
-        importing->events ? seep_profile_create(&importing->profile) : seep_error_no_memory();
+    importing->packer = seep_chunk_packer_create();
+    struct seep_error *error = importing->events && importing->packer
+                                   ? seep_profile_create(&importing->profile)
+                                   : seep_error_no_memory();
     if (!error)
         error = seep_trace_writer_create(output, &importing->writer);
     if (error)
@@ -145,7 +148,8 @@ static struct seep_error *write_chunk(struct seep_importing *importing) {
     chunk.begin = (struct seep_chunk_clock){importing->events[0].stamp, (uint64_t)importing->first_ns};
     chunk.end = (struct seep_chunk_clock){importing->events[nr - 1].stamp, (uint64_t)importing->at_ns};
     struct seep_put put = {0};
-    struct seep_error *error = seep_chunk_write(importing->writer, &put, &chunk, importing->events);
+    struct seep_error *error =
+        seep_chunk_write(importing->writer, importing->packer, &put, &chunk, importing->events);
     seep_put_deinit(&put);
     importing->nr_events = 0;
     return error;

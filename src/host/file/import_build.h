@@ -32,6 +32,7 @@ struct seep_importing {
     struct seep_import_names *names; // by module
     size_t names_capacity;
     struct seep_recorded *events;
+    struct seep_chunk_packer *packer;
     uint64_t nr_events; // of the chunk
     int64_t first_ns;
     int64_t at_ns; // of what comes next, never less than before

@@ -121,7 +121,8 @@ struct seep_recorder {
     struct seep_trace_writer *writer;
     struct seep_error *error;    // the first; nothing is written after it
     struct seep_recorded *chunk; // SEEP_CHUNK_EVENTS
-    uint32_t *heap;              // slots of the process at hand, the one with the lowest stamp first
+    struct seep_chunk_packer *packer;
+    uint32_t *heap; // slots of the process at hand, the one with the lowest stamp first
     size_t heap_capacity;
     struct seep_put put;
     struct kept kept;      // with options.keep_bytes
@@ -336,7 +337,7 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
     struct seep_trace_span span;
     if (!error) {
         seep_trace_span_begin(recorder->writer, &span);
-        error = seep_chunk_write(recorder->writer, &recorder->put, &chunk, events);
+        error = seep_chunk_write(recorder->writer, recorder->packer, &recorder->put, &chunk, events);
     }
     if (!error && !recorder->options.keep_bytes && !sum_up(process, &chunk, events))
         error = seep_error_no_memory();
@@ -790,8 +791,10 @@ struct seep_error *seep_recorder_create(const struct seep_recorder_options *opti
         return seep_error_no_memory();
     recorder->options = *options;
     recorder->chunk = calloc(SEEP_CHUNK_EVENTS, sizeof(*recorder->chunk));
-    if (!recorder->chunk || pthread_mutex_init(&recorder->lock, NULL)) {
+    recorder->packer = seep_chunk_packer_create();
+    if (!recorder->chunk || !recorder->packer || pthread_mutex_init(&recorder->lock, NULL)) {
         free(recorder->chunk);
+        seep_chunk_packer_destroy(recorder->packer);
         free(recorder);
         return seep_error_no_memory();
     }
@@ -929,6 +932,7 @@ void seep_recorder_destroy(struct seep_recorder *recorder) {
     free(recorder->processes);
     free(recorder->fresh);
     free(recorder->chunk);
+    seep_chunk_packer_destroy(recorder->packer);
     free(recorder->heap);
     free(recorder->kept.spans);
     free(recorder->placed);

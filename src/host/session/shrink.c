@@ -183,9 +183,9 @@ static struct seep_error *take_file(struct shrinking *shrinking, const char *pat
 
 // ---- writing -----------------------------------------------------------------------------------------
 
-static struct seep_error *write_chunk(struct seep_trace_writer *writer, const struct process *process,
-                                      struct seep_recorded *events, uint64_t nr, int64_t first_ns,
-                                      int64_t last_ns) {
+static struct seep_error *write_chunk(struct seep_trace_writer *writer, struct seep_chunk_packer *packer,
+                                      const struct process *process, struct seep_recorded *events,
+                                      uint64_t nr, int64_t first_ns, int64_t last_ns) {
     struct seep_chunk chunk = {
         .pid = process->pid, .start_realtime_ns = process->start_realtime_ns, .nr_events = nr};
     if (nr)
@@ -199,7 +199,7 @@ static struct seep_error *write_chunk(struct seep_trace_writer *writer, const st
         chunk.most_bytes = SEEP_MAX(chunk.most_bytes, chunk.net_bytes);
     }
     struct seep_put put = {0};
-    struct seep_error *error = seep_chunk_write(writer, &put, &chunk, events);
+    struct seep_error *error = seep_chunk_write(writer, packer, &put, &chunk, events);
     seep_put_deinit(&put);
     return error;
 }
@@ -207,7 +207,8 @@ static struct seep_error *write_chunk(struct seep_trace_writer *writer, const st
 static struct seep_error *write_process(struct shrinking *shrinking, const struct process *process,
                                         struct seep_trace_writer *writer) {
     struct seep_recorded *events = calloc(SEEP_CHUNK_EVENTS, sizeof(*events));
-    struct seep_error *error = events ? NULL : seep_error_no_memory();
+    struct seep_chunk_packer *packer = seep_chunk_packer_create();
+    struct seep_error *error = events && packer ? NULL : seep_error_no_memory();
     uint64_t nr = 0;
     int64_t first_ns = 0, last_ns = 0;
     for (size_t i = 0; !error && i < process->nr_kept; i++) {
@@ -218,16 +219,17 @@ static struct seep_error *write_process(struct shrinking *shrinking, const struc
         events[nr++] = process->kept[i].event;
         shrinking->counts.nr_kept++;
         if (nr == SEEP_CHUNK_EVENTS) {
-            error = write_chunk(writer, process, events, nr, first_ns, last_ns);
+            error = write_chunk(writer, packer, process, events, nr, first_ns, last_ns);
             nr = 0;
         }
     }
     if (!error && nr)
-        error = write_chunk(writer, process, events, nr, first_ns, last_ns);
+        error = write_chunk(writer, packer, process, events, nr, first_ns, last_ns);
     // Without events: up to where all were seen.
     if (!error)
-        error = write_chunk(writer, process, events, 0, last_ns, last_ns);
+        error = write_chunk(writer, packer, process, events, 0, last_ns, last_ns);
     free(events);
+    seep_chunk_packer_destroy(packer);
     return error;
 }
 
