@@ -192,21 +192,35 @@ def test_dhat(export, totals):
 
 
 def test_speedscope(export, totals):
-    """By the rules of its schema: as many weights as samples, indexes that fit, and the sums."""
+    """By the rules of its schema: frames open and close in order, values do not go back, indexes fit; and the sums."""
     data = json.loads(export("speedscope", "--sort", "allocations").read_text())
     assert data["$schema"] == "https://www.speedscope.app/file-format-schema.json"
     frames = data["shared"]["frames"]
-    found = {}
+    found, stacks = {}, {}
     for profile in data["profiles"]:
-        assert profile["type"] == "sampled" and profile["unit"] in ("bytes", "none")
-        assert len(profile["samples"]) == len(profile["weights"])
-        assert all(0 <= frame < len(frames) for sample in profile["samples"] for frame in sample)
-        assert profile["startValue"] == 0 and profile["endValue"] == sum(profile["weights"])
+        assert profile["type"] == "evented" and profile["unit"] in ("bytes", "none") and profile["startValue"] == 0
+        opened, before = [], 0
+        for event in profile["events"]:
+            if event["at"] > before:
+                path = tuple(frames[frame]["name"] for frame in opened)
+                stacks[profile["name"], path] = stacks.get((profile["name"], path), 0) + event["at"] - before
+            assert event["at"] >= before
+            before = event["at"]
+            if event["type"] == "O":
+                opened.append(event["frame"])
+            else:
+                assert event["type"] == "C" and opened.pop() == event["frame"]
+        assert not opened and before == profile["endValue"]
         found[profile["name"]] = profile["endValue"]
     assert next(iter(found)) == "allocations"
     assert found["allocations"] == totals["allocations"] and found["live bytes"] == totals["live_bytes"]
-    names = [[frames[frame]["name"] for frame in sample][-3:] for sample in data["profiles"][0]["samples"]]
-    assert ["main", "hold", "leaf"] in names
+    folded = {}
+    for line in export("folded", "--sort", "allocations").read_text().splitlines():
+        stack, _, value = line.rpartition(" ")
+        names = tuple(stack.split(";"))
+        folded[names] = folded.get(names, 0) + int(value)
+    assert {path: value for (name, path), value in stacks.items() if name == "allocations"} == folded
+    assert any(path[-3:] == ("main", "hold", "leaf") for path in folded)
 
 
 def test_markdown(export):

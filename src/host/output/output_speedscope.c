@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// speedscope's file format: the frames once, and for each figure that is known and not 0 everywhere a sampled
-// profile, whose samples are the stacks, outermost frame first. (Source:
+// speedscope's file format: the frames once, and for each figure that is known and not 0 everywhere an
+// evented profile: the tree of the stacks, whose frames open and close at the sum of what lies before them.
+// Sampled profiles repeat each stack, and become longer than a browser's longest text. (Source:
 // speedscope.app/file-format-schema.json) What --sort sorts by is shown first.
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/sum.h"
 #include "base/version.h"
@@ -18,9 +20,15 @@ struct document {
     const struct seep_view *view;
     struct seep_stack_table table;
     uint32_t *nodes;
-    uint32_t *path;
-    size_t path_capacity;
+    struct branch *branches; // by node, of the figure that is being written
     unsigned nr_profiles;
+};
+
+struct branch {
+    uint64_t own;
+    uint64_t total;
+    uint32_t first; // callee with a total + 1; 0: none
+    uint32_t next;  // of the same caller + 1; 0: none
 };
 
 static void put_frames(struct document *d) {
@@ -36,62 +44,71 @@ static void put_frames(struct document *d) {
     }
 }
 
-// There may be hundreds of millions of them.
-static void put_index(FILE *out, uint32_t index, char after) {
-    char text[12];
-    size_t at = sizeof(text);
-    text[--at] = after;
-    do {
-        text[--at] = (char)('0' + index % 10);
-        index /= 10;
-    } while (index);
-    fwrite(text + at, 1, sizeof(text) - at, out);
-}
-
-static struct seep_error *put_sample(struct document *d, uint32_t node) {
-    size_t nr = 0;
-    for (; node != SEEP_NO_STACK; node = d->table.nodes[node].caller) {
-        if (!seep_grow(&d->path, &d->path_capacity, nr + 1, sizeof(*d->path)))
-            return seep_error_no_memory();
-        d->path[nr++] = d->table.nodes[node].frame;
+// Sums the figure up over the tree. `ret_first`: the first root + 1. Returns what no frame has.
+static uint64_t grow_branches(struct document *d, const struct seep_measure *measure, uint32_t *ret_first) {
+    uint64_t without_frames = 0;
+    memset(d->branches, 0, d->table.nr_nodes * sizeof(*d->branches));
+    for (size_t i = 0; i < d->view->nr_rows; i++) {
+        uint32_t node = d->nodes[i];
+        seep_add_up(node == SEEP_NO_STACK ? &without_frames : &d->branches[node].own,
+                    seep_measure_value(measure, &d->view->rows[i]));
     }
-    fputc('[', d->out);
-    for (size_t i = nr; i > 0; i--)
-        put_index(d->out, d->path[i - 1], i > 1 ? ',' : ']');
-    fputs(nr ? "" : "]", d->out);
-    return NULL;
+    *ret_first = 0;
+    for (size_t i = d->table.nr_nodes; i > 0; i--) { // callers come first in the table
+        struct branch *branch = &d->branches[i - 1];
+        uint32_t caller = d->table.nodes[i - 1].caller;
+        seep_add_up(&branch->total, branch->own);
+        if (!branch->total)
+            continue;
+        uint32_t *first = caller == SEEP_NO_STACK ? ret_first : &d->branches[caller].first;
+        branch->next = *first;
+        *first = (uint32_t)i;
+        if (caller != SEEP_NO_STACK)
+            seep_add_up(&d->branches[caller].total, branch->total);
+    }
+    return without_frames;
 }
 
-static struct seep_error *put_profile(struct document *d, const struct seep_measure *measure) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < d->view->nr_rows; i++)
-        seep_add_up(&sum, seep_measure_value(measure, &d->view->rows[i]));
+// Millions of them. Returns what stands between two of them.
+static const char *put_event(const struct document *d, const char *between, char type, uint32_t node,
+                             uint64_t at) {
+    fprintf(d->out, "%s{\"type\":\"%c\",\"frame\":%" PRIu32 ",\"at\":%" PRIu64 "}", between, type,
+            d->table.nodes[node].frame, at);
+    return ",\n";
+}
+
+// The tree may be as deep as the program's stacks: the callers of a node are found in the table.
+static void put_events(const struct document *d, uint32_t first) {
+    uint64_t at = 0;
+    const char *between = "\n";
+    uint32_t next = first;
+    while (next) {
+        uint32_t node = next - 1;
+        between = put_event(d, between, 'O', node, at);
+        seep_add_up(&at, d->branches[node].own);
+        next = d->branches[node].first;
+        while (!next && node != SEEP_NO_STACK) {
+            between = put_event(d, between, 'C', node, at);
+            next = d->branches[node].next;
+            node = d->table.nodes[node].caller;
+        }
+    }
+}
+
+static void put_profile(struct document *d, const struct seep_measure *measure) {
+    uint32_t first;
+    uint64_t sum = grow_branches(d, measure, &first);
+    for (uint32_t root = first; root; root = d->branches[root - 1].next)
+        seep_add_up(&sum, d->branches[root - 1].total);
     if (!sum)
-        return NULL;
+        return;
     fputs(d->nr_profiles++ ? ",\n" : "\n", d->out);
     fprintf(d->out,
-            "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
-            ",\n\"samples\":[",
-            measure->title, measure->bytes ? "bytes" : "none", SEEP_MIN(sum, (uint64_t)INT64_MAX));
-    const char *between = "\n";
-    struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < d->view->nr_rows; i++) {
-        if (!seep_measure_value(measure, &d->view->rows[i]))
-            continue;
-        fputs(between, d->out);
-        between = ",\n";
-        error = put_sample(d, d->nodes[i]);
-    }
-    fputs("],\n\"weights\":[", d->out);
-    between = "";
-    for (size_t i = 0; i < d->view->nr_rows; i++) {
-        uint64_t value = seep_measure_value(measure, &d->view->rows[i]);
-        if (value)
-            fprintf(d->out, "%s%" PRIu64, between, value);
-        between = value ? "," : between;
-    }
+            "{\"type\":\"evented\",\"name\":\"%s\",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
+            ",\n\"events\":[",
+            measure->title, measure->bytes ? "bytes" : "none", sum);
+    put_events(d, first);
     fputs("]}", d->out);
-    return error;
 }
 
 static struct seep_error *write_speedscope(FILE *out, struct seep_view *view,
@@ -100,6 +117,10 @@ static struct seep_error *write_speedscope(FILE *out, struct seep_view *view,
     const struct seep_measure *first = seep_measure_of_sort(view->options.sort);
     struct seep_error *error = seep_stack_table_of(&d.table, view, &d.nodes);
     if (!error) {
+        d.branches = malloc(SEEP_MAX(d.table.nr_nodes, (size_t)1) * sizeof(*d.branches));
+        error = d.branches ? NULL : seep_error_no_memory();
+    }
+    if (!error) {
         fputs("{\"$schema\":\"https://www.speedscope.app/"
               "file-format-schema.json\",\n\"exporter\":\"seep " SEEP_VERSION "\",\n\"name\":",
               out);
@@ -107,20 +128,19 @@ static struct seep_error *write_speedscope(FILE *out, struct seep_view *view,
         fputs(",\n\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[", out);
         put_frames(&d);
         fputs("]},\n\"profiles\":[", out);
-        error = put_profile(&d, first);
+        put_profile(&d, first);
     }
     for (size_t i = 0; !error && i < SEEP_MEASURE_NR; i++)
         if (&seep_measures[i] != first && i != SEEP_MEASURE_PEAK_BYTES &&
             seep_measure_is_known(&seep_measures[i], view))
-            error = put_profile(&d, &seep_measures[i]);
+            put_profile(&d, &seep_measures[i]);
     if (!error && !d.nr_profiles) // speedscope opens no file without a profile
-        fputs("{\"type\":\"sampled\",\"name\":\"live "
-              "bytes\",\"unit\":\"bytes\",\"startValue\":0,\"endValue\":0,"
-              "\"samples\":[],\"weights\":[]}",
+        fputs("{\"type\":\"evented\",\"name\":\"live "
+              "bytes\",\"unit\":\"bytes\",\"startValue\":0,\"endValue\":0,\"events\":[]}",
               out);
     fputs("]}\n", out);
     free(d.nodes);
-    free(d.path);
+    free(d.branches);
     seep_stack_table_deinit(&d.table);
     return error;
 }
