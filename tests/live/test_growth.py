@@ -19,7 +19,7 @@ from small_programs import program_source
 
 PROGRAM = BUILD / 'tests/live/live-growth'
 # What each place does; few looks at uneven times may not be enough to say more than that it does not grow.
-SHAPES = {'grow': ('growing',), 'fill': ('plateau', 'steady'), 'rise': ('sawtooth', 'steady')}
+SHAPES = {'grow': ('growing',), 'fill': ('plateau', 'steady', 'no trend'), 'rise': ('sawtooth', 'steady', 'no trend')}
 
 
 def check_schema(value):
@@ -200,6 +200,8 @@ def test_what_came_and_went_is_not_steady(tmp_path):
     process.communicate()
     done = run([SEEP, 'growth', *names])
     assert done.code == 0 and b'no trend, between 1.00 MiB and 16.0 MiB' in done.out, done
+    growth = json.loads(run([SEEP, 'growth', '--json', *names]).out)['growth']
+    assert growth['live']['verdict'] == 'no trend' and growth['sites']['no trend'] >= 1, growth
 
 
 def test_snapshots_of_one_process(tmp_path):

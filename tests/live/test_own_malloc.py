@@ -29,6 +29,27 @@ def test_own_malloc_is_said(run, seep, tmp_path, flags):
     assert run(seep, "check", "./own").returncode != 3  # never passes for a program without leaks
 
 
+AGAIN = """
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((constructor)) static void again(void) {
+    char *words[] = {"./own", NULL};
+    if (!getenv("AGAIN") && setenv("AGAIN", "1", 1) == 0)
+        execv(words[0], words);
+}
+"""
+
+
+def test_two_lives_of_one_process_are_one_line(run, seep, tmp_path):
+    (tmp_path / "own.c").write_text(SOURCE + AGAIN)
+    subprocess.run(["gcc", "-w", "-fno-builtin", "-o", "own", "own.c"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-o", "own.seep", "--report", "report", "./own")
+    assert (done.returncode, done.stdout) == (3, "text\n" * 10)
+    assert len(json.loads(run(seep, "report", "--json", "own.seep").stdout)["processes"]) == 2
+    lines = [line for line in (tmp_path / "report").read_text().splitlines() if "not covered: pid" in line]
+    assert len(lines) == 1, lines
+
+
 def test_own_malloc_that_works_from_main_on(run, seep, libseep, tmp_path):
     """The loader allocates the message of a look-up that fails: before main there is none."""
     (tmp_path / "late.c").write_text(program_source('own_malloc_late.c'))

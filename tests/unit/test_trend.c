@@ -182,9 +182,25 @@ static void test_bounds(void **state) {
     assert_true(fabs(trend.slope / 0x1p41 - 1) < 0.01);
 }
 
+// Up to sixteen times as much and back.
+static void test_up_and_back(void **state) {
+    (void)state;
+    static const double sizes[] = {1, 4, 8, 12, 16, 12, 8, 4, 1};
+    static const double times[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    double nearly[SEEP_ARRAY_SIZE(sizes)];
+    struct seep_trend trend;
+    seep_trend_judge(times, sizes, SEEP_ARRAY_SIZE(sizes), &trend);
+    assert_int_equal(trend.verdict, SEEP_TREND_NONE);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(sizes); i++)
+        nearly[i] = 20 + sizes[i];
+    seep_trend_judge(times, nearly, SEEP_ARRAY_SIZE(sizes), &trend);
+    assert_int_equal(trend.verdict, SEEP_TREND_STEADY);
+}
+
 static void test_names(void **state) {
     (void)state;
-    static const char *const names[] = {"unknown", "steady", "growing", "plateau", "sawtooth", "shrinking"};
+    static const char *const names[] = {"unknown",  "steady",    "growing", "plateau",
+                                        "sawtooth", "shrinking", "no trend"};
     for (int i = 0; i < SEEP_TREND_NR; i++)
         assert_string_equal(seep_trend_name((enum seep_trend_verdict)i), names[i]);
     assert_string_equal(seep_trend_name(SEEP_TREND_NR), "unknown");
@@ -204,6 +220,7 @@ int main(void) {
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_sawtooth),
         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_up_and_back),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 import { plural, safe } from './words.js';
 
 export const KINDS = ['', 'lost', 'indirect', 'possible', 'reachable'];
-export const TRENDS = ['', 'steady', 'growing', 'plateau', 'sawtooth', 'shrinking'];
+export const TRENDS = ['', 'steady', 'growing', 'plateau', 'sawtooth', 'shrinking', 'no trend'];
 
 const FIGURES = ['live_bytes', 'live_blocks', 'allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary',
   'peak_bytes', 'at_peak_bytes', 'size_min', 'size_max', 'lost_bytes', 'lost_blocks', 'indirect_bytes', 'indirect_blocks',

@@ -22,8 +22,8 @@ static const struct demand of_whole = {2.7, 0.2, -0.5, 2.5}, of_part = {3.2, 0.6
 #define RISES_LEAST 3u
 
 const char *seep_trend_name(enum seep_trend_verdict verdict) {
-    static const char *const names[SEEP_TREND_NR] = {"unknown", "steady",   "growing",
-                                                     "plateau", "sawtooth", "shrinking"};
+    static const char *const names[SEEP_TREND_NR] = {"unknown",  "steady",    "growing", "plateau",
+                                                     "sawtooth", "shrinking", "no trend"};
     return verdict < SEEP_TREND_NR ? names[verdict] : "unknown";
 }
 
@@ -356,6 +356,16 @@ static bool has_stopped(struct series s) {
            slope_of(latest(s, (s.nr + 2) / 3)).middle <= slope_of(s).middle * RISING_PACE;
 }
 
+// Twice as much at one time as at another is not steady, though nothing of it goes on.
+static bool varies(struct series s) {
+    double low = s.y[0], high = s.y[0];
+    for (size_t i = 1; i < s.nr; i++) {
+        low = fmin(low, s.y[i]);
+        high = fmax(high, s.y[i]);
+    }
+    return high / 2 > low;
+}
+
 static enum seep_trend_verdict judge(struct series s, struct slope *slope, double *z) {
     static const size_t parts[] = {4, 3, 2}; // quarters
     bool sawtooth = is_sawtooth(s);
@@ -370,7 +380,9 @@ static enum seep_trend_verdict judge(struct series s, struct slope *slope, doubl
         return SEEP_TREND_SAWTOOTH;
     if (*z < -of_whole.z)
         return SEEP_TREND_SHRINKING;
-    return has_stopped(s) ? SEEP_TREND_PLATEAU : SEEP_TREND_STEADY;
+    if (has_stopped(s))
+        return SEEP_TREND_PLATEAU;
+    return varies(s) ? SEEP_TREND_NONE : SEEP_TREND_STEADY;
 }
 
 void seep_trend_judge(const double *times, const double *values, size_t nr, struct seep_trend *ret_trend) {

@@ -28,6 +28,7 @@ enum seep_trend_verdict {
     SEEP_TREND_PLATEAU,  // grew, and stopped
     SEEP_TREND_SAWTOOTH, // rises and falls again
     SEEP_TREND_SHRINKING,
+    SEEP_TREND_NONE, // comes and goes: neither of those, and not steady
     SEEP_TREND_NR
 };
 

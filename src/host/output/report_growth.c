@@ -45,25 +45,23 @@ static struct seep_number time_left(double seconds) {
 
 static const char *words(enum seep_trend_verdict verdict) {
     static const char *const words[SEEP_TREND_NR] = {
-        [SEEP_TREND_UNKNOWN] = "not known",        [SEEP_TREND_STEADY] = "steady",
-        [SEEP_TREND_GROWING] = "growing",          [SEEP_TREND_PLATEAU] = "grew and stopped",
-        [SEEP_TREND_SAWTOOTH] = "rises and falls", [SEEP_TREND_SHRINKING] = "shrinking",
+        [SEEP_TREND_UNKNOWN] = "not known",
+        [SEEP_TREND_STEADY] = "steady",
+        [SEEP_TREND_GROWING] = "growing",
+        [SEEP_TREND_PLATEAU] = "grew and stopped",
+        [SEEP_TREND_SAWTOOTH] = "rises and falls",
+        [SEEP_TREND_SHRINKING] = "shrinking",
+        [SEEP_TREND_NONE] = "no trend",
     };
     return words[verdict];
-}
-
-// What came and went is not steady, though nothing of it goes on.
-static bool goes_to_and_fro(const struct seep_growth_of *growth) {
-    return growth->trend.verdict == SEEP_TREND_STEADY && growth->most_bytes / 2 > growth->least_bytes;
 }
 
 static void put_line(FILE *out, const char *what, const struct seep_growth_of *growth) {
     const struct seep_trend *trend = &growth->trend;
     bool moves = trend->verdict == SEEP_TREND_GROWING || trend->verdict == SEEP_TREND_SHRINKING;
     fprintf(out, "  %-15s %12s %19s   %s", what, seep_format_bytes(growth->first_bytes).text,
-            seep_format_bytes(growth->last_bytes).text,
-            goes_to_and_fro(growth) ? "no trend" : words(trend->verdict));
-    if (goes_to_and_fro(growth))
+            seep_format_bytes(growth->last_bytes).text, words(trend->verdict));
+    if (trend->verdict == SEEP_TREND_NONE)
         fprintf(out, ", between %s and %s", seep_format_bytes(growth->least_bytes).text,
                 seep_format_bytes(growth->most_bytes).text);
     if (moves)
@@ -122,6 +120,7 @@ static void put_process(FILE *out, const struct seep_view *view, uint32_t proces
     for (int verdict = SEEP_TREND_NR - 1; verdict > SEEP_TREND_UNKNOWN; verdict--) {
         static const int order[SEEP_TREND_NR] = {0,
                                                  SEEP_TREND_STEADY,
+                                                 SEEP_TREND_NONE,
                                                  SEEP_TREND_SHRINKING,
                                                  SEEP_TREND_SAWTOOTH,
                                                  SEEP_TREND_PLATEAU,

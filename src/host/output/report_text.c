@@ -80,18 +80,45 @@ static void put_who(FILE *out, const struct seep_view *view, const struct seep_p
         fprintf(out, "pid %" PRIu32 ": ", profile->process.pid);
 }
 
-static void put_process_health(FILE *out, const struct seep_view *view, const struct seep_profile *profile) {
+static const char *preempted_by(const struct seep_profile *profile) {
+    if (!(profile->health.flags & SEEP_FLAG_PREEMPTED))
+        return NULL;
+    return profile->health.preempted_by ? profile->health.preempted_by : "the program itself";
+}
+
+static const char *gave_up(const struct seep_profile *profile) {
     const struct seep_health *health = &profile->health;
-    if (health->state == SEEP_STATE_PASSIVE) {
+    return health->state == SEEP_STATE_PASSIVE ? seep_passive_meaning(health->passive_reason) : NULL;
+}
+
+// Whether `tell` gives a text for the process, and gave no profile before it the same: a process that
+// executed another program has several of one number.
+static bool is_news(const struct seep_view *view, size_t process,
+                    const char *(*tell)(const struct seep_profile *)) {
+    const struct seep_profile *profile = seep_text_profile(view, process);
+    const char *text = tell(profile);
+    for (size_t p = 0; text && p < process; p++) {
+        const struct seep_profile *other = seep_text_profile(view, p);
+        const char *before = other->process.pid == profile->process.pid ? tell(other) : NULL;
+        if (before && strcmp(before, text) == 0)
+            return false;
+    }
+    return text != NULL;
+}
+
+static void put_process_health(FILE *out, const struct seep_view *view, size_t process) {
+    const struct seep_profile *profile = seep_text_profile(view, process);
+    const struct seep_health *health = &profile->health;
+    if (is_news(view, process, gave_up)) {
         fputs("  gave up: ", out);
         put_who(out, view, profile);
-        fprintf(out, "%s\n", seep_passive_meaning(health->passive_reason));
+        fprintf(out, "%s\n", gave_up(profile));
     }
-    if (health->flags & SEEP_FLAG_PREEMPTED) {
+    if (is_news(view, process, preempted_by)) {
         fputs("  not covered: ", out);
         put_who(out, view, profile);
         fputs("allocations through the malloc of ", out);
-        seep_put_escaped(out, health->preempted_by ? health->preempted_by : "the program itself");
+        seep_put_escaped(out, preempted_by(profile));
         fputs(", which is called instead of seep's; 'seep attach' sees them\n", out);
     }
     if (health->sample_bytes) {
@@ -267,7 +294,7 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
     if (sum.nr_untraced == view->nr_processes) {
         fputs("no figure below says anything about it\n", out);
         for (size_t p = 0; p < view->nr_processes; p++)
-            put_process_health(out, view, seep_text_profile(view, p));
+            put_process_health(out, view, p);
         return put_notes(out, view, &sum);
     }
     fprintf(out, "%s event%s, ", seep_format_count(sum.events).text, seep_plural(sum.events));
@@ -288,7 +315,7 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
             fprintf(out, "  cut %s (%s): %s\n", seep_format_count(sum.cut_by[i]).text, seep_cut_name(i),
                     cut_meaning(view, &sum, i));
     for (size_t p = 0; p < view->nr_processes; p++)
-        put_process_health(out, view, seep_text_profile(view, p));
+        put_process_health(out, view, p);
     struct seep_error *error = put_notes(out, view, &sum);
     seep_text_without_symbols(out, view, "  ");
     put_without_lines(out, view);

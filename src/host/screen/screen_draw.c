@@ -313,6 +313,7 @@ static const char *verdict_word(enum seep_trend_verdict verdict) {
         [SEEP_TREND_UNKNOWN] = "",          [SEEP_TREND_STEADY] = "flat",
         [SEEP_TREND_GROWING] = "GROWS",     [SEEP_TREND_PLATEAU] = "plateau",
         [SEEP_TREND_SAWTOOTH] = "sawtooth", [SEEP_TREND_SHRINKING] = "shrinks",
+        [SEEP_TREND_NONE] = "no trend",
     };
     return words[verdict];
 }
