@@ -129,6 +129,30 @@ def test_what_is_said_of_the_end(compiler, way, tmp_path):
         assert process['leaks']['lost']['blocks'] == 1
 
 
+@pytest.mark.skipif(platform.machine() != 'x86_64', reason='the program names a register of x86-64')
+def test_what_is_not_whole_is_cut(tmp_path):
+    """Code without call-frame information: no frame is invented, and no stack is called whole that lacks a caller."""
+    need('musl-gcc')
+    for name in ('musl_cut', 'musl_cut_library'):
+        (tmp_path / f'{name}.c').write_text(program_source(f'{name}.c'))
+    for args in (['-Wl,--eh-frame-hdr', '-fPIC', '-shared', 'musl_cut_library.c', '-o', 'library.so'],
+                 ['musl_cut.c', tmp_path / 'library.so', '-o', 'program']):
+        done = run(['musl-gcc', '-g', '-O1', '-fno-builtin', '-fomit-frame-pointer', '-w', *args], cwd=tmp_path)
+        assert done.code == 0, done
+    trace = tmp_path / 'out.seep'
+    assert run([tmp_path / 'program'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=trace)).code == 7
+    [process] = report(trace)
+    no_losses(process)
+    stacks = {site['live_bytes'] // site['live_blocks']: (site['cut'], [frame['function'] for frame in site['stack']])
+              for site in process['sites']}
+    # Its thread's callers are musl's alone, and nothing is missing.
+    assert stacks[300] == (None, ['sort_in_thread', stacks[300][1][1]]), stacks
+    assert stacks[200][0] == 'no_cfi' and 'sort_in_thread' not in stacks[200][1], stacks
+    looks = [site for site in process['sites'] if site['stack'][0]['function'] == 'look']
+    assert sum(site['live_blocks'] for site in looks) == 6
+    assert all(site['cut'] == 'no_cfi' and len(site['stack']) == 1 for site in looks), looks
+
+
 INTERLEAVED = program_source('musl_interleaved.c')
 
 

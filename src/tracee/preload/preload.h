@@ -399,8 +399,6 @@ struct seep_global {
     uint64_t stack_start; // with musl: where the kernel began the first thread's stack
     uint64_t musl_rt;     // and where musl's code is
     uint64_t musl_bytes;
-    uint64_t program_rt; // and the program, and where that begins
-    uint64_t program_bytes;
     uint64_t program_entry;
     int fd;                        // of the memory file, until the tool has it; -1
     struct seep_lock image_lock;   // areas, pool

@@ -138,30 +138,45 @@ static void add_module(const struct seep_maps_area *area) {
 // Mapped areas that pcs were in and that are no module's, as those of JIT code: a module can come there only
 // when they have been unmapped. The latest of them.
 enum { MAX_BARE_AREAS = 64 };
-static struct { uint64_t start, end; } bare_areas[MAX_BARE_AREAS];
+static struct {
+    uint64_t start, end;
+    bool executable;
+} bare_areas[MAX_BARE_AREAS];
 static uint32_t nr_bare_areas; // that were found: from MAX_BARE_AREAS on the oldest gives way
 static uint32_t bare_epoch;    // of unmap_epoch
+
+// The index of the area; -1: none is known.
+static int find_bare(uint64_t pc) {
+    for (int i = 0; i < (int)SEEP_MIN(nr_bare_areas, (uint32_t)MAX_BARE_AREAS); i++)
+        if (pc - bare_areas[i].start < bare_areas[i].end - bare_areas[i].start)
+            return i;
+    return -1;
+}
 
 static bool is_bare(uint64_t pc, uint32_t epoch) {
     if (bare_epoch != epoch)
         nr_bare_areas = 0;
     bare_epoch = epoch;
-    for (uint32_t i = 0; i < SEEP_MIN(nr_bare_areas, (uint32_t)MAX_BARE_AREAS); i++)
-        if (pc - bare_areas[i].start < bare_areas[i].end - bare_areas[i].start)
-            return true;
-    return false;
+    return find_bare(pc) >= 0;
 }
 
-static void add_bare(uint64_t start, uint64_t end) {
-    bare_areas[nr_bare_areas % MAX_BARE_AREAS].start = start;
-    bare_areas[nr_bare_areas % MAX_BARE_AREAS].end = end;
+static void add_bare(const struct seep_maps_area *area) {
+    uint32_t at = nr_bare_areas % MAX_BARE_AREAS;
+    bare_areas[at].start = area->start;
+    bare_areas[at].end = area->end;
+    bare_areas[at].executable = area->executable;
     nr_bare_areas = nr_bare_areas + 1 < 2 * MAX_BARE_AREAS ? nr_bare_areas + 1 : MAX_BARE_AREAS;
+}
+
+bool seep_maps_is_data(uint64_t pc) {
+    int at = find_bare(pc);
+    return at >= 0 && !bare_areas[at].executable;
 }
 
 // Each file that is mapped from its beginning, followed by code of the same file, and the vdso. Gives also
 // the area that `pc` is in; none: its end is 0.
-static void read_all(uint64_t pc, uint64_t *ret_start, uint64_t *ret_end) {
-    *ret_start = *ret_end = 0;
+static void read_all(uint64_t pc, struct seep_maps_area *ret_area) {
+    ret_area->end = 0;
     struct seep_maps maps;
     struct seep_maps_area area;
     struct seep_maps_area first = {.inode = 0};
@@ -172,8 +187,9 @@ static void read_all(uint64_t pc, uint64_t *ret_start, uint64_t *ret_end) {
     nr_modules = 0;
     while (seep_maps_next(&maps, &area)) {
         if (pc - area.start < area.end - area.start) {
-            *ret_start = area.start;
-            *ret_end = area.end;
+            ret_area->start = area.start;
+            ret_area->end = area.end;
+            ret_area->executable = area.executable;
         }
         bool is_vdso = __builtin_strcmp(area.path, "[vdso]") == 0;
         if ((area.inode && area.off == 0) || is_vdso)
@@ -187,7 +203,7 @@ static void read_all(uint64_t pc, uint64_t *ret_start, uint64_t *ret_end) {
     seep_maps_close(&maps);
 }
 
-static const struct seep_maps_module *find(uint64_t pc) {
+const struct seep_maps_module *seep_maps_known_module(uint64_t pc) {
     for (uint32_t i = 0; i < nr_modules; i++)
         if (pc >= modules[i].start && pc < modules[i].end)
             return &modules[i];
@@ -196,17 +212,17 @@ static const struct seep_maps_module *find(uint64_t pc) {
 
 const struct seep_maps_module *seep_maps_module(uint64_t pc) {
     static uint64_t missed_page; // code without a module: asked for again and again
-    const struct seep_maps_module *found = find(pc);
+    const struct seep_maps_module *found = seep_maps_known_module(pc);
     // acquire: read before the areas are
     uint32_t epoch = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
     if (found || pc >> 12 == missed_page || is_bare(pc, epoch))
         return found;
-    uint64_t start, end;
-    read_all(pc, &start, &end);
-    found = find(pc);
+    struct seep_maps_area area;
+    read_all(pc, &area);
+    found = seep_maps_known_module(pc);
     missed_page = found ? 0 : pc >> 12;
-    if (!found && end)
-        add_bare(start, end);
+    if (!found && area.end)
+        add_bare(&area);
     return found;
 }
 

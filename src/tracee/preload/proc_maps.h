@@ -52,6 +52,10 @@ struct seep_maps_module {
 };
 // NULL: no module (JIT code). Valid until the next call. rules_lock held.
 const struct seep_maps_module *seep_maps_module(uint64_t pc);
+// Of those that are known, as no area is read for it; NULL: none. rules_lock held.
+const struct seep_maps_module *seep_maps_known_module(uint64_t pc);
+// Whether seep_maps_module() found no module at `pc`, and memory that was not executable. rules_lock held.
+bool seep_maps_is_data(uint64_t pc);
 void seep_maps_forget(void); // after a dlclose
 
 // Whether a return address is the trampoline of the kernel's return probes: another tracer has such a probe

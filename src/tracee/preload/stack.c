@@ -132,12 +132,18 @@ extern void *__libc_stack_end __attribute__((weak));
 // What musl calls back (a comparison) has callers of its own further out, which nothing leads to.
 enum { MUSL_START_BYTES = 1024, MUSL_THREAD_BYTES = 8192, MUSL_ENTRY_BYTES = 96 };
 
-// Whether a call ends at `pc`, a word of the program's code, so that it is a return address: E8 and a
-// distance, or FF /2 with its operand. That code stays, so what was found there is remembered.
-static bool follows_call(uint64_t pc) {
 #if defined(__x86_64__) || defined(__i386__)
-    static _Atomic uint64_t found[16]; // twice the pc, and the answer
-    _Atomic uint64_t *latest = &found[rule_hash(pc) >> 60];
+#define KNOWS_CALLS 1
+#else
+#define KNOWS_CALLS 0
+#endif
+
+// Whether a call ends at `pc`, so that it is a return address: E8 and a distance, or FF /2 with its operand.
+// What was found there is remembered: code of a module stays.
+static bool follows_call(uint64_t pc) {
+#if KNOWS_CALLS
+    static _Atomic uint64_t found[64]; // twice the pc, and the answer
+    _Atomic uint64_t *latest = &found[rule_hash(pc) >> 58];
     uint64_t known = atomic_load_explicit(latest, memory_order_relaxed);
     if (known / 2 == pc)
         return known % 2;
@@ -155,18 +161,20 @@ static bool follows_call(uint64_t pc) {
 #endif
 }
 
-// Whether code of the program, beside its entry point, waits for a call to return on the stack from `sp` to
-// `end`.
-static bool program_waits(uint64_t sp, uint64_t end) {
-    if (sp & (SEEP_ARCH_WORD - 1))
+// Whether code beside musl's own and the program's entry point waits for a call to return on the stack from
+// `sp` to `end`.
+static bool somebody_waits(uint64_t sp, uint64_t end) {
+    if (sp & (SEEP_ARCH_WORD - 1) || !seep_lock_take(&seep_g.rules_lock))
         return true;
-    for (; sp + SEEP_ARCH_WORD <= end; sp += SEEP_ARCH_WORD) {
+    bool waits = false;
+    for (; sp + SEEP_ARCH_WORD <= end && !waits; sp += SEEP_ARCH_WORD) {
         uint64_t word = *(const seep_stack_word *)sp;
-        if (word - seep_g.program_rt < seep_g.program_bytes &&
-            word - seep_g.program_entry >= MUSL_ENTRY_BYTES && follows_call(word))
-            return true;
+        waits = word - seep_g.musl_rt >= seep_g.musl_bytes &&
+                word - seep_g.program_entry >= MUSL_ENTRY_BYTES && seep_maps_known_module(word) &&
+                !seep_is_own_code(word) && follows_call(word);
     }
-    return false;
+    seep_lock_release(&seep_g.rules_lock);
+    return waits;
 }
 
 static bool is_entry_point(uint64_t pc, uint64_t sp) {
@@ -175,7 +183,7 @@ static bool is_entry_point(uint64_t pc, uint64_t sp) {
     if ((pc & ~SEEP_PC_EXACT) - seep_g.musl_rt >= seep_g.musl_bytes)
         return false;
     uint64_t end = seep_g.stack_start - sp < MUSL_START_BYTES ? seep_g.stack_start : sys_thread_pointer();
-    return end - sp < MUSL_THREAD_BYTES && !program_waits(sp, end);
+    return end - sp < MUSL_THREAD_BYTES && !somebody_waits(sp, end);
 }
 
 // Code that is not called: it is reached by a return address that was made up.
@@ -212,17 +220,34 @@ static bool record_readable(struct seep_thread *thread, uint64_t bp) {
     return sys_readable(bp) && ((bp + SEEP_ARCH_WORD) % PAGE != 0 || sys_readable(bp + SEEP_ARCH_WORD));
 }
 
-// Whether there is memory where a return leads to that no rule is kept for, as none is for JIT code. The page
-// is asked about once while nothing is unmapped: the answer only tells a frame record from other words:
-// the walk reads nothing there. A page that cannot be read may be mapped without our seeing it: that is not
-// remembered.
-static bool leads_to_memory(struct seep_thread *thread, uint64_t pc) {
+// Whether it is on libc's own stack of this thread, and not on that of a coroutine.
+static bool is_on_own_stack(const struct seep_thread *thread, uint64_t sp) {
+    uint64_t first = &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
+    uint64_t end = thread->tid == thread->pid ? first : sys_thread_pointer();
+    return end - sp < OWN_MOST;
+}
+
+// Whether there is code where the frame record at `bp` says that a call returns to: a register that is no
+// frame pointer leads to any two words. Asked where no rule is kept of it, as none is for JIT code. A page of
+// that is asked about once while nothing is unmapped: the walk reads nothing there.
+static bool leads_to_code(struct seep_thread *thread, uint64_t pc, uint64_t bp) {
     uint64_t page = pc / PAGE, block = page / 64, bit = UINT64_C(1) << page % 64;
     struct seep_code_pages *pages = &thread->code[block % SEEP_CODE_BLOCKS];
     if (pages->block == block && pages->known & bit)
         return true;
     if (!sys_readable(pc))
         return false;
+    switch (seep_code_kind(pc)) {
+    case SEEP_CODE_OF_SIGNAL:
+        return true;
+    case SEEP_CODE_AT_START:
+        return !is_on_own_stack(thread, bp);
+    case SEEP_CODE_MADE:
+        break;
+    default:
+        // A compiler at run time may have taken the right to execute from what it writes to.
+        return !KNOWS_CALLS || follows_call(pc);
+    }
     if (pages->block != block)
         *pages = (struct seep_code_pages){.block = block};
     pages->known |= bit;
@@ -240,12 +265,13 @@ static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_fra
         !record_readable(walk->thread, bp))
         return cut(walk, SEEP_CUT_NO_CFI);
     const seep_stack_word *record = (const seep_stack_word *)bp;
+    // So a coroutine's stack begins, but none of libc's.
     if (record[1] == 0)
-        return OUTERMOST;
+        return is_on_own_stack(walk->thread, bp) ? cut(walk, SEEP_CUT_NO_CFI) : OUTERMOST;
     walk->pc = seep_arch_strip(record[1]);
     // Where a return was met before there is code; else the register may have been no frame pointer.
     struct seep_walk_frame caller = {.pc = walk->pc};
-    if (!rule_known(&caller) && !leads_to_memory(walk->thread, walk->pc))
+    if (!rule_known(&caller) && !leads_to_code(walk->thread, walk->pc, bp))
         return cut(walk, SEEP_CUT_NO_CFI);
     walk->bp = record[0];
     walk->sp = bp + 2 * SEEP_ARCH_WORD;

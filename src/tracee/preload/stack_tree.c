@@ -129,6 +129,29 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
     return true;
 }
 
+static enum seep_code_kind code_kind(uint64_t pc) {
+    struct seep_module_at at;
+    if (seep_signal_block(pc) >= 0)
+        return SEEP_CODE_OF_SIGNAL;
+    if (!seep_module_find(pc - 1, &at))
+        return seep_maps_is_data(pc - 1) ? SEEP_CODE_IS_DATA : SEEP_CODE_MADE;
+    enum seep_rule_kind kind =
+        at.object.eh_frame_hdr ? seep_rule_kind(seep_rule_at(&at.object, pc - 1)) : SEEP_RULE_NO_CFI;
+    if (kind == SEEP_RULE_SIGNAL)
+        return SEEP_CODE_OF_SIGNAL;
+    return kind == SEEP_RULE_NO_CFI && seep_starts_function(&at.object, pc) ? SEEP_CODE_AT_START
+                                                                            : SEEP_CODE_OF_MODULE;
+}
+
+enum seep_code_kind seep_code_kind(uint64_t pc) {
+    if (!seep_lock_take(&seep_g.rules_lock))
+        return SEEP_CODE_MADE;
+    enum seep_code_kind kind = code_kind(pc);
+    wipe_stack_below();
+    seep_lock_release(&seep_g.rules_lock);
+    return kind;
+}
+
 // ---- nodes ----------------------------------------------------------------------------------------
 
 static void list_node(struct seep_node_table *table, uint32_t node, uint32_t path) {

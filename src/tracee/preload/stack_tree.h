@@ -24,6 +24,16 @@ uint32_t seep_tree_site(uint32_t node, enum seep_via via);
 // Fills rule and frame of walk->pc. false: the rules lock is not to be had.
 bool seep_rule_learn(struct seep_walk_frame *walk);
 
+// What there is at `pc`, which a frame record says is a return address.
+enum seep_code_kind {
+    SEEP_CODE_OF_MODULE, // to which a call may return
+    SEEP_CODE_OF_SIGNAL, // to which only a signal handler returns
+    SEEP_CODE_AT_START,  // to which the first function on a fresh stack returns
+    SEEP_CODE_MADE,      // at run time, as JIT code is; or nothing is known of it
+    SEEP_CODE_IS_DATA,   // no code at all
+};
+enum seep_code_kind seep_code_kind(uint64_t pc);
+
 // Whether `pc`, whose own byte before has no CFI, is where a function begins: the start of a stack.
 bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc);
 

@@ -598,11 +598,6 @@ static void learn_musl(void) {
     seep_g.musl_rt = libc->start;
     seep_g.musl_bytes = libc->end - libc->start;
     seep_g.program_entry = getauxval(AT_ENTRY);
-    const struct seep_maps_module *program = seep_maps_module(seep_g.program_entry);
-    if (!program)
-        return;
-    seep_g.program_rt = program->start;
-    seep_g.program_bytes = program->end - program->start;
 }
 
 #define THREAD_TABLE_BYTES (65536 * sizeof(struct seep_thread *))
