@@ -478,3 +478,23 @@ def test_no_generated_rule_names_an_allocator(run, seep, tmp_path):
     rules = run(seep, "report", "opens.seep", "--gen-suppressions=lsan", "--no-default-suppressions").stdout
     lines = [line for line in rules.splitlines() if not line.startswith("#")]
     assert "# " in rules and not any(line.startswith(("leak:^malloc", "leak:^calloc", "leak:^realloc")) for line in lines), rules
+
+
+def test_an_entry_takes_its_own_stack_only(run, seep, require, tmp_path):
+    """`...` for the C library's frames would take what their caller allocates by itself, and copies of functions have
+    their own names in Valgrind."""
+    valgrind = require("valgrind")
+    (tmp_path / "c.c").write_text(program_source("suppressions_clones.c"))
+    subprocess.run(["gcc", "-g", "-O2", "-D_GNU_SOURCE", "-fno-inline", "-o", "c", "c.c"], check=True, cwd=tmp_path)
+    assert run(seep, "run", "-q", "-o", "c.seep", "./c").returncode == 0
+    entries = re.findall(r"^\{\n.*?^\}\n", run(seep, "report", "--gen-suppressions", "c.seep").stdout, re.M | re.S)
+    assert len(entries) == 5
+    text = "".join(entries)
+    symbols = subprocess.run(["nm", "c"], check=True, cwd=tmp_path, capture_output=True, text=True).stdout
+    clones = re.findall(r" t (of_(?:part|constant)\..*)", symbols)
+    assert clones and all("   fun:%s\n" % name in text for name in clones), (clones, text)
+    assert re.search(r"   \.\.\.\n   obj:\*libc\.so\*\n   fun:make_owner\n", text), text
+    for entry in entries:
+        (tmp_path / "one.supp").write_text(entry)
+        done = run(valgrind, "--leak-check=full", "--show-leak-kinds=all", "--suppressions=one.supp", "./c")
+        assert re.search(r"suppressed: [\d,]+ bytes in 1 blocks", done.stderr), (entry, done.stderr)

@@ -261,6 +261,14 @@ static struct seep_error *open_module(struct seep_symbols *symbols, struct modul
     return error;
 }
 
+// Of a copy that the compiler made of a function, "f.isra.0" or "f.cold", the debug information has the
+// function's own name.
+static bool is_clone(const char *name, const struct seep_symbol_frame *frame) {
+    const char *own = frame->linkage ? frame->linkage : frame->function;
+    size_t nr = own ? strlen(own) : 0;
+    return nr && strncmp(name, own, nr) == 0 && name[nr] == '.';
+}
+
 // Fills the last frame from the symbol table where that knows more than the debug information.
 static struct seep_error *add_table_name(struct seep_symbols *symbols, const struct module *module,
                                          uint64_t address, struct seep_place *place) {
@@ -274,6 +282,8 @@ static struct seep_error *add_table_name(struct seep_symbols *symbols, const str
     // A C++ function may have only its bare name in the debug information.
     bool better = place->has_function && place->is_plain && name && start == place->function_start &&
                   seep_is_mangled(name);
+    if (name && place->has_function && is_clone(name, last))
+        return seep_names_keep_part(&symbols->names, name, strcspn(name, "@"), &last->linkage);
     if (!name || (place->has_function && last->function && !better))
         return NULL;
     if (!place->has_function)

@@ -35,7 +35,9 @@ struct seep_symbol_frame {
     unsigned line;        // 0: not known
     bool inlined;         // was inlined into the next frame
     uint64_t function_offset; // distance from the function's start, for symbols without a line
-    const char *linkage;      // the mangled name, whatever `function` is; NULL: there is none, or not known
+    // The symbol's name, whatever `function` is, where that is a mangled one, or of a copy that the compiler
+    // made of a function ("f.isra.0"); NULL: there is none, or not known.
+    const char *linkage;
 };
 
 struct seep_symbol {

@@ -68,6 +68,24 @@ static void put_linkage(FILE *out, const char *linkage) {
     }
 }
 
+// The function of a library that the program called, right before the program's own frame. Without it `...`
+// would take what that frame allocates by itself, and all that it calls.
+static bool ends_library(const struct seep_view_frame *frames, size_t nr, size_t at) {
+    return frames[at].runtime && !frames[at].inlined && !frames[at].folded && frames[at].module[0] != '[' &&
+           at + 1 < nr && !is_open(&frames[at + 1]);
+}
+
+// Of "/usr/lib/x86_64-linux-gnu/libc.so.6" "obj:*/libc.so*": the folder and the version differ.
+static void put_library(FILE *out, const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *version = strstr(name, ".so");
+    char bare[128];
+    snprintf(bare, sizeof(bare), "%.*s", version ? (int)(version - name + 3) : (int)strlen(name), name);
+    fputs("   obj:*", out);
+    put_name(out, bare);
+    fputs("*\n", out);
+}
+
 static struct seep_error *put_stack(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_view_frame *frames = NULL;
     size_t nr = 0;
@@ -92,6 +110,11 @@ static struct seep_error *put_stack(FILE *out, struct seep_view *view, const str
             lines += !dots;
             fputs(dots ? "" : "   ...\n", out);
             dots = true;
+            if (ends_library(frames, nr, i)) {
+                put_library(out, frame->module);
+                lines++;
+                dots = false;
+            }
             continue;
         }
         dots = false;
