@@ -69,6 +69,31 @@ def test_right_after_a_library_was_opened(can, tmp_path):  # noqa: F811
             (names[:3] == ['allocate', 'through', 'main'] and names[-1] == '_start' and cut is None), (names, cut)
 
 
+def test_a_library_that_is_closed_at_once_keeps_its_name(can, tmp_path):  # noqa: F811
+    """It is gone when the tool reads what is mapped, and the next one is at its address: its frame has its name all the same."""
+    need('gcc')
+    source = tmp_path / 'closed.c'
+    source.write_text(program_source('attach_closed.c'))
+    libraries = [tmp_path / f'closed{i}.so' for i in range(6)]
+    for i, library in enumerate(libraries):
+        done = run(['gcc', '-O2', '-fomit-frame-pointer', '-shared', '-fPIC', f'-DLIBRARY={1001 + i}', source, '-o', library])
+        assert done.code == 0, done
+    done = run(['gcc', '-O2', '-fomit-frame-pointer', source, '-o', tmp_path / 'program', '-ldl'])
+    assert done.code == 0, done
+    trace = tmp_path / 'closed.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', tmp_path / 'program', *libraries], timeout=120)
+    assert done.code == 0, done
+    process, = report(trace)
+    found = {}
+    for site in process['sites']:
+        if site['size_max'] in range(1001, 1007):
+            names = [frame['function'] for frame in site['stack']]
+            assert (names == ['allocate'] and site['cut'] == 'unread') or \
+                (names[:3] == ['allocate', 'through', 'main'] and names[-1] == '_start' and site['cut'] is None), site
+            found[site['stack'][0]['module']] = (site['size_max'], site['allocations'])
+    assert found == {library.name: (1001 + i, 1) for i, library in enumerate(libraries)}, found
+
+
 def test_a_program_that_has_gone_on_as_another(can, tmp_path):  # noqa: F811
     """Its code was where the next program of this pid has none: what /proc tells then is not of it."""
     trace = tmp_path / 'gone.seep'

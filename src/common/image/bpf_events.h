@@ -26,6 +26,7 @@ enum seep_bpf_kind {
     SEEP_BPF_MODULES,   // seep_bpf_event: the loader has changed the list of modules
     SEEP_BPF_MET,       // seep_bpf_event: a process that was not known came into the scope
     SEEP_BPF_CODE,      // seep_bpf_code: code that a stack was found in and the tables do not have yet
+    SEEP_BPF_UNREAD,    // seep_bpf_unread: address is the stack that was cut in such code
     SEEP_BPF_FORK,      // seep_bpf_event: address is the pid of the child
     SEEP_BPF_EXEC,      // seep_bpf_exec: address is the pid of the parent
     SEEP_BPF_EXIT,      // seep_bpf_event: the last thread ended; address is the status, as of wait(2)
@@ -145,6 +146,18 @@ struct seep_bpf_code {
     struct seep_bpf_file file;
 };
 
+// A file that user space has not seen mapped, and may never see. Its name as the file system has it: the last
+// part first, as far as there is room.
+#define SEEP_BPF_NAMES_MAX  12u
+#define SEEP_BPF_NAME_BYTES 64u
+struct seep_bpf_unread {
+    struct seep_bpf_event event; // address: the stack, whose last frame is in the file
+    uint64_t start;              // of the mapping
+    uint64_t end;
+    struct seep_bpf_file file;
+    char names[SEEP_BPF_NAMES_MAX][SEEP_BPF_NAME_BYTES]; // "" behind the first part
+};
+
 // A block, where one table has those of several processes.
 struct seep_bpf_block {
     uint64_t address;
@@ -207,5 +220,6 @@ _Static_assert(sizeof(struct seep_bpf_alloc) == 40, "shared size");
 _Static_assert(sizeof(struct seep_bpf_stack) == 32, "shared size");
 _Static_assert(sizeof(struct seep_bpf_mapping) == 32, "shared size");
 _Static_assert(sizeof(struct seep_bpf_code) == 56, "shared size");
+_Static_assert(sizeof(struct seep_bpf_unread) == 64 + 768, "shared size");
 
 #endif

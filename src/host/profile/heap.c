@@ -40,8 +40,9 @@ struct seep_error *seep_heap_init(pid_t pid, struct seep_heap *ret_heap) {
 }
 
 void seep_heap_deinit(struct seep_heap *heap) {
-    struct seep_map *maps[] = {&heap->frame_ids,  &heap->node_ids,        &heap->stack_ids,   &heap->site_ids,
-                               &heap->thread_ids, &heap->thread_site_ids, &heap->map_site_ids};
+    struct seep_map *maps[] = {&heap->frame_ids,       &heap->node_ids,    &heap->stack_ids,
+                               &heap->last_modules,    &heap->site_ids,    &heap->thread_ids,
+                               &heap->thread_site_ids, &heap->map_site_ids};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(maps); i++)
         seep_map_deinit(maps[i]);
     void *arrays[] = {heap->modules, heap->areas,        heap->nodes,    heap->sites,
@@ -168,11 +169,13 @@ static struct seep_error *node_id(struct seep_heap *heap, uint32_t key_of_frame,
     return NULL;
 }
 
-static uint64_t make_frame(const struct seep_heap *heap, uint64_t address, uint32_t *ret_module) {
+static uint64_t frame_in(const struct seep_heap *heap, uint64_t address, uint32_t module) {
     bool exact = (address & SEEP_BPF_EXACT) != 0;
-    address &= ~SEEP_BPF_EXACT;
-    *ret_module = module_at(heap, exact ? address : address - 1);
-    return SEEP_FRAME_MAKE(*ret_module, exact, address - heap->modules[*ret_module].module.bias_rt);
+    return SEEP_FRAME_MAKE(module, exact, (address & ~SEEP_BPF_EXACT) - heap->modules[module].module.bias_rt);
+}
+
+static uint32_t module_of(const struct seep_heap *heap, uint64_t address) {
+    return module_at(heap, address & SEEP_BPF_EXACT ? address & ~SEEP_BPF_EXACT : address - 1);
 }
 
 // Cuts are children of the root with numbers that no frame has.
@@ -181,10 +184,10 @@ static struct seep_error *cut_node(struct seep_heap *heap, uint32_t cut, uint32_
     return node_id(heap, UINT32_MAX - cut, &node, ret_node);
 }
 
-static struct seep_error *frame_node(struct seep_heap *heap, uint64_t address, uint32_t parent,
-                                     uint32_t *ret_node) {
-    struct seep_node node = {.parent = parent};
-    uint64_t frame = make_frame(heap, address, &node.module);
+static struct seep_error *frame_node(struct seep_heap *heap, uint64_t address, uint32_t module,
+                                     uint32_t parent, uint32_t *ret_node) {
+    struct seep_node node = {.parent = parent, .module = module};
+    uint64_t frame = frame_in(heap, address, module);
     node.offset = SEEP_FRAME_OFFSET(frame);
     node.exact = SEEP_FRAME_EXACT(frame);
     uint32_t id = 0;
@@ -194,12 +197,20 @@ static struct seep_error *frame_node(struct seep_heap *heap, uint64_t address, u
 
 // The part of the allocator that this frame is in, or NULL.
 static const struct seep_heap_operator *operator_at(const struct seep_heap *heap, uint64_t address) {
-    uint32_t id;
-    uint64_t offset = SEEP_FRAME_OFFSET(make_frame(heap, address, &id));
+    uint32_t id = module_of(heap, address);
+    uint64_t offset = SEEP_FRAME_OFFSET(frame_in(heap, address, id));
     const struct seep_heap_module *module = &heap->modules[id];
     for (size_t i = 0; i < module->nr_operators; i++)
         if (offset > module->operators[i].start && offset <= module->operators[i].end)
             return &module->operators[i];
+    return NULL;
+}
+
+struct seep_error *seep_heap_last_module(struct seep_heap *heap, uint64_t id, uint32_t module) {
+    uint64_t *last = seep_map_at(&heap->last_modules, id, NULL);
+    if (!last)
+        return seep_error_no_memory();
+    *last = module;
     return NULL;
 }
 
@@ -219,8 +230,11 @@ struct seep_error *seep_heap_stack(struct seep_heap *heap, uint64_t id, const ui
         inside = code && code->is_heap;
     }
     struct seep_error *err = end ? cut_node(heap, end - 1, &node) : NULL;
-    for (uint32_t i = nr_addresses; !err && i-- > first;)
-        err = frame_node(heap, addresses[i], node, &node);
+    const uint64_t *last = seep_map_find(&heap->last_modules, id);
+    for (uint32_t i = nr_addresses; !err && i-- > first;) {
+        uint32_t module = last && i == nr_addresses - 1 ? (uint32_t)*last : module_of(heap, addresses[i]);
+        err = frame_node(heap, addresses[i], module, node, &node);
+    }
     if (err)
         return err;
     uint64_t *stack = seep_map_at(&heap->stack_ids, id, NULL);

@@ -88,6 +88,7 @@ struct seep_heap {
     struct seep_map frame_ids;       // by SEEP_FRAME_MAKE: 1 + number
     struct seep_map node_ids;        // by parent and frame
     struct seep_map stack_ids;       // by the kernel's id: node, and the via of operator new
+    struct seep_map last_modules;    // by the kernel's id of a stack: see seep_heap_last_module
     struct seep_map site_ids;        // by node and via
     struct seep_map thread_ids;      // by tid: 1 + index
     struct seep_map thread_site_ids; // by site and thread: 1 + index
@@ -134,6 +135,10 @@ SEEP_MUST_CHECK struct seep_error *seep_heap_add_module(struct seep_heap *heap,
 SEEP_MUST_CHECK struct seep_error *seep_heap_set_areas(struct seep_heap *heap,
                                                        const struct seep_heap_area *areas, size_t nr_areas,
                                                        int64_t now_ns);
+
+// The last frame of a stack that will come is in this module, whatever the areas are.
+SEEP_MUST_CHECK struct seep_error *seep_heap_last_module(struct seep_heap *heap, uint64_t id,
+                                                         uint32_t module);
 
 // A stack by the kernel's id: run-time addresses, innermost first, with SEEP_BPF_EXACT.
 SEEP_MUST_CHECK struct seep_error *seep_heap_stack(struct seep_heap *heap, uint64_t id,

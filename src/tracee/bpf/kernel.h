@@ -46,21 +46,28 @@ struct inode {
     unsigned long i_ino;
 } SEEP_CORE;
 
+struct qstr {
+    const unsigned char *name;
+} SEEP_CORE;
+
+struct dentry {
+    struct inode *d_inode;
+    struct dentry *d_parent; // its own at the root of a file system
+    struct qstr d_name;
+} SEEP_CORE;
+
+struct path {
+    struct dentry *dentry;
+} SEEP_CORE;
+
 struct file {
+    struct path f_path;
     struct inode *f_inode;
     uint32_t f_mode;
 } SEEP_CORE;
 
 // Source: Linux include/linux/fs.h.
 #define SEEP_FMODE_NOACCOUNT (1u << 29)
-
-struct dentry {
-    struct inode *d_inode;
-} SEEP_CORE;
-
-struct path {
-    struct dentry *dentry;
-} SEEP_CORE;
 
 struct backing_file {
     struct path user_path;

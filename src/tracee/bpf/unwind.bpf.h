@@ -36,14 +36,15 @@ struct seep_walk {
     uint64_t bp;
     uint64_t hash;
     uint64_t unknown_pc; // the first that had no row; 0: all had one
-    uint32_t nr_known;   // frames up to that one
+    uint64_t
+        unread; // it met code of this file (seep_id_of) that is not read yet, after nr_known frames; or 0
+    uint32_t nr_known; // frames up to that one
     uint32_t generation;
     bool first_exact;
     bool exact;
     bool cut;
-    bool unread;    // it met code that is not read yet, after nr_known frames
     uint8_t reason; // enum seep_cut
-    uint8_t reserved[3];
+    uint8_t reserved[4];
     struct seep_place place;
 };
 
@@ -93,17 +94,27 @@ struct seep_area {
     uint64_t start;
     uint64_t end;
     struct seep_bpf_file file;
+    struct dentry *dentry;
 };
 
 // As /proc/PID/maps tells it. Of a file in an overlay the kernel maps the one below it: a backing file. These
 // are not accounted, as few others are, and the bit that says so was never another one. Source: Linux
 // fs/file_table.c (backing_file), include/linux/fs.h (file_user_inode), from 6.8 on.
+static inline bool seep_is_backing(struct file *file) {
+    return bpf_core_field_exists(struct backing_file, user_path) &&
+           BPF_CORE_READ(file, f_mode) & SEEP_FMODE_NOACCOUNT;
+}
+
 static inline struct inode *seep_inode_of(struct file *file) {
     const struct backing_file *backing = (const struct backing_file *)file;
-    if (bpf_core_field_exists(struct backing_file, user_path) &&
-        BPF_CORE_READ(file, f_mode) & SEEP_FMODE_NOACCOUNT)
-        return BPF_CORE_READ(backing, user_path.dentry, d_inode);
-    return BPF_CORE_READ(file, f_inode);
+    return seep_is_backing(file) ? BPF_CORE_READ(backing, user_path.dentry, d_inode)
+                                 : BPF_CORE_READ(file, f_inode);
+}
+
+static inline struct dentry *seep_dentry_of(struct file *file) {
+    const struct backing_file *backing = (const struct backing_file *)file;
+    return seep_is_backing(file) ? BPF_CORE_READ(backing, user_path.dentry)
+                                 : BPF_CORE_READ(file, f_path.dentry);
 }
 
 static long seep_copy_area(struct task_struct *task, struct vm_area_struct *vma, void *context) {
@@ -116,6 +127,7 @@ static long seep_copy_area(struct task_struct *task, struct vm_area_struct *vma,
     struct inode *inode = seep_inode_of(vma->vm_file);
     area->file.inode = BPF_CORE_READ(inode, i_ino);
     area->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
+    area->dentry = seep_dentry_of(vma->vm_file);
     return 0;
 }
 
@@ -167,15 +179,41 @@ __noinline int seep_find_mapping(struct seep_place *place, uint64_t pc) {
     return seep_find_vma && place->asks && seep_ask_kernel(place, pc);
 }
 
-// Whether a file is mapped at `pc` that user space has not told of yet.
-__noinline int seep_is_unread(struct seep_place *place, uint64_t pc) {
+// Which file is mapped at `pc` that user space has not told of yet: a number of it. 0: none.
+__noinline uint64_t seep_unread_at(struct seep_place *place, uint64_t pc) {
     if (!place || !seep_unwind_cfi || !seep_find_vma)
-        return false;
+        return 0;
     struct seep_area area = {0};
     if (seep_find_mapping(place, pc))
-        return false;
+        return 0;
     bpf_find_vma(bpf_get_current_task_btf(), pc, seep_copy_area, &area, 0);
-    return area.end != 0;
+    return area.end ? (area.file.inode ^ area.file.device << 40) * UINT64_C(0x9e3779b97f4a7c15) | 1 : 0;
+}
+
+// Tells which file the stack `id` was cut in: it may be closed again before user space looks.
+__noinline int seep_tell_unread(uint64_t pc, uint64_t id) {
+    if (!seep_unwind_cfi || !seep_find_vma || bpf_map_lookup_elem(&seep_seen, &id))
+        return 0;
+    struct seep_area area = {0};
+    bpf_find_vma(bpf_get_current_task_btf(), pc, seep_copy_area, &area, 0);
+    struct seep_bpf_unread *told = area.end ? bpf_ringbuf_reserve(&seep_events, sizeof(*told), 0) : NULL;
+    if (!told)
+        return 0; // its frame has no name then
+    seep_fill_event(&told->event, SEEP_BPF_UNREAD, 0, id);
+    told->start = area.start;
+    told->end = area.end;
+    told->file = area.file;
+    struct dentry *dentry = area.dentry;
+    for (uint32_t i = 0; i < SEEP_BPF_NAMES_MAX; i++) {
+        told->names[i][0] = 0;
+        struct dentry *parent = dentry ? BPF_CORE_READ(dentry, d_parent) : NULL;
+        if (parent && parent != dentry)
+            bpf_probe_read_kernel_str(told->names[i], SEEP_BPF_NAME_BYTES,
+                                      BPF_CORE_READ(dentry, d_name.name));
+        dentry = parent == dentry ? NULL : parent;
+    }
+    bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
+    return 0;
 }
 
 // The row of the pc; 0 (kind SEEP_ROW_NONE): there is none.
@@ -426,7 +464,7 @@ static long seep_walk_step(uint32_t i, void *context) {
     struct seep_walk *walk = &walker->walk;
     if (!seep_leave_frame(walk, walker->thread))
         return 0;
-    walk->unread = walk->unknown_pc && seep_is_unread(&walk->place, walk->unknown_pc);
+    walk->unread = walk->unknown_pc ? seep_unread_at(&walk->place, walk->unknown_pc) : 0;
     if (!walk->unread || walk->place.asks)
         return 1;
     walk->place.asks = true;
@@ -464,7 +502,8 @@ __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc,
     thread->is_walking = 0;
     if (walk->unread) {
         thread->stack.nr_frames = walk->nr_known;
-        walk->hash = ~walk->hash; // the same walk may be right when the code is read
+        walk->hash ^= walk->unread; // the same walk may be right when the code is read
+        seep_tell_unread(walk->unknown_pc, walk->hash ? walk->hash : 1);
     }
     thread->stack.end = walk->unread ? 1 + SEEP_CUT_UNREAD : walk->cut ? 1 + walk->reason : 0;
     return walk->hash ? walk->hash : 1;

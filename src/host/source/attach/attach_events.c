@@ -3,6 +3,7 @@
 // Takes the events of the ring, in the order of the operations. See attach_parts.h.
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stddef.h>
 
 #include "base/clock.h"
 #include "source/attach/attach_parts.h"
@@ -98,6 +99,10 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
     case SEEP_BPF_CODE:
         if (nr_bytes >= sizeof(struct seep_bpf_code))
             err = seep_attach_took_code(attached, process, (const void *)event);
+        break;
+    case SEEP_BPF_UNREAD:
+        if (nr_bytes >= offsetof(struct seep_bpf_unread, names))
+            err = seep_attach_took_unread(attached, process, (const void *)event, nr_bytes);
         break;
     case SEEP_BPF_FORK:
         err = seep_attach_took_fork(attached, process, (pid_t)event->address, birth.at_ns);

@@ -3,6 +3,7 @@
 // What a process has mapped as code, and making tables, probes and modules agree with it. See
 // attach_parts.h.
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,4 +173,96 @@ struct seep_error *seep_attach_took_code(struct seep_attached *attached, struct 
         return err ? err : seep_heap_add_area(&process->heap, &traced);
     }
     return NULL;
+}
+
+// ---- files that were closed again ---------------------------------------------------------------------
+
+#define CLOSED_PATH_BYTES (512 + SEEP_BPF_NAMES_MAX * SEEP_BPF_NAME_BYTES) // a mount and the path in it
+
+// The path within the file system. Returns whether it is whole.
+static bool path_of(const struct seep_bpf_unread *unread, size_t nr_bytes, char *path, size_t capacity) {
+    size_t nr = SEEP_MIN((nr_bytes - offsetof(struct seep_bpf_unread, names)) / SEEP_BPF_NAME_BYTES,
+                         (size_t)SEEP_BPF_NAMES_MAX);
+    size_t first = 0, length = 0;
+    while (first < nr && *unread->names[first])
+        first++;
+    for (size_t i = first; i-- > 0;)
+        length += (size_t)snprintf(path + length, capacity - length, "/%.*s", (int)SEEP_BPF_NAME_BYTES - 1,
+                                   unread->names[i]);
+    path[length] = 0;
+    return first > 0 && first < nr;
+}
+
+// Where that is mounted and opens as the file that it was. false: nowhere, and the path stays.
+// Source: proc_pid_mountinfo(5).
+static bool find_mounted(const struct seep_traced_process *process, struct seep_code_area *area, char *path,
+                         size_t capacity) {
+    char name[64], line[2048], top[512], mount[512], inside[CLOSED_PATH_BYTES];
+    snprintf(inside, sizeof(inside), "%s", path);
+    snprintf(name, sizeof(name), "/proc/%d/mountinfo", (int)seep_live_thread(process->heap.pid));
+    FILE *file = fopen(name, "re");
+    if (!file)
+        file = fopen("/proc/self/mountinfo", "re"); // it has ended
+    bool found = false;
+    while (file && !found && fgets(line, sizeof(line), file)) {
+        unsigned major_number, minor_number;
+        if (sscanf(line, "%*s %*s %u:%u %511s %511s", &major_number, &minor_number, top, mount) != 4 ||
+            ((uint64_t)major_number << 20 | minor_number) != area->device)
+            continue;
+        size_t nr_top = strcmp(top, "/") == 0 ? 0 : strlen(top);
+        if (strncmp(inside, top, nr_top) != 0 || inside[nr_top] != '/')
+            continue;
+        int length = snprintf(path, capacity, "%s%s", strcmp(mount, "/") == 0 ? "" : mount, inside + nr_top);
+        int fd = length > 0 && (size_t)length < capacity ? seep_code_area_open(process->heap.pid, area) : -1;
+        found = fd >= 0;
+        if (found)
+            close(fd);
+    }
+    if (file)
+        fclose(file);
+    if (!found)
+        snprintf(path, capacity, "%s", inside);
+    return found;
+}
+
+static struct seep_error *add_closed(struct seep_attached *attached, struct seep_traced_process *process,
+                                     const struct seep_code_area *area, bool is_there, uint32_t *ret_module) {
+    static const struct seep_attach_object nothing = {.unreadable = true};
+    const struct seep_attach_object *object = &nothing;
+    struct seep_heap_area unused;
+    uint64_t bias;
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < attached->nr_objects && object == &nothing; i++)
+        if (attached->objects[i]->device == area->device && attached->objects[i]->inode == area->inode)
+            object = attached->objects[i];
+    if (object == &nothing && is_there) {
+        size_t index;
+        err = seep_attach_find_object(attached, process->heap.pid, area, &index);
+        if (!err)
+            object = attached->objects[index];
+    }
+    if (!err)
+        err = add_module(attached, process, object, area, &unused, &bias);
+    if (!err)
+        *ret_module = unused.module;
+    return err;
+}
+
+struct seep_error *seep_attach_took_unread(struct seep_attached *attached,
+                                           struct seep_traced_process *process,
+                                           const struct seep_bpf_unread *unread, size_t nr_bytes) {
+    char path[CLOSED_PATH_BYTES];
+    struct seep_code_area area = {.start = unread->start,
+                                  .end = unread->end,
+                                  .file_off = unread->file.page_off << 12,
+                                  .device = unread->file.device,
+                                  .inode = unread->file.inode,
+                                  .path = path};
+    bool whole = path_of(unread, nr_bytes, path, sizeof(path));
+    if (!*path)
+        return NULL; // it stays code of which nothing is known
+    bool is_there = whole && find_mounted(process, &area, path, sizeof(path));
+    uint32_t module;
+    struct seep_error *err = add_closed(attached, process, &area, is_there, &module);
+    return err ? err : seep_heap_last_module(&process->heap, unread->event.address, module);
 }

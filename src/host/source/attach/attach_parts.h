@@ -126,6 +126,11 @@ void seep_attach_attachment_deinit(struct seep_attach_attachment *attachment);
 // ended stays as it was known.
 SEEP_MUST_CHECK struct seep_error *seep_attach_update_process(struct seep_attached *attached,
                                                               struct seep_traced_process *process);
+// A stack that was cut in a file which the tool had not seen mapped. `nr_bytes` of the record are there.
+SEEP_MUST_CHECK struct seep_error *seep_attach_took_unread(struct seep_attached *attached,
+                                                           struct seep_traced_process *process,
+                                                           const struct seep_bpf_unread *unread,
+                                                           size_t nr_bytes);
 // Code that the kernel found for a stack.
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_code(struct seep_attached *attached,
                                                          struct seep_traced_process *process,
