@@ -142,6 +142,14 @@ if has_lists; then
     [ -n "$missing" ] || exit 0
 fi
 
+require_meson() { # VERSION; "": not known
+    if [ -n "$1" ] && dpkg --compare-versions "$1" lt 1.0; then
+        echo "install-deps.sh: seep needs meson 1.0, gcc 12 and glibc 2.36 or later, as in Debian 12; this system has meson $1" >&2
+        exit 1
+    fi
+}
+case " $purposes " in *" build "*) require_meson "$(meson --version 2>/dev/null || true)" ;; esac
+
 as_root=
 if [ "$(id -u)" != 0 ]; then
     if sudo -n true 2>/dev/null; then
@@ -182,11 +190,7 @@ run_apt update || echo "install-deps.sh: apt-get update failed, trying with the 
 
 # Not after a minute of downloads: what is too old to build seep says so at once.
 case " $missing " in *" meson "*)
-    meson=$(apt-cache policy meson 2>/dev/null | sed -n 's/^ *Candidate: *\([0-9][^ ]*\)$/\1/p')
-    if [ -n "$meson" ] && dpkg --compare-versions "$meson" lt 1.0; then
-        echo "install-deps.sh: seep needs meson 1.0, gcc 12 and glibc 2.36 or later, as in Debian 12; this system has meson $meson" >&2
-        exit 1
-    fi
+    require_meson "$(apt-cache policy meson 2>/dev/null | sed -n 's/^ *Candidate: *\([0-9][^ ]*\)$/\1/p')"
     ;;
 esac
 

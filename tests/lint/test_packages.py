@@ -161,6 +161,11 @@ def test_a_release_that_is_too_old_is_told_before_anything_is_installed(root, tm
                           text=True, check=False, timeout=60)
     assert done.returncode == 1 and "this system has meson 0.56.2-1" in done.stderr and done.stderr.count("\n") == 1, done
     assert "update" in done.stdout and not re.search("apt-get .*install gcc", done.stdout), done
+    # One that is installed is told before the lists are fetched.
+    environment = fakes(tmp_path / "there", **nothing, dpkg_query="echo 'ii  meson'", id="echo 0", apt_get='echo "apt-get $*"', meson="echo 0.56.2")
+    done = subprocess.run([os.path.join(root, "tools", "install-deps.sh"), "build"], env=environment, capture_output=True,
+                          text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "") and "this system has meson 0.56.2" in done.stderr and done.stderr.count("\n") == 1, done
 
 
 def test_what_is_missing_is_one_command_for_root(root, tmp_path):
