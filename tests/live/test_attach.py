@@ -387,6 +387,25 @@ def test_what_is_lost_of_the_outstanding_blocks(from_start, private, tmp_path, f
     assert re.search(r'lost +6 +1,900', out), out
 
 
+def test_frees_of_blocks_from_before_are_unknown(private, tmp_path):
+    """They are counted and told as such: no block of them was freed in a wrong way."""
+    need('gcc')
+    (tmp_path / 'before.c').write_text(program_source('attach_frees_before.c'))
+    done = run(['gcc', '-g', '-O1', '-fno-builtin', tmp_path / 'before.c', '-o', tmp_path / 'before'])
+    assert done.code == 0, done
+    program, trace = private(tmp_path / 'before'), tmp_path / 'before.seep'
+    hear(program, b'ready\n')
+    attached = Attached(program.pid, '--output', trace, '-o', '0')
+    say(program)
+    hear(program)
+    attached.stop()
+    process, = report(trace)
+    assert process['health']['lost'] == {} and process['totals']['unknown_frees'] == 3, process
+    assert process['mismatches'] == []
+    assert (process['totals']['allocations'], process['totals']['frees']) == (1, 1)
+    assert re.search(rb'unknown +3 +frees of blocks whose allocation was not seen', run([SEEP, 'report', trace]).out)
+
+
 def test_the_end_of_the_process_ends_the_trace(private, tmp_path):
     program = private(STEPS, 1)
     attached = Attached(program.pid)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes of the same number, one after the other, are told apart: in a pid namespace of their own, where the test may
-say which number is next."""
+"""Numbers of processes: the same one after the other, and those of more than 16 bits. In a pid namespace of its own, where the
+test may say which number is next."""
+import json
 import os
+from pathlib import Path
 
 import pytest
 from harness import BUILD, SEEP, need, no_losses, report, run
@@ -38,3 +40,49 @@ def test_five_children_of_one_number(tmp_path):
         no_losses(child)
         sizes += [s['size_max'] for s in child['sites'] if any(f['function'] == 'own' for f in s['stack'])]
     assert sizes == [20, 21, 22, 23, 24]
+
+
+# Arguments: seep, a program that waits for a line, the trace. Prints the program's number and what is said of it over the wire.
+HIGH = r'''
+import subprocess, sys
+seep, program, trace = sys.argv[1:]
+with open('/proc/sys/kernel/ns_last_pid', 'w') as file:
+    file.write('70003')
+run = subprocess.Popen([seep, 'run', '-q', '-o', trace, '--', program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+with open('/proc/%d/task/%d/children' % (run.pid, run.pid)) as file:
+    while not (children := file.read().split()):
+        file.seek(0)
+pid = children[0]
+run.stdin.write(b'\n')
+run.stdin.flush()
+assert run.stdout.readline() == b'done\n'
+def answer(place):
+    return subprocess.run([seep, 'connect', '--json', '-e', 'status', place], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+print(pid)
+print(answer(pid))
+print(answer('exec:%s serve --listen stdio %s' % (seep, pid)))
+print(subprocess.run([seep, 'scan', '--json', pid], stdout=subprocess.PIPE, check=True).stdout.decode().strip(), flush=True)
+run.communicate(b'\n')
+sys.exit(run.returncode)
+'''
+
+
+def test_numbers_of_more_than_16_bits(tmp_path):
+    """On the wire, in a scan and in the trace."""
+    need('unshare')
+    namespace = ['unshare', '--pid', '--fork', '--mount-proc', 'sh', '-c', 'set -e; m=/proc/sys/kernel/pid_max\n'
+                 '[ $(cat $m) -gt 80000 ] || echo 100000 >$m; exec "$@"', 'sh']
+    # A kernel before 6.14 has one limit for all namespaces: that of the machine is not changed for a test.
+    enough = int(Path('/proc/sys/kernel/pid_max').read_text()) > 80000
+    of_namespace = tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 14)
+    if os.geteuid() != 0 or not (enough or of_namespace):
+        pytest.skip('numbers of processes end at 32,768 here, or cannot be chosen (root)')
+    trace = tmp_path / 't.seep'
+    done = run([*namespace, '/usr/bin/python3', '-S', '-c', HIGH, SEEP, BUILD / 'tests/live/live-attach-steps', trace])
+    assert done.code == 0 and not done.err, done
+    pid, here, far, *scanned = done.out.decode().splitlines()
+    here, far, scanned = json.loads(here), json.loads(far), json.loads('\n'.join(scanned))
+    assert int(pid) > 65535 and here['pid'] == far['pid'] == pid
+    assert here['live_blocks'] == far['live_blocks'] > 0
+    (process,) = report(trace)
+    assert process['process']['pid'] == scanned['process']['pid'] == int(pid)
