@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, environment, run, wait_until  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, environment, pids_with, run, wait_until  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 OTHER = 12345
@@ -62,16 +62,8 @@ def test_whois_and_scan_name_variables(copies, tmp_path):
         assert done.code == 0 and b'hostile_target.c' in done.out, (whose, done)
 
 
-def of_session(session):
-    found = []
-    for name in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            stat = Path('/proc/%s/stat' % name).read_text().rsplit(')', 1)[1].split()
-        except OSError:
-            continue
-        if int(stat[3]) == session and stat[0] not in 'ZX':
-            found.append(int(name))
-    return found
+def of_session(number):
+    return pids_with(3, number)
 
 
 def test_the_reader_ends_with_the_tool(copies, tmp_path):

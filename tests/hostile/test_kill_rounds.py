@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, environment, run, wait_until  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, environment, pids_with, run, wait_until  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 ROUNDS = int(os.environ.get('SEEP_KILL_ROUNDS') or 6)
@@ -35,17 +35,8 @@ def is_free(pid):
                for task in os.listdir('/proc/%d/task' % pid))
 
 
-def of_group(group):
-    """The processes of a group, but for those that have ended."""
-    found = []
-    for name in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            stat = Path('/proc/%s/stat' % name).read_text().rsplit(')', 1)[1].split()
-        except OSError:
-            continue
-        if int(stat[2]) == group and stat[0] not in 'ZX':
-            found.append(int(name))
-    return found
+def of_group(number):
+    return pids_with(2, number)
 
 
 class Target:

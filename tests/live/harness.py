@@ -386,3 +386,22 @@ def kill(process):
     if process.poll() is None:
         process.send_signal(signal.SIGKILL)
     process.wait()
+
+
+def pids_with(field, number):
+    """The processes that have the number in that field of /proc/PID/stat, counted from the state, but for those that have ended."""
+    found = []
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            stat = Path(f'/proc/{name}/stat').read_text().rsplit(')', 1)[1].split()
+        except OSError:
+            continue
+        if int(stat[field]) == number and stat[0] not in 'ZX':
+            found.append(int(name))
+    return found
+
+
+# What git writes is then the same each time.
+GIT = {'GIT_CONFIG_GLOBAL': '/dev/null', 'GIT_CONFIG_NOSYSTEM': 1, 'GIT_AUTHOR_DATE': '2020-01-01T00:00:00Z',
+       'GIT_COMMITTER_DATE': '2020-01-01T00:00:00Z', 'GIT_AUTHOR_NAME': 'a', 'GIT_AUTHOR_EMAIL': 'a@b', 'GIT_COMMITTER_NAME': 'a',
+       'GIT_COMMITTER_EMAIL': 'a@b'}

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from harness import (
+    GIT,
     LIBSEEP,
     PROGRAMS,
     SEEP,
@@ -156,16 +157,7 @@ def test_perl(way):
 
 def test_git(way, tmp_path):
     need('git')
-    env = environment(
-        GIT_CONFIG_GLOBAL='/dev/null',
-        GIT_CONFIG_NOSYSTEM=1,
-        GIT_AUTHOR_DATE='2020-01-01T00:00:00Z',
-        GIT_COMMITTER_DATE='2020-01-01T00:00:00Z',
-        GIT_AUTHOR_NAME='a',
-        GIT_AUTHOR_EMAIL='a@b',
-        GIT_COMMITTER_NAME='a',
-        GIT_COMMITTER_EMAIL='a@b',
-    )
+    env = environment(**GIT)
     heads = []
     for name, runner in (('plain', run), ('under', way.run)):
         repo = tmp_path / name

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from harness import BUILD, PROGRAMS, check_witness, environment, need, no_losses, run, traced, with_witness
+from harness import BUILD, GIT, PROGRAMS, check_witness, environment, need, no_losses, run, traced, with_witness
 from small_programs import program_source
 
 
@@ -147,16 +147,7 @@ def test_perl(tmp_path):
 
 
 def make_repository(folder):
-    env = environment(
-        GIT_CONFIG_GLOBAL='/dev/null',
-        GIT_CONFIG_NOSYSTEM=1,
-        GIT_AUTHOR_DATE='2020-01-01T00:00:00Z',
-        GIT_COMMITTER_DATE='2020-01-01T00:00:00Z',
-        GIT_AUTHOR_NAME='a',
-        GIT_AUTHOR_EMAIL='a@b',
-        GIT_COMMITTER_NAME='a',
-        GIT_COMMITTER_EMAIL='a@b',
-    )
+    env = environment(**GIT)
     stream = []
     for i in range(150):
         data = ''.join(f'line {(i * j) % 97}\n' for j in range(100))

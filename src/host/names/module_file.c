@@ -144,6 +144,13 @@ static bool is_wanted(const struct wanted *wanted, const struct seep_symbol_file
 }
 
 // Does nothing where *file is found already, so that places can be tried one after the other.
+static struct seep_symbol_file *keep_wanted(const struct wanted *wanted, struct seep_symbol_file *found) {
+    if (!found || is_wanted(wanted, found))
+        return found;
+    seep_symbol_file_close(found);
+    return NULL;
+}
+
 static SEEP_PRINTF(5, 6) struct seep_error *try_path(struct seep_file_search *search,
                                                      const struct wanted *wanted, bool in_sysroot,
                                                      struct seep_symbol_file **file, const char *format,
@@ -163,11 +170,7 @@ static SEEP_PRINTF(5, 6) struct seep_error *try_path(struct seep_file_search *se
     free(path);
     if (error)
         return error;
-    if (found && !is_wanted(wanted, found)) {
-        seep_symbol_file_close(found);
-        found = NULL;
-    }
-    *file = found;
+    *file = keep_wanted(wanted, found);
     return NULL;
 }
 
@@ -212,11 +215,7 @@ static struct seep_error *try_server(struct seep_file_search *search, const stru
     close(fd);
     if (error)
         return error;
-    if (found && !is_wanted(wanted, found)) {
-        seep_symbol_file_close(found);
-        found = NULL;
-    }
-    *file = found;
+    *file = keep_wanted(wanted, found);
     return NULL;
 }
 

@@ -343,14 +343,7 @@ static struct seep_error *find_rows(struct seep_sql *sql) {
         return failure;
     const struct seep_view *view = view_of_sites(sql);
     struct seep_map map = SEEP_MAP_INIT;
-    struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < view->nr_rows; i++) {
-        uint64_t *slot = seep_map_at(&map, (uint64_t)view->rows[i].node << 32 | view->rows[i].via, NULL);
-        if (slot)
-            *slot = i + 1;
-        else
-            error = seep_error_no_memory();
-    }
+    struct seep_error *error = seep_view_index_rows(view, &map);
     sql->row_of = calloc(view->nr_processes + 1, sizeof(*sql->row_of));
     if (!sql->row_of)
         error = error ? error : seep_error_no_memory();
@@ -361,9 +354,7 @@ static struct seep_error *find_rows(struct seep_sql *sql) {
             error = seep_error_no_memory();
         for (uint32_t i = 0; !error && i < profile->nr_sites; i++) {
             const struct seep_site *site = &profile->sites[i];
-            const uint64_t *slot =
-                seep_map_find(&map, (uint64_t)view->nodes[p][site->node] << 32 | site->via);
-            sql->row_of[p][i] = slot ? (int64_t)*slot - 1 : -1;
+            sql->row_of[p][i] = (int64_t)seep_view_row_of(&map, view->nodes[p][site->node], site->via) - 1;
         }
     }
     seep_map_deinit(&map);

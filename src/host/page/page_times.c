@@ -34,18 +34,11 @@ static void deinit(struct state *state) {
 static struct seep_error *find_rows(const struct seep_view *view, const struct seep_profile *profile,
                                     const uint32_t *places, size_t first, uint32_t *row_of) {
     struct seep_map map = SEEP_MAP_INIT;
-    struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < view->nr_rows; i++) {
-        uint64_t *slot = seep_map_at(&map, (uint64_t)view->rows[i].node << 32 | view->rows[i].via, NULL);
-        if (slot)
-            *slot = places[i] - first + 1;
-        else
-            error = seep_error_no_memory();
-    }
+    struct seep_error *error = seep_view_index_rows(view, &map);
     for (uint32_t i = 1; !error && i < profile->nr_sites; i++) {
         const struct seep_site *site = &profile->sites[i];
-        uint64_t *slot = seep_map_find(&map, (uint64_t)view->nodes[0][site->node] << 32 | site->via);
-        row_of[i] = slot ? (uint32_t)*slot : 0;
+        size_t row = seep_view_row_of(&map, view->nodes[0][site->node], site->via);
+        row_of[i] = row ? (uint32_t)(places[row - 1] - first + 1) : 0;
     }
     seep_map_deinit(&map);
     return error;

@@ -168,14 +168,6 @@ static struct seep_error *copy_mappings(const struct copying *copying) {
     return NULL;
 }
 
-static int compare_thread_sites(const void *left, const void *right) {
-    const struct seep_thread_site *a = left;
-    const struct seep_thread_site *b = right;
-    if (a->site != b->site)
-        return a->site < b->site ? -1 : 1;
-    return (a->thread > b->thread) - (a->thread < b->thread);
-}
-
 // The program does not say how far its samples are apart. A small one stands for about that many bytes, and
 // none for less but one that is bigger than that.
 static uint64_t sample_bytes_of(const struct seep_heap *heap) {
@@ -189,7 +181,7 @@ static void copy_totals(const struct copying *copying) {
     struct seep_profile *profile = copying->profile;
     struct seep_totals *totals = &profile->totals;
     qsort(profile->thread_sites, profile->nr_thread_sites, sizeof(*profile->thread_sites),
-          compare_thread_sites);
+          seep_thread_site_compare);
     memcpy(profile->health.lost, heap->lost, sizeof(profile->health.lost));
     profile->health.state = SEEP_STATE_LIVE;
     profile->health.depth_limit = 1023;

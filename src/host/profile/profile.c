@@ -482,3 +482,11 @@ const char *seep_cut_meaning(uint32_t cut) {
 const char *seep_passive_meaning(uint32_t passive_reason) {
     return word(passive_meanings, SEEP_PASSIVE_NR, passive_reason, newer);
 }
+
+int seep_thread_site_compare(const void *left, const void *right) {
+    const struct seep_thread_site *a = left;
+    const struct seep_thread_site *b = right;
+    if (a->site != b->site)
+        return a->site < b->site ? -1 : 1;
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}

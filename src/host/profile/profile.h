@@ -142,6 +142,7 @@ struct seep_thread_site {
     struct seep_counters counters;
     uint64_t slab_bytes; // of the kernel: that the slab allocator gave for what is live; 0: nothing of it
 };
+int seep_thread_site_compare(const void *left, const void *right); // for qsort()
 
 // Mappings: memory that the program mapped by itself (mmap, mremap, brk, sbrk). A class of its own,
 // in no figure of the heap. Bytes are of address space: what was never touched takes no memory.

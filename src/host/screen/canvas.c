@@ -151,7 +151,7 @@ int seep_canvas_action(const struct seep_canvas *canvas, int x, int y) {
     return -1;
 }
 
-static unsigned encode(uint32_t code, char *out) {
+unsigned seep_utf8_put(char *out, uint32_t code) {
     if (code < 0x80) {
         out[0] = (char)code;
         return 1;
@@ -171,7 +171,7 @@ char *seep_canvas_line(const struct seep_canvas *canvas, int y) {
     for (int x = 0; x < canvas->nr_columns; x++) {
         uint32_t code = canvas->cells[y * canvas->nr_columns + x].code;
         if (code)
-            nr += encode(code, text + nr);
+            nr += seep_utf8_put(text + nr, code);
     }
     while (nr && text[nr - 1] == ' ')
         nr--;

@@ -47,6 +47,8 @@ struct seep_canvas {
 SEEP_MUST_CHECK bool seep_canvas_begin(struct seep_canvas *canvas, int nr_columns, int nr_rows, bool ascii);
 void seep_canvas_deinit(struct seep_canvas *canvas);
 
+unsigned seep_utf8_put(char *out, uint32_t code); // 1 to 4 bytes of a character: how many
+
 // At most `room` columns of the text (-1: to the edge); of what does not fit the end is "…". Returns how many
 // columns it took.
 int seep_canvas_put(struct seep_canvas *canvas, int x, int y, int room, unsigned attributes,

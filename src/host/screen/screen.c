@@ -229,18 +229,6 @@ static enum seep_wish end_input(struct seep_screen *screen) {
     }
 }
 
-static unsigned put_utf8(char *out, uint32_t code) {
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    unsigned length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (unsigned i = length; i-- > 1; code >>= 6)
-        out[i] = (char)(0x80 | (code & 0x3f));
-    out[0] = (char)((0xf00u >> length & 0xf0u) | code);
-    return length;
-}
-
 static enum seep_wish type(struct seep_screen *screen, int key) {
     size_t nr = strlen(screen->typed);
     if (key == SEEP_KEY_ENTER)
@@ -257,7 +245,7 @@ static enum seep_wish type(struct seep_screen *screen, int key) {
         screen->typed[nr] = 0;
     } else if (key >= ' ' && key != 0x7f && key < 0x110000 && !(key >= 0x80 && key < 0xa0) &&
                nr + 5 < sizeof(screen->typed)) {
-        screen->typed[nr + put_utf8(screen->typed + nr, (uint32_t)key)] = 0;
+        screen->typed[nr + seep_utf8_put(screen->typed + nr, (uint32_t)key)] = 0;
     } else {
         return SEEP_WISH_NONE;
     }

@@ -404,12 +404,6 @@ static bool show_blocks(const struct seep_rebuilt_heap *heap, int64_t at_ns, str
     return blocks;
 }
 
-static int compare_thread_sites(const void *left, const void *right) {
-    const struct seep_thread_site *a = left, *b = right;
-    return a->site != b->site ? (a->site > b->site) - (a->site < b->site)
-                              : (a->thread > b->thread) - (a->thread < b->thread);
-}
-
 static bool show_threads(const struct seep_rebuilt_heap *heap, struct seep_profile *profile) {
     struct seep_thread_site *rows =
         seep_arena_alloc(&profile->arena, heap->nr_thread_sites + 1, sizeof(*rows));
@@ -430,7 +424,7 @@ static bool show_threads(const struct seep_rebuilt_heap *heap, struct seep_profi
         rows[nr++] = *from;
     }
     if (nr)
-        qsort(rows, nr, sizeof(*rows), compare_thread_sites);
+        qsort(rows, nr, sizeof(*rows), seep_thread_site_compare);
     profile->thread_sites = rows;
     profile->nr_thread_sites = nr;
     return rows;

@@ -21,16 +21,6 @@ static struct seep_image_area *area_of(enum seep_area_kind kind) {
     return &seep_g.header->areas[kind];
 }
 
-static bool open_area(enum seep_area_kind kind, uint64_t bytes) {
-    if (bytes <= seep_g.opened[kind])
-        return true;
-    if (!seep_lock_take(&seep_g.image_lock))
-        return false;
-    bool opened = seep_area_open(kind, bytes);
-    seep_lock_release(&seep_g.image_lock);
-    return opened;
-}
-
 static size_t name_length(const char *name, size_t most) {
     size_t length = 0;
     while (length < most && name[length])
@@ -90,7 +80,8 @@ static void put_leb(struct mark *mark, uint64_t value) {
 }
 
 static void put_site(struct mark *mark, uint32_t site, const uint64_t values[SEEP_SUM_FIELDS]) {
-    mark->full = mark->full || !open_area(SEEP_AREA_MARKS, mark->at + (SEEP_SUM_FIELDS + 1) * LEB_MOST + 8);
+    mark->full = mark->full ||
+                 !seep_area_lock_and_open(SEEP_AREA_MARKS, mark->at + (SEEP_SUM_FIELDS + 1) * LEB_MOST + 8);
     if (mark->full)
         return;
     put_leb(mark, site - mark->last_site);
@@ -115,7 +106,7 @@ static bool put_mark(struct seep_thread *thread, const char *name) {
     struct seep_image_mark record = {.tid = thread->tid, .at_ns = seep_clock_ns(CLOCK_MONOTONIC)};
     record.name_bytes = (uint32_t)name_length(name, SEEP_MARK_NAME_MAX);
     struct mark mark = {.start = area->used, .at = area->used + sizeof(record) + record.name_bytes};
-    if (!open_area(SEEP_AREA_MARKS, mark.at + 8))
+    if (!seep_area_lock_and_open(SEEP_AREA_MARKS, mark.at + 8))
         return false;
     __builtin_memcpy(marks_at(mark.start + sizeof(record)), name, record.name_bytes);
     uint64_t counts = mark.at;
@@ -173,7 +164,8 @@ static uint32_t new_region(void) {
         if (!region_at(no_hole_below)->kind)
             return no_hole_below;
     uint32_t slot = area->used ? (uint32_t)area->used : 1;
-    return slot < SEEP_REGIONS && open_area(SEEP_AREA_REGIONS, (slot + 1) * sizeof(struct seep_image_region))
+    return slot < SEEP_REGIONS &&
+                   seep_area_lock_and_open(SEEP_AREA_REGIONS, (slot + 1) * sizeof(struct seep_image_region))
                ? slot
                : 0;
 }

@@ -192,6 +192,16 @@ bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
     return true;
 }
 
+bool seep_area_lock_and_open(enum seep_area_kind area, uint64_t bytes) {
+    if (bytes <= seep_g.opened[area])
+        return true;
+    if (!seep_lock_take(&seep_g.image_lock))
+        return false;
+    bool opened = seep_area_open(area, bytes);
+    seep_lock_release(&seep_g.image_lock);
+    return opened;
+}
+
 // All of the window, which from now on is reserved. What the kernel says of the program's size is then no
 // longer its own; who installs a filter has asked before.
 static bool open_window(void) {

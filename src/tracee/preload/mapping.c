@@ -27,16 +27,6 @@ static struct seep_image_mapping_site *map_site_at(uint32_t index) {
     return (struct seep_image_mapping_site *)(seep_g.base + seep_g.area_off[SEEP_AREA_MAP_SITES]) + index;
 }
 
-static bool area_open(enum seep_area_kind kind, uint64_t bytes) {
-    if (bytes <= seep_g.opened[kind])
-        return true;
-    if (!seep_lock_take(&seep_g.image_lock))
-        return false;
-    bool opened = seep_area_open(kind, bytes);
-    seep_lock_release(&seep_g.image_lock);
-    return opened;
-}
-
 // Memory for the index: address space, of which as much is used as there are mappings.
 static bool has_index(void) {
     if (ranges)
@@ -94,7 +84,8 @@ static bool insert_range(struct range range, const struct seep_image_mapping *li
     } else {
         range.slot = (uint32_t)area->used;
         if (range.slot >= SEEP_MAPPING_SLOTS ||
-            !area_open(SEEP_AREA_MAPPINGS, (range.slot + 1) * sizeof(struct seep_image_mapping)))
+            !seep_area_lock_and_open(SEEP_AREA_MAPPINGS,
+                                     (range.slot + 1) * sizeof(struct seep_image_mapping)))
             return false;
     }
     struct seep_image_mapping *slot = mapping_at(range.slot);
@@ -167,7 +158,7 @@ static uint32_t map_site_of(uint32_t site) {
         return index;
     index = area->used ? (uint32_t)area->used : 1;
     if (index >= SEEP_MAP_SITES ||
-        !area_open(SEEP_AREA_MAP_SITES, (index + 1) * sizeof(struct seep_image_mapping_site)))
+        !seep_area_lock_and_open(SEEP_AREA_MAP_SITES, (index + 1) * sizeof(struct seep_image_mapping_site)))
         return 0;
     *map_site_at(index) = (struct seep_image_mapping_site){.site = site};
     __atomic_store_n(&area->used, index + 1, __ATOMIC_RELEASE);

@@ -30,14 +30,7 @@ static struct seep_image_misuse *find_slot(const struct seep_image_misuse *misus
 }
 
 static bool is_open(void) {
-    uint64_t bytes = SEEP_MISUSE_SLOTS * sizeof(struct seep_image_misuse);
-    if (seep_g.opened[SEEP_AREA_MISUSES] >= bytes)
-        return true;
-    if (!seep_lock_take(&seep_g.image_lock))
-        return false;
-    bool opened = seep_area_open(SEEP_AREA_MISUSES, bytes);
-    seep_lock_release(&seep_g.image_lock);
-    return opened;
+    return seep_area_lock_and_open(SEEP_AREA_MISUSES, SEEP_MISUSE_SLOTS * sizeof(struct seep_image_misuse));
 }
 
 static void keep(const struct seep_image_misuse *misuse) {

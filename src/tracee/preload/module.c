@@ -162,13 +162,8 @@ static uint32_t add_module(const struct found *found) {
     struct seep_image_area *area = &seep_g.header->areas[SEEP_AREA_MODULES];
     uint32_t id = (uint32_t)area->used;
     uint64_t path_off = path_of(found->path, found->start); // takes image_lock, so before we do
-    if (id >= MAX_MODULES - 1 || !seep_lock_take(&seep_g.image_lock)) {
-        seep_lost(SEEP_LOST_NO_MODULE);
-        return 0;
-    }
-    bool opened = seep_area_open(SEEP_AREA_MODULES, (uint64_t)(id + 1) * sizeof(struct seep_image_module));
-    seep_lock_release(&seep_g.image_lock);
-    if (!opened) {
+    if (id >= MAX_MODULES - 1 ||
+        !seep_area_lock_and_open(SEEP_AREA_MODULES, (uint64_t)(id + 1) * sizeof(struct seep_image_module))) {
         seep_lost(SEEP_LOST_NO_MODULE);
         return 0;
     }

@@ -456,6 +456,7 @@ bool seep_image_create_as_copy(void); // fork.c: a new image in place of the par
 bool seep_image_is_ours(void);        // fork.c: there is one and it is this process's own
 bool seep_area_open(enum seep_area_kind area,
                     uint64_t bytes); // image_window.c: [0, bytes) accessible; image_lock held
+bool seep_area_lock_and_open(enum seep_area_kind area, uint64_t bytes);
 void seep_own_note(const void *memory, size_t bytes);
 void *seep_own_memory(size_t bytes); // zeroed private memory that stays, told to the reader; or NULL
 bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present);

@@ -140,11 +140,8 @@ static bool find_slot(uint32_t tid, uint32_t *ret_index) {
     }
     if (nr_used)
         seep_g.thread_cursor = (seep_g.thread_cursor + LOOK_FOR_DEAD) % nr_used;
-    if (nr_used >= MAX_SLOTS || !seep_lock_take(&seep_g.image_lock))
-        return false;
-    bool opened = seep_area_open(SEEP_AREA_THREADS, (nr_used + 1) * sizeof(struct seep_image_thread));
-    seep_lock_release(&seep_g.image_lock);
-    if (!opened)
+    if (nr_used >= MAX_SLOTS ||
+        !seep_area_lock_and_open(SEEP_AREA_THREADS, (nr_used + 1) * sizeof(struct seep_image_thread)))
         return false;
     __atomic_store_n(&area->used, nr_used + 1, __ATOMIC_RELEASE);
     atomic_thread_fence(memory_order_seq_cst); // told before it reads any table, see stack_tree.c

@@ -147,18 +147,10 @@ static bool read_chunk(struct seep_image_reader *reader, const struct seep_pool_
     return true;
 }
 
-static int compare_thread_sites(const void *left, const void *right) {
-    const struct seep_thread_site *a = left;
-    const struct seep_thread_site *b = right;
-    if (a->site != b->site)
-        return a->site < b->site ? -1 : 1;
-    return (a->thread > b->thread) - (a->thread < b->thread);
-}
-
 // Those of one thread are read in the order of their sites.
 static bool are_sorted(const struct seep_thread_site *items, size_t nr) {
     size_t i = 1;
-    while (i < nr && compare_thread_sites(&items[i - 1], &items[i]) <= 0)
+    while (i < nr && seep_thread_site_compare(&items[i - 1], &items[i]) <= 0)
         i++;
     return i >= nr;
 }
@@ -170,7 +162,7 @@ static bool keep_thread_sites(struct seep_profile *profile, const struct thread_
     if (all->nr_items) {
         memcpy(profile->thread_sites, all->items, all->nr_items * sizeof(*all->items));
         if (!are_sorted(profile->thread_sites, all->nr_items))
-            qsort(profile->thread_sites, all->nr_items, sizeof(*all->items), compare_thread_sites);
+            qsort(profile->thread_sites, all->nr_items, sizeof(*all->items), seep_thread_site_compare);
     }
     // A hostile table may name a site twice for one thread only through two chunks of one index,
     // which an index of a table cannot be: so (site, thread) is unique here.
