@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The lines that a report begins with: does it leak, what was freed wrong, what does it hold, what was the peak, what churns."""
+import csv
 import json
 import re
 
@@ -86,5 +87,12 @@ def test_live_estimates_have_the_error_of_their_own_samples(tmp_path):
     assert totals['live_error_percent'] == pytest.approx(100 / totals['live_samples'] ** 0.5, rel=0.02)
     # Six standard deviations: once in 500 million runs.
     assert abs(totals['live_bytes'] / 20e6 - 1) < 6 * totals['live_error_percent'] / 100
+    for by, nr in (('site', 'row'), ('module', 'module')):
+        text = run([SEEP, 'report', '--csv', '--by', by, '--top', '0', trace]).out.decode()
+        rows = [row for row in csv.DictReader(text.splitlines()) if row.get('row', 'site') == 'site']
+        assert nr in rows[0] and None not in rows[0], rows[0]
+        most = max(rows, key=lambda row: int(row['samples']))
+        assert int(most['samples']) > 150 and float(most['error_percent']) == pytest.approx(
+            100 / int(most['samples']) ** 0.5, abs=0.1), most
     text = run([SEEP, 'report', trace]).out.decode()
     assert re.search(rf"estimated from {totals['live_samples']} live samples: ±\d+%$", text, re.M)

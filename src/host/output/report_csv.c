@@ -4,7 +4,9 @@
 // A figure that is not known is empty. The column `row` says whether a row is a site or a stack.
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/numbers.h"
 #include "output/csv.h"
 #include "output/format.h"
 #include "output/output.h"
@@ -14,6 +16,13 @@ static void put_count(FILE *out, const struct seep_view_row *row, uint32_t bits,
     if ((row->known & bits) == bits)
         seep_put_number(out, value);
     fputc(',', out);
+}
+
+// How many samples a row rests on, and its error (one sigma), where figures are estimates.
+static void put_samples(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    uint64_t nr_samples = row->counters.peak_bytes;
+    if (view->sampled)
+        fprintf(out, "%" PRIu64 ",%.1f,", nr_samples, seep_sample_error_percent(nr_samples));
 }
 
 // What the slab allocator gave is a column where the kernel's memory is shown.
@@ -40,6 +49,7 @@ static void put_figures(FILE *out, const struct seep_view *view, const struct se
     put_count(out, row, sizes, c->size_max);
     if (has_slabs(view))
         put_count(out, row, row->slab_bytes ? 0 : UINT32_MAX, row->slab_bytes);
+    put_samples(out, view, row);
 }
 
 // via,kind,cut,processes, and the stack.
@@ -61,8 +71,11 @@ static struct seep_error *put_sites(FILE *out, struct seep_view *view) {
         error = seep_csv_places_make(&places, &table);
     for (size_t i = 0; !error && i < view->nr_rows; i++)
         put_site(out, view, &view->rows[i], &places, nodes[i]);
+    char empty[32] = "stack,,,,,,,,,,,,,,,";
+    size_t nr_more = has_slabs(view) + 2 * (size_t)view->sampled;
+    memset(empty + strlen(empty), ',', nr_more);
     if (!error)
-        seep_csv_put_stacks(out, has_slabs(view) ? "stack,,,,,,,,,,,,,,,," : "stack,,,,,,,,,,,,,,,", &places);
+        seep_csv_put_stacks(out, empty, &places);
     free(nodes);
     seep_csv_places_deinit(&places);
     seep_stack_table_deinit(&table);
@@ -97,12 +110,13 @@ static struct seep_error *write_csv(FILE *out, struct seep_view *view, const str
         "peak_bytes,size_min,size_max";
     bool sites = view->options.by == SEEP_BY_SITE;
     const char *slabs = has_slabs(view) ? ",slab_bytes" : "";
+    const char *samples = view->sampled ? ",samples,error_percent" : "";
     if (view->options.blocks && sites)
         fputs("site,address,size,age_s,thread,pid,via,kind,function,file,line,module\n", out);
     else if (sites)
-        fprintf(out, "row,%s%s,via,kind,cut,processes," SEEP_CSV_STACK "\n", figures, slabs);
+        fprintf(out, "row,%s%s%s,via,kind,cut,processes," SEEP_CSV_STACK "\n", figures, slabs, samples);
     else
-        fprintf(out, "%s%s,processes,%s\n", figures, slabs, seep_view_by_name(view->options.by));
+        fprintf(out, "%s%s%s,processes,%s\n", figures, slabs, samples, seep_view_by_name(view->options.by));
     if (sites && !view->options.blocks)
         return put_sites(out, view);
     for (size_t i = 0; i < view->nr_rows; i++) {
