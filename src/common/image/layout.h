@@ -157,6 +157,7 @@ enum seep_passive_reason {
     SEEP_PASSIVE_NO_MAP,
     SEEP_PASSIVE_DISABLED,
     SEEP_PASSIVE_FORK,
+    SEEP_PASSIVE_UNMAPPED,
     SEEP_PASSIVE_NR
 };
 

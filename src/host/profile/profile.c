@@ -438,6 +438,9 @@ static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
     [SEEP_PASSIVE_FORK] =
         ("this forked child could not make an image of its own: raise the limit of open files, of file size "
          "or of memory (ulimit -n, -f, -v)"),
+    [SEEP_PASSIVE_UNMAPPED] = ("the program mapped something over memory of seep, at an address of its own "
+                               "choice, so nothing after "
+                               "that was traced: 'seep attach' has no memory in the program"),
 };
 
 static const char *word(const char *const *words, uint32_t nr_words, uint32_t value, const char *otherwise) {

@@ -31,6 +31,11 @@ bool seep_image_is_ours(void) {
            atomic_load_explicit(seep_g.alive, memory_order_acquire) == OWN;
 }
 
+void seep_fork_none_is_ours(void) {
+    atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
+    atomic_store_explicit(seep_g.alive, SETTING_UP, memory_order_release);
+}
+
 // ---- news of children -------------------------------------------------------------------------------
 
 // Any child may write what it likes here: it is no more than a number in a report.

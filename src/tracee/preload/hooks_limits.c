@@ -246,12 +246,31 @@ static bool is_filter(long nr, long a) {
            (nr == SYS_prctl && a == PR_SET_SECCOMP);
 }
 
+#if defined(SYS_mmap2)
+#define SYS_OF_MMAP SYS_mmap2
+#elif defined(__s390x__) // its arguments are in memory
+#define SYS_OF_MMAP (-1L)
+#else
+#define SYS_OF_MMAP SYS_mmap
+#endif
+
+// As the functions of these names do.
+static void memory_goes(long nr, uint64_t address, uint64_t bytes, long c, long d, uint64_t e) {
+    if (nr == SYS_mremap || (nr == SYS_OF_MMAP && (d & MAP_FIXED)))
+        seep_memory_goes(address, bytes);
+    if (nr == SYS_mremap && (d & 2 /* MREMAP_FIXED */))
+        seep_memory_goes(e, (uint64_t)c);
+}
+
 static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, long e, long f) {
     const bool filters = is_filter(nr, a);
     if (filters)
         filter_begins();
     if ((nr == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT) || (nr == SYS_prctl && takes_counter(a, b)))
         seep_confined.no_counter = true;
+    if ((nr == SYS_munmap || nr == SYS_mprotect) && seep_memory_is_ours((uint64_t)a, (uint64_t)b))
+        return nr == SYS_munmap ? munmap((void *)a, (size_t)b) : mprotect((void *)a, (size_t)b, (int)c);
+    memory_goes(nr, (uint64_t)a, (uint64_t)b, c, d, (uint64_t)e);
     long result = with_errno(sys6_real(nr, a, b, c, d, e, f));
     if (filters && result < 0)
         filter_failed();
@@ -262,7 +281,8 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
 }
 
 SEEP_INLINE bool is_rare(long nr) {
-    return nr == SYS_seccomp || nr == SYS_prctl || nr == SYS_munmap || nr == SYS_mremap || nr == SYS_mprotect;
+    return nr == SYS_seccomp || nr == SYS_prctl || nr == SYS_munmap || nr == SYS_mremap ||
+           nr == SYS_mprotect || nr == SYS_OF_MMAP;
 }
 
 // As libc's: the arguments go on as they came, and by a jump, for a clone may come back on another stack.

@@ -78,7 +78,14 @@ SEEP_INLINE void *map(void *at, size_t size, int protection, int flags, struct s
     return at;
 }
 
+// The image's place is far from where the kernel maps, but a program may choose any.
+SEEP_INLINE void fixed(const void *address, size_t size, int flags) {
+    if (SEEP_UNLIKELY(flags & MAP_FIXED))
+        seep_memory_goes((uintptr_t)address, whole_pages(size));
+}
+
 SEEP_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t off) {
+    fixed(address, size, flags);
     void *at = seep_g.real.mmap ? seep_g.real.mmap(address, size, protection, flags, fd, off)
                                 : map_by_call(address, size, protection, flags, fd, off);
     return map(at, size, protection, flags, SEEP_HOOK_CALLER());
@@ -86,6 +93,7 @@ SEEP_EXPORT void *mmap(void *address, size_t size, int protection, int flags, in
 
 // The same function where off_t has 64 bits.
 SEEP_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t off) {
+    fixed(address, size, flags);
 #ifdef SEEP_NARROW_LIBC
     void *at = seep_g.real.mmap64 ? seep_g.real.mmap64(address, size, protection, flags, fd, off)
 #else
@@ -95,7 +103,29 @@ SEEP_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, 
     return map(at, size, protection, flags, SEEP_HOOK_CALLER());
 }
 
+// Does it to all of it but what is the image's (give_up.c).
+static int around_image(uint64_t at, size_t size, int (*one)(void *at, size_t size, int protection),
+                        int protection) {
+    uint64_t end = at + whole_pages(size), rest, bytes;
+    while (seep_memory_rest(&at, end, &rest, &bytes))
+        if (one((void *)rest, bytes, protection) != 0)
+            return -1;
+    return 0;
+}
+
+static bool has_image(const void *address, size_t size) {
+    return SEEP_UNLIKELY(seep_memory_is_ours((uintptr_t)address, whole_pages(size))) &&
+           (uintptr_t)address % sys_page_bytes() == 0;
+}
+
+static int unmap_one(void *at, size_t size, int unused) {
+    (void)unused;
+    return munmap(at, size);
+}
+
 SEEP_EXPORT int munmap(void *address, size_t size) {
+    if (has_image(address, size))
+        return around_image((uintptr_t)address, size, unmap_one, 0);
     uint64_t moment = seep_mapping_moment();
     if (seep_g.real.munmap) {
         if (seep_g.real.munmap(address, size) != 0)
@@ -109,6 +139,9 @@ SEEP_EXPORT int munmap(void *address, size_t size) {
 
 // Nothing that is counted; but stacks that were walked may become unreadable.
 SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
+    // More than it has is refused by the kernel where it must not be had.
+    if ((protection & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE) && has_image(address, size))
+        return around_image((uintptr_t)address, size, mprotect, protection);
     int result = seep_g.real.mprotect
                      ? seep_g.real.mprotect(address, size, protection)
                      : (as_pointer(sys6_real(SYS_mprotect, (long)address, (long)size, protection, 0, 0, 0)) ==
@@ -131,6 +164,9 @@ SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
         va_end(arguments);
     }
     uint64_t moment = seep_mapping_moment();
+    seep_memory_goes((uintptr_t)old, whole_pages(old_size));
+    if (flags & MREMAP_FIXED)
+        seep_memory_goes((uintptr_t)wanted, whole_pages(size));
     uint32_t kind = seep_image_is_ours() ? seep_mapping_kind((uintptr_t)old) : 0;
     void *at = seep_g.real.mremap ? seep_g.real.mremap(old, old_size, size, flags, wanted)
                                   : as_pointer(sys6_real(SYS_mremap, (long)old, (long)old_size, (long)size,

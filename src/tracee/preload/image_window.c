@@ -81,8 +81,8 @@ static bool overcommit_is_strict(void) {
 // is, of the header and of each area, is a seed: the first page, of a description that may only be read, so
 // that no process can make it writable. Of that page the kernel makes a mapping of any length, without a
 // descriptor, where the window was: there the child reads its parent's image, until it has its own.
-static unsigned char *seeds[SEEP_AREA_PAGED_NR + 1]; // the last is the header's
-static bool is_view;                                 // what is in place is such a view
+static unsigned char *seeds[SEEP_WINDOW_SEEDS]; // the last is the header's
+static bool is_view;                            // what is in place is such a view
 
 static void drop_seeds(void) {
     for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++) {
@@ -128,6 +128,10 @@ bool seep_window_has_seed(uint64_t address) {
         if (seeds[i] && address - (uintptr_t)seeds[i] < SEEP_LARGEST_PAGE)
             return true;
     return false;
+}
+
+uint64_t seep_window_seed(int number) {
+    return (uintptr_t)seeds[number];
 }
 
 // Not for children. Between the areas nothing need be mapped.

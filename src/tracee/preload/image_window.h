@@ -45,6 +45,9 @@ void *seep_window_pool(unsigned char *image, uint64_t page, uint64_t bytes);
 // parent's.
 void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]);
 bool seep_window_has_seed(uint64_t address);
+// The first byte of each, of SEEP_LARGEST_PAGE bytes; 0: it is not there.
+enum { SEEP_WINDOW_SEEDS = SEEP_AREA_PAGED_NR + 1 };
+uint64_t seep_window_seed(int number);
 
 // In a fork child, which has none of its parent's image: sees all of it, as far as there is room for it, and
 // can only read it.

@@ -454,6 +454,12 @@ void seep_config_read(struct seep_config *ret_config);
 bool seep_image_create(void);         // false: header->... cannot be had; go passive
 bool seep_image_create_as_copy(void); // fork.c: a new image in place of the parent's
 bool seep_image_is_ours(void);        // fork.c: there is one and it is this process's own
+void seep_fork_none_is_ours(void);    // and none any more, of our own or of a parent's
+// give_up.c: whether any of the image is there; the next piece from *at on that is not the image's; and,
+// before memory is mapped over or moved: where it is the image's, recording ends.
+bool seep_memory_is_ours(uint64_t start, uint64_t bytes);
+bool seep_memory_rest(uint64_t *at, uint64_t end, uint64_t *ret_start, uint64_t *ret_bytes);
+void seep_memory_goes(uint64_t start, uint64_t bytes);
 bool seep_area_open(enum seep_area_kind area,
                     uint64_t bytes); // image_window.c: [0, bytes) accessible; image_lock held
 bool seep_area_lock_and_open(enum seep_area_kind area, uint64_t bytes);
