@@ -89,7 +89,7 @@ def agrees(blocks, seen):
 
 def compiler_of(source, compiler):
     """The command, or None where it is not installed."""
-    command = {'gcc': 'g++', 'clang': 'clang++'}[compiler] if source.suffix == '.cpp' else compiler
+    command = re.sub('gcc$', 'g++', compiler).replace('clang', 'clang++') if source.suffix == '.cpp' else compiler
     return command if shutil.which(command) else None
 
 

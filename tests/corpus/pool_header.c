@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Allocators of programs that put a header in front of what they give out: 16 bytes of their own; 8 bytes
+// Allocators of programs that put a header in front of what they give out: 16 bytes of their own; a word
 // with the length, which is known as a habit and counts as the start; three bytes, as short strings have.
 #include "corpus.h"
 
@@ -13,7 +13,7 @@ static NOINLINE char *with_16(size_t size) {
 }
 
 static NOINLINE char *with_length(size_t size) {
-    uint64_t *block = (uint64_t *)make(size + 8);
+    size_t *block = (size_t *)make(size + sizeof(*block));
     block[0] = size;
     return (char *)(block + 1);
 }

@@ -16,7 +16,6 @@ struct node {
     uint64_t next;
     uint64_t previous;
     int32_t tid;
-    int32_t unused;
 };
 
 void seep_cached_stacks_deinit(struct seep_cached_stacks *stacks) {
@@ -24,8 +23,24 @@ void seep_cached_stacks_deinit(struct seep_cached_stacks *stacks) {
     *stacks = (struct seep_cached_stacks){NULL, 0, 0};
 }
 
+static size_t node_bytes(const struct seep_memory *memory) {
+    return 2 * memory->word_bytes + sizeof(uint64_t);
+}
+
+static struct node node_at(const struct seep_memory *memory, const char *bytes) {
+    const unsigned word = memory->word_bytes;
+    return (struct node){.next = seep_word_at(bytes, word),
+                         .previous = seep_word_at(bytes + word, word),
+                         .tid = (int32_t)seep_word_at(bytes + 2 * word, sizeof(int32_t))};
+}
+
 static bool read_node(const struct seep_memory *memory, uint64_t address, struct node *ret_node) {
-    return address && address % 8 == 0 && seep_memory_read(memory, address, ret_node, sizeof(*ret_node));
+    char bytes[sizeof(struct node)];
+    if (!address || address % memory->word_bytes ||
+        !seep_memory_read(memory, address, bytes, node_bytes(memory)))
+        return false;
+    *ret_node = node_at(memory, bytes);
+    return true;
 }
 
 // Whether both neighbours of `node` know it.
@@ -38,17 +53,18 @@ static bool is_linked(const struct seep_memory *memory, uint64_t address, const 
 // The links in the control block of `thread`; 0: not found.
 static uint64_t find_links(const struct seep_memory *memory, const struct seep_stopped_thread *thread) {
     uint64_t from = thread->tls - SEEP_MIN(thread->tls, (uint64_t)CONTROL_WORDS * 8);
-    for (uint64_t at = from & ~UINT64_C(7); at < thread->tls + CONTROL_WORDS * 8; at += PAGE_BYTES) {
+    // Page by page: the next one may not be mapped.
+    for (uint64_t at = from & ~(uint64_t)(PAGE_BYTES - 1); at < thread->tls + CONTROL_WORDS * 8;
+         at += PAGE_BYTES) {
         char page[PAGE_BYTES + sizeof(struct node)];
-        size_t nr_bytes = sizeof(page);
+        size_t nr_bytes = PAGE_BYTES + node_bytes(memory);
         if (!seep_memory_read(memory, at, page, nr_bytes)) {
             nr_bytes = PAGE_BYTES; // the last one
             if (!seep_memory_read(memory, at, page, nr_bytes))
                 continue;
         }
-        for (size_t off = 0; off + sizeof(struct node) <= nr_bytes; off += 8) {
-            struct node node;
-            memcpy(&node, page + off, sizeof(node));
+        for (size_t off = 0; off + node_bytes(memory) <= nr_bytes; off += memory->word_bytes) {
+            struct node node = node_at(memory, page + off);
             if (node.tid == thread->tid && is_linked(memory, at + off, &node))
                 return at + off;
         }
@@ -78,13 +94,14 @@ static void find_result(const struct seep_memory *memory, uint64_t links, const 
                         struct seep_cached_stack *stack) {
     enum { LINKS_WORDS = 3 };
     int32_t tid = (int32_t)words[2];
-    for (size_t i = LINKS_WORDS + 3; tid == 0 && i < nr; i++) {
+    const size_t back = 1 + 2 * sizeof(int32_t) / memory->word_bytes; // from start_routine to result
+    for (size_t i = LINKS_WORDS + 1 + back; tid == 0 && i < nr; i++) {
         const struct seep_memory_area *code = words[i] ? seep_memory_find(memory, words[i]) : NULL;
         if (!code || !code->executable)
             continue;
-        if (words[i - 3] != stack->tls) {
-            stack->result = words[i - 2];
-            stack->result_rt = links + (i - 2) * sizeof(*words);
+        if (words[i - back - 1] != stack->tls) {
+            stack->result = words[i - back];
+            stack->result_rt = links + (i - back) * memory->word_bytes;
         }
         return;
     }
@@ -95,7 +112,7 @@ static bool add_stack(const struct seep_memory *memory, uint64_t links, uint64_t
                       struct seep_cached_stacks *stacks) {
     uint64_t words[CONTROL_WORDS];
     size_t nr = CONTROL_WORDS;
-    while (nr >= 8 && !seep_memory_read(memory, links, words, nr * 8))
+    while (nr >= 8 && !seep_memory_read_words(memory, links, words, nr))
         nr /= 2;
     for (size_t i = 0; i + 2 < nr; i++) {
         uint64_t start = words[i], size = words[i + 1], guard = words[i + 2];
@@ -139,7 +156,8 @@ bool seep_cached_stacks_find(const struct seep_memory *memory, const struct seep
         links = tls ? find_links(memory, &stopped->threads[i]) : 0;
     }
     uint64_t head = links ? find_head(memory, links) : 0;
-    for (uint64_t at = head - NEAR_BYTES; head > NEAR_BYTES && at <= head + NEAR_BYTES; at += 16) {
+    for (uint64_t at = head - NEAR_BYTES; head > NEAR_BYTES && at <= head + NEAR_BYTES;
+         at += 2 * memory->word_bytes) {
         if (!add_list(memory, at, tls - links, &stacks)) {
             seep_cached_stacks_deinit(&stacks);
             return false;

@@ -11,17 +11,28 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "scan/memory.h"
+
 // Newer than the headers of some systems; one number on every CPU.
 enum { NR_FUTEX_WAITV = 449, NR_FUTEX_WAIT = 455 };
+// Of i386; on x86-64 the first is that of a call that does not wait, and the other of none.
+enum { NR_NARROW_FUTEX = 240, NR_NARROW_FUTEX_TIME64 = 422 };
 
-static bool is_futex(long number) {
-    return number == SYS_futex || number == NR_FUTEX_WAITV || number == NR_FUTEX_WAIT;
+static bool is_simple_futex(long number, const struct seep_futex_wait *wait) {
+    bool narrow = (wait->sp_rt | wait->pc_rt) <= UINT32_MAX;
+    return number == SYS_futex || (narrow && (number == NR_NARROW_FUTEX || number == NR_NARROW_FUTEX_TIME64));
+}
+
+static bool is_futex(long number, const struct seep_futex_wait *wait) {
+    return is_simple_futex(number, wait) || number == NR_FUTEX_WAITV || number == NR_FUTEX_WAIT;
 }
 
 // false: a wait that is not simply for a word that has a value.
-static bool waited_value(long number, const uint64_t *arguments, uint32_t *ret_value) {
+static bool waited_value(long number, const struct seep_futex_wait *wait, uint32_t *ret_value) {
+    const uint64_t *arguments = wait->arguments;
     unsigned operation = (unsigned)arguments[1] & (unsigned)FUTEX_CMD_MASK;
-    bool simple = number == SYS_futex && (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET);
+    bool simple =
+        is_simple_futex(number, wait) && (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET);
     *ret_value = (uint32_t)(simple ? arguments[2] : arguments[1]);
     return simple || number == NR_FUTEX_WAIT;
 }
@@ -43,10 +54,10 @@ bool seep_futex_wait_find(pid_t pid, pid_t tid, struct seep_futex_wait *ret_wait
                        &number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &wait.sp_rt, &wait.pc_rt) != 9)
         return false;
     uint32_t value = 0, now = 0;
-    if (!is_futex(number))
+    if (!is_futex(number, &wait))
         return false;
     struct iovec to = {&now, sizeof(now)}, from = {(void *)(uintptr_t)a[0], sizeof(now)};
-    wait.word_changed = !waited_value(number, a, &value) ||
+    wait.word_changed = !waited_value(number, &wait, &value) ||
                         process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)sizeof(now) || now != value;
     *ret_wait = wait;
     return true;
@@ -55,17 +66,22 @@ bool seep_futex_wait_find(pid_t pid, pid_t tid, struct seep_futex_wait *ret_wait
 #if defined(__x86_64__)
 enum { PART_BYTES = 1 << 16, PARTS_MAX = 32 };
 
+static bool is_control_block(const char *bytes, uint64_t at, unsigned word) {
+    return seep_word_at(bytes, word) == at && seep_word_at(bytes + 2 * word, word) == at;
+}
+
 // Its control block says where it is itself: in its first word, and glibc's in its third, too.
 // Source: System V ABI AMD64, thread-local storage; tcbhead_t of glibc.
 uint64_t seep_thread_pointer_find(pid_t pid, uint64_t sp_rt) {
     static uint64_t words[PART_BYTES / sizeof(uint64_t)];
+    const unsigned word = sp_rt <= UINT32_MAX ? 4 : 8;
     uint64_t at = sp_rt & ~UINT64_C(63);
     for (int part = 0; part < PARTS_MAX; part++, at += PART_BYTES) {
         struct iovec to = {words, PART_BYTES}, from = {(void *)(uintptr_t)at, PART_BYTES};
         ssize_t got = process_vm_readv(pid, &to, 1, &from, 1, 0);
         size_t nr = got > 0 ? (size_t)got / sizeof(uint64_t) : 0;
         for (size_t i = 0; i + 2 < nr; i += 8)
-            if (words[i] == at + i * 8 && words[i + 2] == at + i * 8)
+            if (is_control_block((const char *)&words[i], at + i * 8, word))
                 return at + i * 8;
         if (got < PART_BYTES)
             return 0;

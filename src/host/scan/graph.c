@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "scan/graph.h"
 #include "scan/graph_leaders.h"
+#include "scan/memory.h"
 
 bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block,
                      uint64_t *ret_off) {
@@ -63,10 +64,12 @@ static uint32_t cut32(uint64_t value) {
     return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-static uint64_t word_at(const void *bytes, size_t off) {
-    uint64_t word;
-    memcpy(&word, (const char *)bytes + off, sizeof(word));
-    return word;
+static inline uint64_t word_at(const void *bytes, size_t off, unsigned word_bytes) {
+    return seep_word_at((const char *)bytes + off, word_bytes);
+}
+
+static unsigned word_bytes_of(const struct seep_graph *graph) {
+    return graph->narrow ? 4 : 8;
 }
 
 static bool add_root(struct seep_graph *graph, uint32_t range, uint64_t address, uint32_t target,
@@ -78,12 +81,12 @@ static bool add_root(struct seep_graph *graph, uint32_t range, uint64_t address,
     return true;
 }
 
-static bool feed_root(struct seep_graph *graph, uint32_t range, uint64_t address, const void *bytes,
-                      size_t nr_bytes) {
-    size_t step = graph->unaligned && address ? 1 : 8;
+SEEP_INLINE bool feed_root_words(struct seep_graph *graph, uint32_t range, uint64_t address,
+                                 const void *bytes, size_t nr_bytes, unsigned word_bytes) {
+    size_t step = graph->unaligned && address ? 1 : word_bytes;
     uint64_t low = graph->index.low, extent = graph->index.high - graph->index.low;
-    for (size_t at = 0; at + 8 <= nr_bytes; at += step) {
-        uint64_t word = word_at(bytes, at);
+    for (size_t at = 0; at + word_bytes <= nr_bytes; at += step) {
+        uint64_t word = word_at(bytes, at, word_bytes);
         if (SEEP_LIKELY(word - low >= extent))
             continue;
         uint32_t target;
@@ -96,31 +99,38 @@ static bool feed_root(struct seep_graph *graph, uint32_t range, uint64_t address
     return true;
 }
 
-// Where a piece follows the one before it: the 14 bytes around the place where they meet, in ret_seam.
-static bool take_seam(struct seep_graph *graph, bool of_block, uint32_t owner, uint64_t start,
-                      const void *bytes, size_t nr_bytes, unsigned char ret_seam[14]) {
-    enum { HALF = sizeof(graph->carry.bytes) };
-    bool meets = graph->unaligned && nr_bytes >= HALF && graph->carry.of_block == of_block &&
+static bool feed_root(struct seep_graph *graph, uint32_t range, uint64_t address, const void *bytes,
+                      size_t nr_bytes) {
+    return graph->narrow ? feed_root_words(graph, range, address, bytes, nr_bytes, 4)
+                         : feed_root_words(graph, range, address, bytes, nr_bytes, 8);
+}
+
+// Where a piece follows the one before it: the bytes around the place where they meet, of a word less one on
+// each side, in ret_seam. Returns how many there are on a side, or 0.
+static size_t take_seam(struct seep_graph *graph, bool of_block, uint32_t owner, uint64_t start,
+                        const void *bytes, size_t nr_bytes, unsigned char ret_seam[14]) {
+    const size_t half = word_bytes_of(graph) - 1;
+    bool meets = graph->unaligned && nr_bytes >= half && graph->carry.of_block == of_block &&
                  graph->carry.owner == owner && graph->carry.end == start && start;
     if (meets) {
-        memcpy(ret_seam, graph->carry.bytes, HALF);
-        memcpy(ret_seam + HALF, bytes, HALF);
+        memcpy(ret_seam, graph->carry.bytes, half);
+        memcpy(ret_seam + half, bytes, half);
     }
     graph->carry.end = 0;
-    if (graph->unaligned && nr_bytes >= HALF) {
+    if (graph->unaligned && nr_bytes >= half) {
         graph->carry.of_block = of_block;
         graph->carry.owner = owner;
         graph->carry.end = start + nr_bytes;
-        memcpy(graph->carry.bytes, (const char *)bytes + nr_bytes - HALF, HALF);
+        memcpy(graph->carry.bytes, (const char *)bytes + nr_bytes - half, half);
     }
-    return meets;
+    return meets ? half : 0;
 }
 
 bool seep_graph_feed_root(struct seep_graph *graph, uint32_t range, uint64_t address, const void *bytes,
                           size_t nr_bytes) {
     unsigned char seam[14];
-    if (address && take_seam(graph, false, range, address, bytes, nr_bytes, seam) &&
-        !feed_root(graph, range, address - sizeof(seam) / 2, seam, sizeof(seam)))
+    size_t half = address ? take_seam(graph, false, range, address, bytes, nr_bytes, seam) : 0;
+    if (half && !feed_root(graph, range, address - half, seam, 2 * half))
         return false;
     return feed_root(graph, range, address, bytes, nr_bytes);
 }
@@ -133,18 +143,20 @@ bool seep_graph_feed_start(struct seep_graph *graph, uint32_t range, uint64_t ad
 
 static uint8_t shape_of(const struct seep_graph *graph, uint64_t size, const void *bytes, size_t nr_bytes) {
     uint8_t shape = 0;
-    if (nr_bytes < 8 || size < 16)
-        return graph->is_vtable && nr_bytes >= 8 && graph->is_vtable(graph->is_vtable_data, word_at(bytes, 0))
+    const unsigned word = word_bytes_of(graph);
+    if (nr_bytes < word || size < 2 * word)
+        return graph->is_vtable && nr_bytes >= word &&
+                       graph->is_vtable(graph->is_vtable_data, word_at(bytes, 0, word))
                    ? SHAPE_VTABLE
                    : 0;
-    uint64_t first = word_at(bytes, 0);
-    if (first && (size - 8) / first && (size - 8) % first == 0)
+    uint64_t first = word_at(bytes, 0, word);
+    if (first && (size - word) / first && (size - word) % first == 0)
         shape |= SHAPE_ARRAY;
-    if (first && first <= size - 8 && size - 8 - first < 8)
+    if (first && first <= size - word && size - word - first < word)
         shape |= SHAPE_LENGTH;
-    if (size > 24 && nr_bytes >= 16) { // a block may begin where a piece of the memory ends
-        uint64_t capacity = word_at(bytes, 8);
-        if (first <= capacity && capacity <= size - 25)
+    if (size > 3 * word && nr_bytes >= 2 * word) { // a block may begin where a piece of the memory ends
+        uint64_t capacity = word_at(bytes, word, word);
+        if (first <= capacity && capacity <= size - (3 * word + 1))
             shape |= SHAPE_STRING;
     }
     if (graph->is_vtable && graph->is_vtable(graph->is_vtable_data, first))
@@ -212,14 +224,14 @@ static bool look_up_candidates(struct seep_graph *graph) {
     return true;
 }
 
-static bool feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
-                       size_t nr_bytes) {
-    size_t step = graph->unaligned ? 1 : 8;
+SEEP_INLINE bool feed_block_words(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
+                                  size_t nr_bytes, unsigned word_bytes) {
+    size_t step = graph->unaligned ? 1 : word_bytes;
     bool look_for_vtables = graph->shapes[block] & SHAPE_VTABLE;
     uint64_t low = graph->index.low, extent = graph->index.high - graph->index.low;
-    for (size_t at = 0; at + 8 <= nr_bytes; at += step) {
-        uint64_t word = word_at(bytes, at);
-        if (SEEP_UNLIKELY(look_for_vtables) && off + at && word && (off + at) % 8 == 0 &&
+    for (size_t at = 0; at + word_bytes <= nr_bytes; at += step) {
+        uint64_t word = word_at(bytes, at, word_bytes);
+        if (SEEP_UNLIKELY(look_for_vtables) && off + at && word && (off + at) % word_bytes == 0 &&
             graph->is_vtable(graph->is_vtable_data, word) && !add_vtable(graph, block, off + at))
             return false;
         if (SEEP_LIKELY(word - low >= extent))
@@ -231,17 +243,25 @@ static bool feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, c
     return true;
 }
 
+static bool feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
+                       size_t nr_bytes) {
+    return graph->narrow ? feed_block_words(graph, block, off, bytes, nr_bytes, 4)
+                         : feed_block_words(graph, block, off, bytes, nr_bytes, 8);
+}
+
 bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
                            size_t nr_bytes) {
     unsigned char seam[14];
+    const unsigned word = word_bytes_of(graph);
     if (off == 0)
-        graph->shapes[block] = (graph->shapes[block] & SHAPE_EMPTY && nr_bytes >= 8 && !word_at(bytes, 0))
-                                   ? SHAPE_EMPTY
-                                   : shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
-    if (off == 0 && graph->shapes[block] & SHAPE_VTABLE && !add_object(graph, block, word_at(bytes, 0)))
+        graph->shapes[block] =
+            (graph->shapes[block] & SHAPE_EMPTY && nr_bytes >= word && !word_at(bytes, 0, word))
+                ? SHAPE_EMPTY
+                : shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
+    if (off == 0 && graph->shapes[block] & SHAPE_VTABLE && !add_object(graph, block, word_at(bytes, 0, word)))
         return false;
-    if (take_seam(graph, true, block, off, bytes, nr_bytes, seam) &&
-        !feed_block(graph, block, off - sizeof(seam) / 2, seam, sizeof(seam)))
+    size_t half = take_seam(graph, true, block, off, bytes, nr_bytes, seam);
+    if (half && !feed_block(graph, block, off - half, seam, 2 * half))
         return false;
     return feed_block(graph, block, off, bytes, nr_bytes);
 }

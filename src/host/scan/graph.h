@@ -79,6 +79,7 @@ struct seep_graph {
     bool outward;   // what is fed now is a stack: functions further out own what those further in only use
     bool with_own;  // also pointers of a block into itself, which tell of no holder: set it before feeding
     bool unaligned; // pointers may lie anywhere: set it before feeding
+    bool narrow;    // pointers have 4 bytes: set it before feeding
     struct {        // the last bytes of the latest piece, for words that reach over its end
         bool of_block;
         uint32_t owner; // block or range

@@ -26,9 +26,10 @@ static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t o
     if (off == 0)
         return true;
     uint8_t shape = graph->shapes[target];
-    if (off == 8 && shape & (SHAPE_ARRAY | SHAPE_LENGTH | SHAPE_EMPTY))
+    const uint32_t word = graph->narrow ? 4 : 8;
+    if (off == word && shape & (SHAPE_ARRAY | SHAPE_LENGTH | SHAPE_EMPTY))
         return true;
-    if (off == 24 && shape & SHAPE_STRING)
+    if (off == 3 * word && shape & SHAPE_STRING)
         return true;
     if (off == seep_graph_header_of(graph, target))
         return true;
@@ -38,11 +39,12 @@ static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t o
 // ---- headers ----
 
 #define HEADER_MAX   64u
+#define HEADER_STEP  8u  // what a header keeps aligned, in 32-bit programs too
 #define BLOCKS_LEAST 16u // that have a pointer behind the header: fewer are a chance
 
 struct header_votes {
-    uint32_t blocks[HEADER_MAX / 8 + 1]; // with a pointer so many words behind the start
-    uint32_t any;                        // blocks with a pointer at all
+    uint32_t blocks[HEADER_MAX / HEADER_STEP + 1]; // with a pointer so many words behind the start
+    uint32_t any;                                  // blocks with a pointer at all
 };
 
 uint32_t seep_graph_header_of(const struct seep_graph *graph, uint32_t block) {
@@ -51,16 +53,17 @@ uint32_t seep_graph_header_of(const struct seep_graph *graph, uint32_t block) {
 }
 
 static void note_pointer(uint16_t *seen, uint32_t target, uint32_t off) {
-    enum { ELSEWHERE = HEADER_MAX / 8 + 1 };
-    seen[target] |= (uint16_t)(1u << (off % 8 == 0 && off <= HEADER_MAX ? off / 8 : ELSEWHERE));
+    enum { ELSEWHERE = HEADER_MAX / HEADER_STEP + 1 };
+    seen[target] |=
+        (uint16_t)(1u << (off % HEADER_STEP == 0 && off <= HEADER_MAX ? off / HEADER_STEP : ELSEWHERE));
 }
 
 // Nine of ten blocks that have a pointer have one there, and not one in ten has one to its start.
 static uint8_t header_of(const struct header_votes *votes) {
-    for (uint32_t word = 1; word <= HEADER_MAX / 8; word++)
+    for (uint32_t word = 1; word <= HEADER_MAX / HEADER_STEP; word++)
         if (votes->blocks[word] >= BLOCKS_LEAST && votes->blocks[word] >= votes->any - votes->any / 10 &&
             votes->blocks[0] <= votes->any / 10)
-            return (uint8_t)(word * 8);
+            return (uint8_t)(word * HEADER_STEP);
     return 0;
 }
 
@@ -78,7 +81,7 @@ static bool learn_headers(struct seep_graph *graph) {
     for (uint32_t b = 0; fits && b < graph->nr_blocks; b++) {
         struct header_votes *of = &votes[graph->group_of_site[graph->blocks[b].site]];
         of->any += seen[b] != 0;
-        for (uint32_t word = 0; word <= HEADER_MAX / 8; word++)
+        for (uint32_t word = 0; word <= HEADER_MAX / HEADER_STEP; word++)
             of->blocks[word] += seen[b] >> word & 1;
     }
     for (uint32_t i = 0; fits && i < graph->nr_groups; i++)

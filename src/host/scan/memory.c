@@ -168,6 +168,7 @@ struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) 
         return seep_error_no_memory();
     memory->pid = pid;
     memory->tid = seep_live_thread(pid);
+    memory->word_bytes = sizeof(uint64_t);
     memory->pagemap_fd = open_of(memory->tid, "pagemap");
     memory->mem_fd = open_of(memory->tid, "mem");
     memory->piece = malloc(SHORT_BYTES);
@@ -211,6 +212,7 @@ struct seep_error *seep_memory_open_core(const struct seep_core *core, struct se
         return seep_error_no_memory();
     memory->pid = core->pid;
     memory->core = core;
+    memory->word_bytes = sizeof(uint64_t);
     memory->pagemap_fd = memory->mem_fd = -1;
     memory->piece = malloc(PIECE_BYTES);
     struct seep_error *err = memory->piece ? NULL : seep_error_no_memory();
@@ -514,6 +516,17 @@ static bool walk_shared(struct seep_memory *memory, const struct seep_memory_are
         going = give_all(memory, SEEP_MAX(data_start & ~UINT64_C(7), start), data_end, take, data);
     }
     return going;
+}
+
+bool seep_memory_read_words(const struct seep_memory *memory, uint64_t address, uint64_t *ret_words,
+                            size_t nr) {
+    if (!seep_memory_read(memory, address, ret_words, nr * memory->word_bytes))
+        return false;
+    if (memory->word_bytes < sizeof(*ret_words))
+        while (nr--)
+            ret_words[nr] =
+                seep_word_at((const char *)ret_words + nr * memory->word_bytes, memory->word_bytes);
+    return true;
 }
 
 bool seep_memory_walk(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take,

@@ -6,6 +6,7 @@
 #ifndef SEEP_SCAN_MEMORY_H
 #define SEEP_SCAN_MEMORY_H
 
+#include <string.h>
 #include <sys/types.h>
 
 #include "base/arena.h"
@@ -40,6 +41,7 @@ struct seep_memory {
     struct seep_memory_area *mappings; // sorted
     size_t nr_mappings;
     size_t capacity;
+    unsigned word_bytes; // of a pointer: 8, or 4 in a 32-bit program
     uint64_t read_bytes;
     uint64_t unread_bytes;
     unsigned char *piece; // of seep_memory_walk
@@ -66,8 +68,32 @@ const struct seep_memory_area *seep_memory_find(const struct seep_memory *memory
 SEEP_MUST_CHECK bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *ret_bytes,
                                       size_t nr_bytes);
 
-// Gives what is there in [start, end), in pieces of up to 1 MiB that begin at multiples of 8 (as
-// `start` must). `take` returns false to stop; then so does this.
+// The same of pointers, widened; `address` need not be aligned.
+SEEP_MUST_CHECK bool seep_memory_read_words(const struct seep_memory *memory, uint64_t address,
+                                            uint64_t *ret_words, size_t nr);
+
+// The pointer at `bytes`.
+static inline uint64_t seep_word_at(const void *bytes, unsigned word_bytes) {
+    uint64_t word = 0;
+    uint32_t narrow;
+    if (word_bytes == sizeof(word)) {
+        memcpy(&word, bytes, sizeof(word));
+        return word;
+    }
+    memcpy(&narrow, bytes, sizeof(narrow));
+    return narrow;
+}
+
+// Rounded to multiples of a pointer's size.
+static inline uint64_t seep_word_up(const struct seep_memory *memory, uint64_t address) {
+    return (address + memory->word_bytes - 1) & ~(uint64_t)(memory->word_bytes - 1);
+}
+static inline uint64_t seep_word_down(const struct seep_memory *memory, uint64_t address) {
+    return address & ~(uint64_t)(memory->word_bytes - 1);
+}
+
+// Gives what is there in [start, end), in pieces of up to 1 MiB that begin at multiples of a pointer's size
+// (as `start` must). `take` returns false to stop; then so does this.
 typedef bool (*seep_take_piece)(void *data, uint64_t address, const void *bytes, size_t nr_bytes);
 SEEP_MUST_CHECK bool seep_memory_walk(struct seep_memory *memory, uint64_t start, uint64_t end,
                                       seep_take_piece take, void *data);

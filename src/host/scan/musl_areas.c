@@ -191,6 +191,8 @@ bool seep_musl_areas_find(const struct seep_memory *memory, const struct seep_bl
                           struct seep_spans *no_roots) {
     uint64_t first;
     struct groups found = {NULL};
+    if (memory->word_bytes != sizeof(uint64_t)) // its structs have other sizes there
+        return true;
     bool fits = find_first_area(memory, &first) && read_groups(memory, first, &found);
     struct looking looking = {&found, index, blocks, nr_blocks};
     for (size_t i = 0; fits && i < found.nr_items; i++)

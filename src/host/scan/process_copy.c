@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // System calls that a stopped thread is made to do, see process_copy.h.
 #include <errno.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +61,19 @@ static struct seep_error *find_call_in(const struct seep_memory *memory, uint64_
 }
 
 // Why its own state speaks against it; NULL: nothing does.
+// System calls of 32-bit programs have other numbers, and other registers.
+static bool is_narrow(pid_t pid) {
+    char path[64];
+    unsigned char ident[EI_NIDENT] = {0};
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool narrow = fd >= 0 && pread(fd, ident, sizeof(ident), 0) == (ssize_t)sizeof(ident) &&
+                  ident[EI_CLASS] == ELFCLASS32;
+    if (fd >= 0)
+        close(fd);
+    return narrow;
+}
+
 static const char *obstacle(pid_t pid) {
     char path[64], line[256];
     snprintf(path, sizeof(path), "/proc/%d/status", (int)seep_live_thread(pid));
@@ -72,6 +87,8 @@ static const char *obstacle(pid_t pid) {
     }
     if (file)
         fclose(file);
+    if (is_narrow(pid))
+        found = "it is a 32-bit program";
     return found;
 }
 

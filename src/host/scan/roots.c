@@ -66,12 +66,13 @@ static bool feed_range(struct finder *finder, struct seep_root_range range) {
     if (!add_range(finder, range))
         return false;
     const struct seep_spans *spans = &finder->excluded;
-    uint64_t at = (range.start + 7) & ~UINT64_C(7); // the break may be anywhere
+    const struct seep_memory *memory = finder->memory;
+    uint64_t at = seep_word_up(memory, range.start); // the break may be anywhere
     for (size_t i = seep_spans_from(spans, at); i < spans->nr_items && at < range.end; i++) {
-        uint64_t stop = SEEP_MIN(SEEP_MAX(spans->items[i].start, at), range.end) & ~UINT64_C(7);
+        uint64_t stop = seep_word_down(memory, SEEP_MIN(SEEP_MAX(spans->items[i].start, at), range.end));
         if (at < stop && !seep_memory_walk(finder->memory, at, stop, take_piece, finder))
             return false;
-        at = (spans->items[i].end + 7) & ~UINT64_C(7);
+        at = seep_word_up(memory, spans->items[i].end);
     }
     return at >= range.end || seep_memory_walk(finder->memory, at, range.end, take_piece, finder);
 }
@@ -104,20 +105,49 @@ static void read_build_id(const struct seep_memory *memory, uint64_t address, ui
     }
 }
 
-// The module whose file begins at `start`: bias, ends, build-id.
-static bool read_module(const struct seep_memory *memory, uint64_t start, struct seep_module *ret_module) {
+// The program headers of the file that begins at `start`.
+static bool read_segments(const struct seep_memory *memory, uint64_t start, Elf64_Phdr *ret_segments,
+                          size_t *ret_nr) {
     Elf64_Ehdr header;
     if (!seep_memory_read(memory, start, &header, sizeof(header)) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > HEADERS_MAX)
         return false;
+    *ret_nr = header.e_phnum;
+    return seep_memory_read(memory, start + header.e_phoff, ret_segments,
+                            header.e_phnum * sizeof(*ret_segments));
+}
+
+// Those of a 32-bit file, widened.
+static bool read_narrow_segments(const struct seep_memory *memory, uint64_t start, Elf64_Phdr *ret_segments,
+                                 size_t *ret_nr) {
+    Elf32_Ehdr header;
+    Elf32_Phdr narrow[HEADERS_MAX];
+    if (!seep_memory_read(memory, start, &header, sizeof(header)) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS32 ||
+        header.e_phentsize != sizeof(Elf32_Phdr) || header.e_phnum > HEADERS_MAX ||
+        !seep_memory_read(memory, start + header.e_phoff, narrow, header.e_phnum * sizeof(*narrow)))
+        return false;
+    for (size_t i = 0; i < header.e_phnum; i++)
+        ret_segments[i] = (Elf64_Phdr){.p_type = narrow[i].p_type,
+                                       .p_vaddr = narrow[i].p_vaddr,
+                                       .p_filesz = narrow[i].p_filesz,
+                                       .p_memsz = narrow[i].p_memsz};
+    *ret_nr = header.e_phnum;
+    return true;
+}
+
+// The module whose file begins at `start`: bias, ends, build-id.
+static bool read_module(const struct seep_memory *memory, uint64_t start, struct seep_module *ret_module) {
     Elf64_Phdr segments[HEADERS_MAX];
-    if (!seep_memory_read(memory, start + header.e_phoff, segments, header.e_phnum * sizeof(*segments)))
+    size_t nr_segments = 0;
+    if (!(memory->word_bytes == 4 ? read_narrow_segments : read_segments)(memory, start, segments,
+                                                                          &nr_segments))
         return false;
     bool any = false;
     uint64_t end = 0;
     *ret_module = (struct seep_module){.start_rt = start, .unloaded_ns = -1};
-    for (size_t i = 0; i < header.e_phnum; i++) {
+    for (size_t i = 0; i < nr_segments; i++) {
         if (segments[i].p_type != PT_LOAD)
             continue;
         if (!any)
@@ -126,7 +156,7 @@ static bool read_module(const struct seep_memory *memory, uint64_t start, struct
         end = SEEP_MAX(end, segments[i].p_vaddr + segments[i].p_memsz);
     }
     ret_module->end_rt = ret_module->bias_rt + end;
-    for (size_t i = 0; any && i < header.e_phnum; i++)
+    for (size_t i = 0; any && i < nr_segments; i++)
         if (segments[i].p_type == PT_NOTE && !ret_module->build_id_bytes)
             read_build_id(memory, ret_module->bias_rt + segments[i].p_vaddr, segments[i].p_filesz,
                           ret_module);
@@ -537,7 +567,7 @@ static bool feed_dynamic_tls(struct finder *finder, uint64_t tls) {
         return true;
     for (uint64_t i = 1; i <= vector.nr; i++) {
         uint64_t at = vector.start + vector.step * i, storage;
-        if (!seep_memory_read(finder->memory, at, &storage, sizeof(storage)))
+        if (!seep_memory_read_words(finder->memory, at, &storage, 1))
             return true;
         if (!seep_graph_feed_start(graph, finder->range, at, storage))
             return false;
@@ -547,6 +577,8 @@ static bool feed_dynamic_tls(struct finder *finder, uint64_t tls) {
 
 static bool is_of_libc(const struct seep_memory_area *mapping) {
     const char *name = mapping ? strrchr(mapping->path, '/') : NULL;
+    if (mapping && strcmp(mapping->path, "[vdso]") == 0) // as libc makes system calls on i386
+        return true;
     return name && (strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libc-2.", 8) == 0 ||
                     strncmp(name, "/libpthread", 11) == 0 || strncmp(name, "/ld-musl-", 9) == 0);
 }
@@ -569,14 +601,16 @@ static bool feed_thread(struct finder *finder, const struct seep_stopped_thread 
     uint64_t off;
     if (seep_graph_find(finder->graph, thread->sp, &block, &off)) { // its stack was allocated
         struct seep_root_range stack = {.kind = SEEP_ROOT_STACK, .tid = thread->tid};
-        stack.start = (SEEP_MAX(thread->stack_from_rt, thread->sp - off) + 7) & ~UINT64_C(7);
+        stack.start = seep_word_up(finder->memory, SEEP_MAX(thread->stack_from_rt, thread->sp - off));
         stack.end = thread->sp - off + finder->graph->blocks[block].size;
         if (!add_range(finder, stack) ||
             !seep_memory_walk(finder->memory, stack.start, stack.end, take_piece, finder))
             return false;
     }
+    // A block that it runs on is held as a whole: the frame of a signal need not have its start.
     struct seep_root_range registers = {.kind = SEEP_ROOT_REGISTERS, .tid = thread->tid};
     return add_range(finder, registers) &&
+           seep_graph_feed_start(finder->graph, finder->range, 0, thread->sp) &&
            seep_graph_feed_root(finder->graph, finder->range, 0, thread->words,
                                 live_words(finder, thread) * 8);
 }
@@ -627,9 +661,9 @@ struct places {
 static bool take_places(void *data, uint64_t address, const void *bytes, size_t nr_bytes) {
     struct places *places = data;
     (void)address;
-    for (size_t at = 0; at + 8 <= nr_bytes && places->nr_items < REALLOC_PLACES_MAX; at += 8) {
-        uint64_t word;
-        memcpy(&word, (const char *)bytes + at, sizeof(word));
+    const unsigned step = places->finder->memory->word_bytes;
+    for (size_t at = 0; at + step <= nr_bytes && places->nr_items < REALLOC_PLACES_MAX; at += step) {
+        uint64_t word = seep_word_at((const char *)bytes + at, step);
         if (word % 8 || word == places->moving->address || !seep_spans_find(&places->finder->excluded, word))
             continue;
         size_t known = 0;
@@ -667,7 +701,8 @@ static bool feed_reallocs(struct finder *finder) {
 
 // Only what is mapped: a program may tell anything.
 static bool feed_told(struct finder *finder, const struct seep_region *region) {
-    struct seep_root_range range = {.kind = SEEP_ROOT_TOLD, .start = (region->start + 7) & ~UINT64_C(7)};
+    struct seep_root_range range = {.kind = SEEP_ROOT_TOLD,
+                                    .start = seep_word_up(finder->memory, region->start)};
     if (__builtin_add_overflow(region->start, region->bytes, &range.end))
         range.end = UINT64_MAX;
     bool fits = add_range(finder, range);
@@ -740,7 +775,7 @@ struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep
         const struct seep_cached_stack *stack = &finder.cached.items[i];
         fits = add_range(&finder, kept) && feed_dynamic_tls(&finder, stack->tls) &&
                (!stack->result || seep_graph_feed_root(graph, finder.range, stack->result_rt, &stack->result,
-                                                       sizeof(stack->result)));
+                                                       memory->word_bytes)); // little-endian
     }
     fits = fits && feed_reallocs(&finder) && feed_regions(&finder);
     seep_cached_stacks_deinit(&finder.cached);

@@ -59,7 +59,7 @@ static bool take_piece(void *data, uint64_t address, const void *bytes, size_t n
         uint64_t block_end = block->address + block->size;
         uint64_t from = SEEP_MAX(block->address, address), to = SEEP_MIN(block_end, end);
         // Blocks at odd addresses (boundaries of 8 are the rule): from the first whole word on.
-        from = (from + 7) & ~UINT64_C(7);
+        from = seep_word_up(scan->memory, from);
         if (from < to && !seep_graph_feed_block(scan->graph, scan->block, from - block->address,
                                                 (const char *)bytes + (from - address), (size_t)(to - from)))
             return false;
@@ -115,8 +115,10 @@ static struct seep_error *make_profile(struct seep_scan *scan, struct seep_image
 // behind.
 static bool is_empty_array(const struct seep_profile *profile, size_t i) {
     const struct seep_block *block = &profile->blocks[i];
-    bool free_behind = i + 1 == profile->nr_blocks || profile->blocks[i + 1].address > block->address + 8;
-    return block->size == 8 && profile->sites[block->site].via == SEEP_VIA_NEW_ARRAY && free_behind;
+    bool free_behind = i + 1 == profile->nr_blocks ||
+                       profile->blocks[i + 1].address > block->address + profile->process.platform.word_bytes;
+    return block->size == profile->process.platform.word_bytes &&
+           profile->sites[block->site].via == SEEP_VIA_NEW_ARRAY && free_behind;
 }
 
 static struct seep_error *make_graph(struct seep_scan *scan) {
@@ -160,10 +162,6 @@ static struct seep_error *read_memory(struct seep_scan *scan) {
     struct seep_error *unfit = check_platform(scan);
     if (unfit)
         return unfit;
-    if (scan->profile->process.platform.word_bytes == 4)
-        return seep_error_create(SEEP_E_UNSUPPORTED,
-                                 "process %d is a 32-bit program: its memory is not searched for pointers",
-                                 (int)scan->target.pid);
     if (scan->profile->health.sample_bytes)
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                  "process %d is traced with --sample: blocks that were not "
@@ -176,6 +174,8 @@ static struct seep_error *read_memory(struct seep_scan *scan) {
     if (err)
         return err;
     seep_memory_is_still(scan->memory);
+    scan->memory->word_bytes = scan->profile->process.platform.word_bytes;
+    scan->graph->narrow = scan->memory->word_bytes == 4;
     scan->graph->unaligned = scan->options.unaligned;
     scan->graph->with_own = scan->options.inspect != NULL; // somebody asks for each pointer
     scan->graph->is_vtable = is_vtable;

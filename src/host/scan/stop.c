@@ -24,14 +24,19 @@
 #include "scan/futex_wait.h"
 #include "scan/stop.h"
 
-#define NS_PER_MS          INT64_C(1000000)
-#define NS_PER_US          INT64_C(1000)
-#define WAIT_MAX_MS        3000 // from the first thread to the last: those that stopped first are held that long
-#define WAIT_THREAD_US     200   // the same once more for each thread that has stopped
-#define OTHER_SEEP_MAX_MS  10000 // that another seep is waited for, which reads the process now
-#define SLEEP_MAX_MS       100   // until a thread that was woken, or whose time was over, is not waited for
-#define EPERM_TRIES        10    // a tracer may let go between its refusal and our asking who it was
-#define RED_ZONE_BYTES     128   // below the stack pointer, still in use: System V ABI of x86-64
+#if defined(__x86_64__)
+#include <asm/ldt.h>
+#endif
+
+#define NS_PER_MS         INT64_C(1000000)
+#define NS_PER_US         INT64_C(1000)
+#define WAIT_MAX_MS       3000 // from the first thread to the last: those that stopped first are held that long
+#define WAIT_THREAD_US    200   // the same once more for each thread that has stopped
+#define OTHER_SEEP_MAX_MS 10000 // that another seep is waited for, which reads the process now
+#define SLEEP_MAX_MS      100   // until a thread that was woken, or whose time was over, is not waited for
+#define EPERM_TRIES       10    // a tracer may let go between its refusal and our asking who it was
+#define RED_ZONE_BYTES                                                                                       \
+    128 // below the stack pointer, still in use: System V ABI of x86-64; not in 32-bit programs
 #define PARKED_STACK_BYTES ((uint64_t)64 << 10) // that libseep.so takes to park: much more than it does
 
 // The field of /proc/PID/task/TID/stat or status after `key`; -1: not there.
@@ -141,6 +146,47 @@ static void restart_call(pid_t tid, struct user_regs_struct *regs) {
 }
 #endif
 
+#if defined(__x86_64__)
+// What the kernel gives of a 32-bit program. Source: struct user_regs_struct32 of Linux.
+struct narrow_registers {
+    uint32_t bx, cx, dx, si, di, bp, ax, ds, es, fs, gs, orig_ax, ip, cs, flags, sp, ss;
+};
+
+// As restart_call(). Source: arch/x86/entry/syscalls/syscall_32.tbl of Linux.
+static void restart_narrow_call(pid_t tid, struct narrow_registers *regs) {
+    enum { EPOLL_WAIT = 256, EPOLL_PWAIT = 319, EPOLL_PWAIT2 = 441, IPC = 117, SEMTIMEDOP = 420 };
+    enum { IO_GETEVENTS = 247, SIGTIMEDWAIT = 177, SIGTIMEDWAIT64 = 421, ERESTARTNOHAND = 514 };
+    static const uint32_t calls[] = {EPOLL_WAIT, EPOLL_PWAIT,  EPOLL_PWAIT2, IPC,
+                                     SEMTIMEDOP, IO_GETEVENTS, SIGTIMEDWAIT, SIGTIMEDWAIT64};
+    if ((int32_t)regs->ax != -EINTR)
+        return;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(calls); i++) {
+        if (regs->orig_ax != calls[i])
+            continue;
+        regs->ax = (uint32_t)-ERESTARTNOHAND;
+        struct iovec all = {regs, sizeof(*regs)};
+        if (ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0)
+            return; // the thread is gone: it will not see the EINTR
+    }
+}
+
+// Its thread pointer is the base of the segment in gs.
+static void take_narrow(struct seep_stopped_thread *thread, const void *general, bool interrupted) {
+    struct narrow_registers regs;
+    struct user_desc segment;
+    memcpy(&regs, general, sizeof(regs));
+    thread->sp = regs.sp;
+    thread->pc = regs.ip;
+    thread->in_system_call = (int32_t)regs.orig_ax >= 0;
+    if (ptrace(PTRACE_GET_THREAD_AREA, thread->tid, (void *)(uintptr_t)(regs.gs >> 3), &segment) == 0)
+        thread->tls = segment.base_addr;
+    thread->stack_from_rt = thread->sp & ~UINT64_C(3);
+    if (interrupted)
+        restart_narrow_call(thread->tid, &regs);
+}
+#endif
+
+// The kernel says how wide the registers of the thread are by how many bytes it gives.
 static bool read_registers(struct seep_stopped_thread *thread, bool interrupted) {
     seep_general_registers regs;
     struct iovec general = {&regs, sizeof(regs)};
@@ -150,15 +196,22 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
     size_t nr = (general.iov_len + sizeof(uint64_t) - 1) / sizeof(uint64_t);
     memset(words, 0, nr * sizeof(uint64_t));
     memcpy(words, &regs, general.iov_len);
-    seep_stopped_keep_general(thread, &regs);
+    bool narrow = false;
 #if defined(__x86_64__)
-    thread->sp = regs.rsp;
-    thread->tls = regs.fs_base;
-    thread->in_system_call = (long)regs.orig_rax >= 0;
-    if (interrupted)
-        restart_call(thread->tid, &regs);
+    narrow = general.iov_len == sizeof(struct narrow_registers);
+    if (narrow) {
+        take_narrow(thread, &regs, interrupted);
+    } else {
+        seep_stopped_keep_general(thread, &regs);
+        thread->sp = regs.rsp;
+        thread->tls = regs.fs_base;
+        thread->in_system_call = (long)regs.orig_rax >= 0;
+        if (interrupted)
+            restart_call(thread->tid, &regs);
+    }
     unsigned long vectors = NT_X86_XSTATE;
 #elif defined(__aarch64__)
+    seep_stopped_keep_general(thread, &regs);
     thread->sp = regs.sp;
     struct iovec tls = {&thread->tls, sizeof(thread->tls)};
     if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_ARM_TLS, &tls) != 0)
@@ -166,6 +219,7 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
     unsigned long vectors = NT_PRFPREG;
 #elif defined(__arm__)
     enum { SP = 13 };
+    seep_stopped_keep_general(thread, &regs);
     thread->sp = regs.uregs[SP];
     unsigned long tls = 0;
     if (ptrace(PTRACE_GET_THREAD_AREA, thread->tid, NULL, &tls) == 0)
@@ -174,11 +228,12 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 #else
 #error "write the registers of this CPU here"
 #endif
-    thread->stack_from_rt = (thread->sp - SEEP_MIN(thread->sp, (uint64_t)RED_ZONE_BYTES)) & ~UINT64_C(7);
+    if (!narrow)
+        thread->stack_from_rt = (thread->sp - SEEP_MIN(thread->sp, (uint64_t)RED_ZONE_BYTES)) & ~UINT64_C(7);
     thread->nr_general_words = nr;
     struct iovec rest = {words + nr, (SEEP_REGISTER_WORDS_MAX - nr) * sizeof(uint64_t)};
     if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)vectors, &rest) == 0)
-        nr += rest.iov_len / sizeof(uint64_t);
+        nr += rest.iov_len / sizeof(uint64_t); // whole ones
     thread->words = malloc(nr * sizeof(uint64_t));
     if (!thread->words)
         return false;

@@ -7,7 +7,7 @@
 // system call that was interrupted begins again, as after any stop without a handler; those few that
 // the kernel would let fail with EINTR (signal(7), "Interruption of system calls and library
 // functions by stop signals") are told to begin again on x86-64, where a time limit that they have
-// then begins anew. Proof: tests/live/test_scan.py.
+// then begins anew. Proof: tests/live/test_scan_places.py.
 #ifndef SEEP_SCAN_STOP_H
 #define SEEP_SCAN_STOP_H
 

@@ -9,29 +9,30 @@
 #define PAGE_BYTES      4096u
 
 // The thread control block has the address of the vector, and that the storage of each module. Source: ELF
-// Handling For Thread-Local Storage; dtv_t of glibc (address, and what to free; the number of elements 16
-// bytes before); struct pthread of musl (addresses only; the number of modules in place of the first).
+// Handling For Thread-Local Storage; dtv_t of glibc (address, and what to free; the number of elements one
+// element before); struct pthread of musl (addresses only; the number of modules in place of the first).
 bool seep_tls_vector_find(const struct seep_memory *memory, uint64_t tls,
                           struct seep_tls_vector *ret_vector) {
-    struct seep_tls_vector vector = {.step = 16};
+    const uint64_t word = memory->word_bytes;
+    struct seep_tls_vector vector = {.step = 2 * word};
 #if defined(__x86_64__)
-    const uint64_t of_glibc = tls + 8, of_musl = tls + 8;
+    const uint64_t of_glibc = tls + word, of_musl = tls + word;
 #else
-    const uint64_t of_glibc = tls, of_musl = tls - 8;
+    const uint64_t of_glibc = tls, of_musl = tls - word;
 #endif
     uint64_t head[2];
     vector.where = of_musl;
-    if (tls >= 16 && seep_memory_read(memory, vector.where, &vector.start, sizeof(vector.start)) &&
-        vector.start && seep_memory_read(memory, vector.start, head, sizeof(head)) && head[0] &&
-        head[0] <= TLS_MODULES_MAX && head[1] > TLS_MODULES_MAX && head[1] % 4 == 0) {
-        vector.step = 8;
+    if (tls >= 2 * word && seep_memory_read_words(memory, vector.where, &vector.start, 1) && vector.start &&
+        seep_memory_read_words(memory, vector.start, head, 2) && head[0] && head[0] <= TLS_MODULES_MAX &&
+        head[1] > TLS_MODULES_MAX && head[1] % 4 == 0) {
+        vector.step = word;
         vector.nr = head[0];
         *ret_vector = vector;
         return true;
     }
     vector.where = of_glibc;
-    if (!tls || !seep_memory_read(memory, vector.where, &vector.start, sizeof(vector.start)) ||
-        vector.start < 16 || !seep_memory_read(memory, vector.start - 16, &vector.nr, sizeof(vector.nr)) ||
+    if (!tls || !seep_memory_read_words(memory, vector.where, &vector.start, 1) || vector.start < 2 * word ||
+        !seep_memory_read_words(memory, vector.start - 2 * word, &vector.nr, 1) ||
         vector.nr > TLS_MODULES_MAX)
         return false;
     *ret_vector = vector;
@@ -47,7 +48,7 @@ static uint64_t static_tls_start(const struct seep_memory *memory, uint64_t tls,
         return start;
     for (uint64_t i = 1; i <= vector.nr; i++) {
         uint64_t storage;
-        if (!seep_memory_read(memory, vector.start + vector.step * i, &storage, sizeof(storage)))
+        if (!seep_memory_read_words(memory, vector.start + vector.step * i, &storage, 1))
             break;
         if (storage > low && storage < start)
             start = storage & ~UINT64_C(7);
@@ -60,17 +61,18 @@ static uint64_t static_tls_start(const struct seep_memory *memory, uint64_t tls,
 // other side of the thread pointer lies a stack, with size and start of it in any order.
 static bool read_map(const struct seep_memory *memory, const struct seep_stopped_thread *thread,
                      uint64_t end_max, uint64_t *ret_start, uint64_t *ret_end) {
-    uint64_t words[PAGE_BYTES / 8 + 1];
+    uint64_t words[PAGE_BYTES / 4 + 1];
+    const unsigned step = memory->word_bytes;
 #if defined(__x86_64__)
     uint64_t from = thread->tls & ~UINT64_C(7), end = thread->tls + CONTROL_BYTES;
 #else
     uint64_t from = (thread->tls - CONTROL_BYTES) & ~UINT64_C(7), end = thread->tls;
 #endif
     for (uint64_t at = from; at < end; at = (at | (PAGE_BYTES - 1)) + 1) {
-        size_t nr = (size_t)(PAGE_BYTES - at % PAGE_BYTES) / 8; // and the first word of the next page
-        if (seep_memory_read(memory, at, words, (nr + 1) * 8))
+        size_t nr = (size_t)(PAGE_BYTES - at % PAGE_BYTES) / step; // and the first word of the next page
+        if (seep_memory_read_words(memory, at, words, nr + 1))
             nr++;
-        else if (!seep_memory_read(memory, at, words, nr * 8))
+        else if (!seep_memory_read_words(memory, at, words, nr))
             continue;
         for (size_t i = 0; i + 1 < nr; i++) {
             uint64_t start = words[i], map_end;

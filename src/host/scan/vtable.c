@@ -46,18 +46,19 @@ static uint32_t rights_by_file(const struct seep_core *core, uint64_t address) {
 }
 
 static bool read_word(const struct seep_memory *memory, uint64_t address, uint64_t *ret_word) {
-    if (seep_memory_read(memory, address, ret_word, sizeof(*ret_word)))
+    if (seep_memory_read_words(memory, address, ret_word, 1))
         return true;
     const struct seep_core_mapping *file = memory->core ? seep_core_file_at(memory->core, address) : NULL;
     return file && read_file(file, file_off_of(file, address), ret_word, sizeof(*ret_word));
 }
 
 bool seep_vtable_may_be(const struct seep_memory *memory, uint64_t word) {
-    const struct seep_memory_area *mapping = word % 8 ? NULL : seep_memory_find(memory, word);
+    const struct seep_memory_area *mapping =
+        word % memory->word_bytes ? NULL : seep_memory_find(memory, word);
     if (mapping)
         return mapping->path[0] == '/' && !mapping->writable && !mapping->executable &&
                (mapping->readable || memory->core);
-    return word % 8 == 0 && memory->core && seep_core_file_at(memory->core, word);
+    return word % memory->word_bytes == 0 && memory->core && seep_core_file_at(memory->core, word);
 }
 
 bool seep_vtable_is(const struct seep_memory *memory, uint64_t word) {
