@@ -112,17 +112,32 @@ static unsigned class_of(uint64_t size) {
     return size ? SEEP_MIN(64u - (unsigned)__builtin_clzll(size), SEEP_IMAGE_SIZE_CLASSES - 1u) : 0;
 }
 
+// What of the heap is kept: of a kind that is known where it is compiled nothing is asked for each event.
+struct kept {
+    bool blocks;
+    bool threads;
+    bool peak;
+};
+
 // Before each change of a site.
-static void keep_then(struct seep_rebuilt_heap *heap, uint32_t index) {
-    struct seep_rebuilt_site_then *then = heap->keeps_peak ? &heap->then[index] : NULL;
-    if (!then || then->peak_event == heap->peak_event)
+SEEP_INLINE void keep_then(struct seep_rebuilt_heap *heap, struct kept kept, uint32_t index) {
+    if (!kept.peak)
+        return;
+    struct seep_rebuilt_site_then *then = &heap->then[index];
+    then->turn = heap->turn;
+    if (then->peak_event == heap->peak_event)
         return;
     const struct seep_counters *site = &heap->sites[index];
-    *then = (struct seep_rebuilt_site_then){heap->peak_event, site->allocations, site->allocated_bytes,
-                                            site->frees,      site->freed_bytes, site->temporary};
+    *then = (struct seep_rebuilt_site_then){.peak_event = heap->peak_event,
+                                            .allocations = site->allocations,
+                                            .allocated_bytes = site->allocated_bytes,
+                                            .frees = site->frees,
+                                            .freed_bytes = site->freed_bytes,
+                                            .temporary = site->temporary,
+                                            .turn = heap->turn};
 }
 
-static void raise_peak(struct seep_rebuilt_heap *heap, struct seep_counters *site) {
+SEEP_INLINE void raise_peak(struct seep_rebuilt_heap *heap, struct seep_counters *site) {
     uint64_t live = site->allocated_bytes - site->freed_bytes;
     if ((int64_t)live > (int64_t)site->peak_bytes)
         site->peak_bytes = live;
@@ -150,9 +165,9 @@ static struct seep_counters *thread_counters(struct seep_rebuilt_heap *heap,
 
 static bool count_for_thread(struct seep_rebuilt_heap *heap, const struct seep_recorded *event,
                              bool temporary) {
-    struct seep_counters *counters = heap->counts_threads ? thread_counters(heap, event) : NULL;
+    struct seep_counters *counters = thread_counters(heap, event);
     if (!counters)
-        return !heap->counts_threads;
+        return false;
     if (event->kind == SEEP_EVENT_KEPT) {
         counters->frees--;
         counters->freed_bytes -= event->size;
@@ -186,11 +201,11 @@ static bool add_block(struct seep_rebuilt_heap *heap, const struct seep_recorded
     return true;
 }
 
-static bool allocate(struct seep_rebuilt_heap *heap, const struct seep_recorded *event, int64_t at_ns,
-                     uint64_t *last) {
-    if (!heap->counts_only && !add_block(heap, event, at_ns))
+SEEP_INLINE bool allocate(struct seep_rebuilt_heap *heap, struct kept kept, const struct seep_recorded *event,
+                          uint64_t *last) {
+    if (kept.blocks && !add_block(heap, event, heap->latest_ns))
         return false;
-    keep_then(heap, event->site);
+    keep_then(heap, kept, event->site);
     struct seep_counters *site = &heap->sites[event->site];
     heap->live_bytes += (int64_t)event->size;
     if (event->kind == SEEP_EVENT_KEPT) { // the realloc that took it has failed: it was never freed
@@ -226,10 +241,11 @@ static bool take_block(struct seep_rebuilt_heap *heap, const struct seep_recorde
 }
 
 // The event has the site and size itself: so one whose block is not known counts all the same.
-static bool give_back(struct seep_rebuilt_heap *heap, const struct seep_recorded *event, bool temporary) {
-    if (!heap->counts_only && !take_block(heap, event))
+SEEP_INLINE bool give_back(struct seep_rebuilt_heap *heap, struct kept kept,
+                           const struct seep_recorded *event, bool temporary) {
+    if (kept.blocks && !take_block(heap, event))
         return false;
-    keep_then(heap, event->site);
+    keep_then(heap, kept, event->site);
     struct seep_counters *site = &heap->sites[event->site];
     site->frees++;
     site->freed_bytes += event->size;
@@ -239,8 +255,8 @@ static bool give_back(struct seep_rebuilt_heap *heap, const struct seep_recorded
     return true;
 }
 
-bool seep_rebuilt_heap_step(struct seep_rebuilt_heap *heap, const struct seep_recorded *event,
-                            int64_t at_ns) {
+SEEP_INLINE bool step(struct seep_rebuilt_heap *heap, struct kept kept, const struct seep_recorded *event,
+                      int64_t at_ns) {
     heap->nr_events++;
     heap->latest_ns = at_ns;
     uint64_t *last = last_of(heap, event->slot);
@@ -252,14 +268,37 @@ bool seep_rebuilt_heap_step(struct seep_rebuilt_heap *heap, const struct seep_re
         return true;
     }
     if (!seep_event_is_free(event->kind))
-        return count_for_thread(heap, event, false) && allocate(heap, event, at_ns, last);
+        return (!kept.threads || count_for_thread(heap, event, false)) && allocate(heap, kept, event, last);
     bool implicit = event->kind == SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT;
     bool temporary = !implicit && *last == event->address;
     if (event->kind == SEEP_EVENT_FREE + SEEP_RELEASE_REALLOC)
         *last = (*last & ~UINT64_C(1)) | temporary;
     else if (!implicit)
         *last = 0;
-    return count_for_thread(heap, event, temporary) && give_back(heap, event, temporary);
+    return (!kept.threads || count_for_thread(heap, event, temporary)) &&
+           give_back(heap, kept, event, temporary);
+}
+
+bool seep_rebuilt_heap_step(struct seep_rebuilt_heap *heap, const struct seep_recorded *event,
+                            int64_t at_ns) {
+    struct kept kept = {!heap->counts_only, heap->counts_threads, heap->keeps_peak};
+    return step(heap, kept, event, at_ns);
+}
+
+// While it counts, times are stamps.
+bool seep_rebuilt_heap_count(struct seep_rebuilt_heap *heap, const struct seep_chunk *chunk,
+                             const struct seep_recorded *events) {
+    const struct kept counts = {.peak = true};
+    struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
+    uint64_t peak_event = heap->peak_event;
+    bool good = true;
+    for (uint64_t i = 0; i < chunk->nr_events && good; i++)
+        good = step(heap, counts, &events[i], (int64_t)events[i].stamp);
+    if (chunk->nr_events)
+        heap->latest_ns = seep_chunk_scaled_ns(&scale, (uint64_t)heap->latest_ns);
+    if (heap->peak_event != peak_event)
+        heap->peak_ns = seep_chunk_scaled_ns(&scale, (uint64_t)heap->peak_ns);
+    return good;
 }
 
 // ---- sums ------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ struct seep_rebuilt_site_then {
     uint64_t frees;
     uint64_t freed_bytes;
     uint64_t temporary;
+    uint32_t turn; // that it was at the latest event of the site
 };
 
 struct seep_rebuilt_heap {
@@ -61,6 +62,7 @@ struct seep_rebuilt_heap {
     bool keeps_peak;     // to be set before there are sites
     struct seep_rebuilt_site_then *then; // by site, with keeps_peak
     size_t then_capacity;
+    uint32_t turn; // with keeps_peak: counted up by who wants to know which sites change
     struct seep_thread_site *thread_sites; // then: who has allocated and freed what
     size_t nr_thread_sites;
     size_t thread_sites_capacity;
@@ -75,6 +77,10 @@ void seep_rebuilt_heap_deinit(struct seep_rebuilt_heap *heap);
 // false: out of memory. Of a site that there is not nothing is kept but the event's number.
 SEEP_MUST_CHECK bool seep_rebuilt_heap_step(struct seep_rebuilt_heap *heap, const struct seep_recorded *event,
                                             int64_t at_ns);
+
+// All events of a chunk, in a heap that counts only and keeps its peak, of which all sites are there.
+SEEP_MUST_CHECK bool seep_rebuilt_heap_count(struct seep_rebuilt_heap *heap, const struct seep_chunk *chunk,
+                                             const struct seep_recorded *events);
 
 static inline size_t seep_rebuilt_heap_place(unsigned bits, uint64_t address) {
     return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits));

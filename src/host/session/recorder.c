@@ -48,9 +48,6 @@ struct summing {
     bool begun;
     uint64_t nr_summed; // events, when the last were written
     int64_t most_ns;
-    uint32_t *changed; // by site: the turn in which it last did
-    size_t changed_capacity;
-    uint32_t turn;
     uint64_t nr_written; // sites in all sections since the last that was whole
     bool is_in_file;
 };
@@ -176,18 +173,22 @@ static struct seep_error *write_put(struct seep_recorder *recorder, enum seep_tr
                                                             recorder->put.used);
 }
 
-// Writes what the events refer to before them, unless the file has it. Without events: which process it is.
+// The highest of what the events of a chunk have.
+struct highest {
+    uint64_t stamp;
+    uint64_t size;
+    uint32_t site;
+    uint32_t slot;
+};
+
+// Writes what the events refer to before them, unless the file has it. NULL: which process it is.
 static struct seep_error *write_stacks(struct seep_recorder *recorder, struct recorded_process *process,
-                                       const struct seep_recorded *events, size_t nr) {
-    uint32_t site = 0, slot = 0;
-    for (size_t i = 0; i < nr; i++) {
-        site = SEEP_MAX(site, events[i].site);
-        slot = SEEP_MAX(slot, events[i].slot);
-    }
+                                       const struct highest *highest) {
     struct seep_recorded_stacks fresh;
-    struct seep_error *error = nr ? seep_image_stacks_look(&process->stacks, site, slot, &fresh)
-                                  : seep_image_stacks_process(&process->stacks, &fresh);
-    if (error || (nr && !fresh.nr_sites && !fresh.nr_threads))
+    struct seep_error *error =
+        highest ? seep_image_stacks_look(&process->stacks, highest->site, highest->slot, &fresh)
+                : seep_image_stacks_process(&process->stacks, &fresh);
+    if (error || (highest && !fresh.nr_sites && !fresh.nr_threads))
         return error;
     fresh.process.pid = process->chunk.pid;
     fresh.process.start_realtime_ns = process->chunk.start_realtime_ns;
@@ -245,7 +246,7 @@ static struct seep_error *write_sums(struct seep_recorder *recorder, struct reco
     struct seep_rebuilt_heap *heap = &summing->heap;
     size_t nr_changed = 0, nr = 0;
     for (uint32_t i = 0; i < heap->nr_sites; i++) {
-        nr_changed += summing->changed[i] == summing->turn;
+        nr_changed += heap->then[i].turn == heap->turn;
         nr += heap->sites[i].allocations || heap->sites[i].frees;
     }
     // Who reads goes back to the last whole one: so that is never further than all sites together are.
@@ -268,8 +269,7 @@ static struct seep_error *write_sums(struct seep_recorder *recorder, struct reco
     memcpy(sums.releases, heap->releases, sizeof(sums.releases));
     memcpy(sums.size_class, heap->size_class, sizeof(sums.size_class));
     for (uint32_t i = 1; sites && counters && i < heap->nr_sites; i++) {
-        if (whole ? !heap->sites[i].allocations && !heap->sites[i].frees
-                  : summing->changed[i] != summing->turn)
+        if (whole ? !heap->sites[i].allocations && !heap->sites[i].frees : heap->then[i].turn != heap->turn)
             continue;
         sites[sums.nr_sites] = i;
         counters[sums.nr_sites++] = heap->sites[i];
@@ -290,34 +290,42 @@ static struct seep_error *write_sums(struct seep_recorder *recorder, struct reco
         (struct seep_event_sums_place){span.off, sums.pid, whole, sums.most_ns, sums.nr_events};
     summing->nr_written = whole ? 0 : summing->nr_written + sums.nr_sites;
     summing->nr_summed = heap->nr_events;
-    summing->turn++;
+    heap->turn++;
     summing->is_in_file = true;
     return NULL;
 }
 
 static bool sum_up(struct recorded_process *process, const struct seep_chunk *chunk,
-                   const struct seep_recorded *events) {
+                   const struct seep_recorded *events, uint64_t latest_stamp) {
     struct summing *summing = &process->summing;
     if (!summing->begun) {
         if (!seep_rebuilt_heap_init(&summing->heap, 0))
             return false;
         summing->heap.counts_only = summing->heap.keeps_peak = summing->begun = true;
-        summing->turn = 1;
+        summing->heap.turn = 1;
     }
-    uint32_t nr_sites = process->stacks.nr_sites; // which the file has
-    if (!seep_rebuilt_heap_grow_sites(&summing->heap, nr_sites) ||
-        !seep_grow(&summing->changed, &summing->changed_capacity, nr_sites + 1, sizeof(*summing->changed)))
-        return false;
-    struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
+    summing->most_ns = SEEP_MAX(summing->most_ns, seep_chunk_ns(chunk, latest_stamp));
+    return seep_rebuilt_heap_grow_sites(&summing->heap, process->stacks.nr_sites) && // which the file has
+           seep_rebuilt_heap_count(&summing->heap, chunk, events);
+}
+
+// Reckons the bytes of the chunk too.
+static struct highest look_at(struct seep_chunk *chunk, const struct seep_recorded *events) {
+    struct highest highest = {0};
+    int64_t net_bytes = 0, most_bytes = 0;
     for (uint64_t i = 0; i < chunk->nr_events; i++) {
-        int64_t at_ns = seep_chunk_scaled_ns(&scale, events[i].stamp);
-        summing->most_ns = SEEP_MAX(summing->most_ns, at_ns);
-        if (events[i].site < nr_sites)
-            summing->changed[events[i].site] = summing->turn;
-        if (!seep_rebuilt_heap_step(&summing->heap, &events[i], at_ns))
-            return false;
+        const struct seep_recorded *event = &events[i];
+        int64_t size = (int64_t)SEEP_MIN(event->size, (uint64_t)INT64_MAX / SEEP_CHUNK_EVENTS);
+        net_bytes += seep_event_is_free(event->kind) ? -size : size;
+        most_bytes = SEEP_MAX(most_bytes, net_bytes);
+        highest.stamp = SEEP_MAX(highest.stamp, event->stamp);
+        highest.size = SEEP_MAX(highest.size, event->size);
+        highest.site = SEEP_MAX(highest.site, event->site);
+        highest.slot = SEEP_MAX(highest.slot, event->slot);
     }
-    return true;
+    chunk->net_bytes = net_bytes;
+    chunk->most_bytes = most_bytes;
+    return highest;
 }
 
 static void write_chunk(struct seep_recorder *recorder, struct recorded_process *process,
@@ -328,18 +336,14 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
     int64_t at_ns = seep_monotonic_ns();
     chunk.end = (struct seep_chunk_clock){
         stamp_now(process), at_ns > (int64_t)process->start_ns ? (uint64_t)at_ns - process->start_ns : 0};
-    for (size_t i = 0; i < nr; i++) {
-        int64_t size = (int64_t)SEEP_MIN(events[i].size, (uint64_t)INT64_MAX / SEEP_CHUNK_EVENTS);
-        chunk.net_bytes += seep_event_is_free(events[i].kind) ? -size : size;
-        chunk.most_bytes = SEEP_MAX(chunk.most_bytes, chunk.net_bytes);
-    }
-    struct seep_error *error = write_stacks(recorder, process, events, nr);
+    struct highest highest = look_at(&chunk, events);
+    struct seep_error *error = write_stacks(recorder, process, &highest);
     struct seep_trace_span span;
     if (!error) {
         seep_trace_span_begin(recorder->writer, &span);
         error = seep_chunk_write(recorder->writer, recorder->packer, &recorder->put, &chunk, events);
     }
-    if (!error && !recorder->options.keep_bytes && !sum_up(process, &chunk, events))
+    if (!error && !recorder->options.keep_bytes && !sum_up(process, &chunk, events, highest.stamp))
         error = seep_error_no_memory();
     if (!error && process->summing.heap.nr_events - process->summing.nr_summed >= SUM_EVENTS)
         error = write_sums(recorder, process);
@@ -357,7 +361,8 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
     }
     if (error)
         fail(recorder, error);
-    seep_residence_follow(&process->residence, events, nr);
+    if (highest.size >= SEEP_RESIDENCE_LEAST_BYTES)
+        seep_residence_follow(&process->residence, events, nr);
     if (!error && process->residence.nr_ended >= SEEP_RESIDENCE_MAX)
         write_residence(recorder, process);
     process->clock = chunk.end;
@@ -392,7 +397,7 @@ static void sift_down(const struct recorded_process *process, uint32_t *heap, si
 }
 
 // The next event of a queue: false where it was none.
-static bool take_next(struct queue *queue, uint32_t slot, struct seep_recorded *ret_event) {
+SEEP_INLINE bool take_next(struct queue *queue, uint32_t slot, struct seep_recorded *ret_event) {
     const struct seep_event *event = &queue->events[queue->first++];
     uint64_t wide = 0;
     if (SEEP_EVENT_KIND(*event) == SEEP_EVENT_WIDE && queue->first < queue->end) {
@@ -433,9 +438,13 @@ static void merge(struct seep_recorder *recorder, struct recorded_process *proce
         sift_down(process, heap, nr_heap, i);
     while (nr_heap && first_stamp(process, heap[0]) <= up_to &&
            (due || nr || process->nr_events >= SEEP_CHUNK_EVENTS)) {
+        uint64_t limit = up_to; // from there on another thread is first
+        for (size_t child = 1; child <= 2 && child < nr_heap; child++)
+            limit = SEEP_MIN(limit, first_stamp(process, heap[child]));
         struct queue *queue = &process->queues[heap[0]];
         size_t before = queue->first;
-        nr += take_next(queue, heap[0], &recorder->chunk[nr]);
+        while (nr < SEEP_CHUNK_EVENTS && first_stamp(process, heap[0]) <= limit)
+            nr += take_next(queue, heap[0], &recorder->chunk[nr]);
         process->nr_events -= queue->first - before;
         sift_down(process, heap, nr_heap, 0);
         if (nr < SEEP_CHUNK_EVENTS)
@@ -660,7 +669,6 @@ static void process_destroy(struct recorded_process *process) {
     seep_event_rings_deinit(&process->rings);
     if (process->summing.begun)
         seep_rebuilt_heap_deinit(&process->summing.heap);
-    free(process->summing.changed);
     if (process->fd >= 0)
         close(process->fd);
     for (size_t i = 0; i < process->nr_queues; i++)
@@ -712,7 +720,7 @@ static bool welcome(struct seep_recorder *recorder) {
         *process = recorder->fresh[i];
         recorder->processes[recorder->nr_processes++] = process;
         struct seep_error *error =
-            recorder->error || process->is_named ? NULL : write_stacks(recorder, process, NULL, 0);
+            recorder->error || process->is_named ? NULL : write_stacks(recorder, process, NULL);
         if (error)
             fail(recorder, error);
     }
@@ -818,7 +826,7 @@ static struct seep_error *begin_trace(struct seep_recorder *recorder, struct rec
     const struct seep_recorder_options *options = &recorder->options;
     struct seep_error *error = options->open(options->data, (pid_t)process->chunk.pid, &recorder->writer);
     if (!error)
-        error = write_stacks(recorder, process, NULL, 0);
+        error = write_stacks(recorder, process, NULL);
     process->is_named = true;
     return error ? error : options->show(options->data, recorder->writer);
 }
