@@ -165,6 +165,60 @@ def test_a_place_of_another_user(agent, tmp_path):
         assert done.code == 0 and b'libseep.so' in done.out and (os.fsencode(tmp_path) in done.out) == used, done
 
 
+def test_folders_of_agents_that_were_killed(agent, tmp_path):
+    """The next one removes them; not those in use, those of others, links, nor what else is in there."""
+    (tmp_path / 'tmp').mkdir()
+    there = tmp_path / 'tmp'
+    (tmp_path / 'held.c').write_text(program_source('agent_held.c'))
+    assert run(['gcc', '-O1', 'held.c', '-o', 'held'], cwd=tmp_path).code == 0
+    env = environment(TMPDIR=there)
+    killed, used, running = (subprocess.Popen([agent, 'run', tmp_path / 'held'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+                             for _ in range(3))
+    folder_of = {}
+    for one in (killed, used, running):
+        assert one.stdout.readline() == b'ready\n'
+        with open(f'/proc/{one.pid}/task/{one.pid}/children') as file:
+            children = file.read().split()
+        program = next(child for child in children if os.readlink(f'/proc/{child}/exe').endswith('/held'))
+        with open(f'/proc/{program}/maps') as file:
+            folder_of[one] = there / re.search(r'/(seep-agent-\w+)/', file.read())[1]
+    for one in (killed, used):
+        one.kill()
+        one.wait()
+    killed.stdin.close()  # its program ends
+    harness.wait_until(lambda: not any(str(folder_of[killed].name) in maps for maps in all_maps()), 'the program ends')
+    (tmp_path / 'elsewhere').mkdir(mode=0o700)
+    (there / 'seep-agent-linked').symlink_to(tmp_path / 'elsewhere')
+    (there / 'seep-agent-filled').mkdir(mode=0o700)
+    (there / 'seep-agent-filled/mine').write_text('')
+    for entry in there.iterdir():
+        os.utime(entry, (1, 1), follow_symlinks=False)
+    (there / 'seep-agent-recent').mkdir(mode=0o700)
+    if not os.getuid():
+        (there / 'seep-agent-others').mkdir()
+        os.chown(there / 'seep-agent-others', 12345, 12345)
+        os.utime(there / 'seep-agent-others', (1, 1))
+    before = set(there.glob('seep-agent-*'))
+    assert run([agent, 'run', 'true'], env=env).code == 0
+    assert before - set(there.glob('seep-agent-*')) == {folder_of[killed]}
+    assert (folder_of[used] / 'libseep.so').exists() and (folder_of[running] / 'libseep.so').exists()
+    assert (tmp_path / 'elsewhere').is_dir() and (there / 'seep-agent-filled/mine').exists()
+    for one in (used, running):
+        one.stdin.close()
+    assert running.wait(timeout=harness.TIMEOUT) == 5
+    for one in (killed, used, running):
+        one.stdout.close()
+
+
+def all_maps():
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{pid}/maps') as file:
+                yield file.read()
+        except OSError:
+            pass  # it has ended
+
+
 def test_words_that_are_none(agent, tmp_path):
     for words in ([], ['nonsense'], ['run'], ['serve'], ['serve', 'x'], ['serve', '--listen'], ['serve', '--port', '1'], ['serve', '1', '2'],
                   ['serve', '--listen', 'tcp:127.0.0.1:0', '1'], ['serve', '--listen', 'file:x', '1'], ['list', 'x']):

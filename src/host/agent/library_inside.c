@@ -13,10 +13,12 @@
 #include "agent/inflate.h"
 #include "agent/library_inside.h"
 #include "agent/seep_library.h"
+#include "agent/stale_folders.h"
 #include "source/run/program.h"
 
 static char folder[300]; // "": there is none
 static char library[320];
+static int held = -1; // the folder
 
 void seep_library_inside_remove(void) {
     if (!*folder)
@@ -24,6 +26,9 @@ void seep_library_inside_remove(void) {
     unlink(library);
     rmdir(folder);
     *folder = 0;
+    if (held >= 0)
+        close(held);
+    held = -1;
 }
 
 const char *seep_library_inside_folder(void) {
@@ -62,6 +67,7 @@ static bool write_below(const char *place, const unsigned char *bytes, size_t nr
         return false;
     }
     bool is_root = geteuid() == 0;
+    held = seep_agent_folder_hold(folder);
     snprintf(library, sizeof(library), "%s/libseep.so", folder);
     int fd = open(library, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool written = fd >= 0 && write_all(fd, bytes, nr) && fchmod(fd, is_root ? 0555 : 0500) == 0 &&
@@ -76,6 +82,8 @@ static bool write_below(const char *place, const unsigned char *bytes, size_t nr
 static bool write_somewhere(const unsigned char *bytes, size_t nr) {
     const char *const places[] = {getenv("TMPDIR"), geteuid() == 0 ? "/run" : getenv("XDG_RUNTIME_DIR"),
                                   "/tmp", "/dev/shm", "/data/local/tmp"};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(places); i++)
+        seep_agent_stale_folders_remove(places[i]);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(places); i++)
         if (write_below(places[i], bytes, nr))
             return true;
