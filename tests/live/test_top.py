@@ -206,6 +206,16 @@ def test_it_starts_a_program(tmp_path, terminal):
     assert trace.exists()
 
 
+def test_a_program_that_goes_on_by_exec_at_once(tmp_path):
+    """Between exec and its new image it is not traced."""
+    chain = tmp_path / 'chain.sh'
+    chain.write_text('#!/bin/sh\n[ "$1" = 0 ] && exec sleep 0.5\nexec "$0" $(( $1 - 1 ))\n')
+    chain.chmod(0o755)
+    for _ in range(3):
+        done = run([SEEP, 'top', '--once', '-i', '0.05', '--', chain, '150'], cwd=tmp_path)
+        assert done.code == 0 and 'live' in done.out.decode(), done
+
+
 def test_what_the_program_writes_is_in_the_log(tmp_path, terminal):
     screen = terminal('-i', '0.1', '--', '/bin/sh', '-c', r"printf 'hello \033[31m\n'; exec sleep 1000")
     text = screen.shows(r'LIVE')

@@ -4,6 +4,7 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -434,6 +435,8 @@ static struct seep_error *run_full(struct top *top) {
 
 // Over a link at first what has most, so that there is something to be seen.
 #define FIRST_SITES 20u
+#define NEW_IMAGE_NS                                                                                         \
+    INT64_C(2000000000) // from exec to the image of the new program, on a machine with much to do
 static struct seep_error *look_first(struct top *top) {
     struct seep_look first;
     seep_look_make_top(&top->source, FIRST_SITES, &first);
@@ -446,10 +449,24 @@ static struct seep_error *look_first(struct top *top) {
     return seep_live_take(&top->live, &first);
 }
 
+// A program that was started here was traced a moment ago: where it is not, it may be between exec and its
+// new image.
+static struct seep_error *look_patiently(struct top *top) {
+    int64_t until_ns = seep_monotonic_ns() + NEW_IMAGE_NS;
+    struct seep_error *error = look(top);
+    while (error && top->started && (error->code == SEEP_E_NOT_FOUND || error->code == SEEP_E_FORMAT) &&
+           !seep_interrupted && seep_monotonic_ns() < until_ns && kill(top->started->program, 0) == 0) {
+        seep_error_destroy(error);
+        poll(NULL, 0, 5);
+        error = look(top);
+    }
+    return error;
+}
+
 static struct seep_error *watch(struct top *top, const struct top_values *values) {
     const char *why = NULL;
     bool full = !values->once && seep_full_screen_is_possible(&why);
-    struct seep_error *error = full && top->source.link ? look_first(top) : look(top);
+    struct seep_error *error = full && top->source.link ? look_first(top) : look_patiently(top);
     if (error)
         return error;
     if (full)
