@@ -42,3 +42,78 @@ def test_it_ends_as_without_seep(way, tmp_path):
     alone = how_it_ends([], args=args, LD_PRELOAD=BUILD / 'libseep-record.so', SEEP_MODE='record',
                         SEEP_OUT=tmp_path / 'alone.%p.seep')
     assert alone == plain
+
+
+class Staying:
+    """The program, at it until its input ends."""
+
+    def __init__(self, way, *command, **env):
+        self.process = subprocess.Popen([str(part) for part in (*command, PROGRAM, way, PLUGIN, 'stay')], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=environment(**env))
+        said = iter(self.process.stdout.readline, b'')
+        assert b'ready\n' in said  # a debugger may speak before it
+
+    def pid_of(self):
+        """Not that of a debugger in front of it."""
+        return next(pid for pid in [self.process.pid, *children_of(self.process.pid)]
+                    if os.path.realpath(f'/proc/{pid}/exe') == str(PROGRAM))
+
+    def end(self):
+        out, _ = self.process.communicate(timeout=TIMEOUT)
+        return self.process.returncode, out
+
+
+def children_of(pid):
+    return [int(child) for task in os.listdir(f'/proc/{pid}/task')
+            for child in Path(f'/proc/{pid}/task/{task}/children').read_text().split()]
+
+
+def is_free(pid):
+    """Nothing of it is stopped or traced."""
+    words = [Path(f'/proc/{pid}/task/{task}/status').read_text() for task in os.listdir(f'/proc/{pid}/task')]
+    return all('TracerPid:\t0' in text and '\nState:\tT' not in text and '\nState:\tt' not in text for text in words)
+
+
+def is_known(name):
+    return json.loads(run([SEEP, 'info', '--json']).out)['bpf'].get(name, {}).get('verdict') != 'bad'
+
+
+@pytest.mark.parametrize('way', ['plugins', 'forks', 'stacks', 'same-memory'])
+def test_it_goes_on_while_the_tool_looks(way, tmp_path):
+    """Libraries come and go, processes and stacks too, while probes are put in and taken out and threads are stopped."""
+    target = Staying(way, LD_PRELOAD=BUILD / 'libseep.so', SEEP_OUT=tmp_path / 'x.%p.seep')
+    pid = target.process.pid
+    commands = [['scan', pid], ['scan', '--cow', pid], ['snap', '-o', tmp_path / 's.seep', pid]] * 2
+    if is_known('BPF programs'):
+        commands += [['attach', pid, '100ms', '2']] * 2
+    for command in commands:
+        done = run([SEEP, *command], cwd=tmp_path)
+        assert done.code in (0, 1) and target.process.poll() is None, (done, target.process.poll())
+        assert done.code == 0 or done.err.count(b'\n') == 1, done
+        wait_until(lambda: is_free(pid), 'it is free again')
+    code, out = target.end()
+    assert code == 0 and way.encode() in out, (code, out)
+
+
+@pytest.mark.parametrize('debugger', ['gdb', 'strace'])
+def test_under_another_debugger(debugger, tmp_path):
+    """It has the process already: the tool is refused in one line where it must stop it, and the debugger keeps it."""
+    need(debugger)
+    front = {'gdb': ['gdb', '-q', '-nx', '-batch', '-iex', 'set auto-load off', '-ex', 'handle all nostop noprint pass', '-ex', 'run', '--args'],
+             'strace': ['strace', '-f', '-o', tmp_path / 'calls']}[debugger]
+    target = Staying('forks', *front, *(['env'] if debugger == 'gdb' else []), LD_PRELOAD=BUILD / 'libseep.so', SEEP_OUT=tmp_path / 'x.%p')
+    pid = target.pid_of()
+    for command in ['scan', pid], ['scan', '--cow', pid]:
+        done = run([SEEP, *command], cwd=tmp_path)
+        assert done.code == 1 and done.err.count(b'\n') == 1 and str(pid).encode() in done.err, done
+    done = run([SEEP, 'report', '--json', '--top', '1', pid])
+    assert done.code == 0, done
+    if is_known('BPF programs'):
+        done = run([SEEP, 'attach', pid, '100ms', '1'], cwd=tmp_path)
+        assert done.code == 0, done
+    assert 'TracerPid:\t%d\n' % target.process.pid in Path(f'/proc/{pid}/status').read_text()
+    code, out = target.end()
+    assert code == 0 and b'forks: ' in out, (code, out)
+    # And the tool itself, with all that it starts.
+    done = run([*front, SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', PROGRAM, 'forks'])
+    assert done.code == 0 and b'forks: ' in done.out and run([SEEP, 'report', tmp_path / 't.seep']).code == 0, done
