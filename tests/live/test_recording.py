@@ -377,6 +377,22 @@ def test_a_damaged_recording_is_read_up_to_the_damage(tmp_path):
     assert shown > 6
 
 
+def test_every_report_tells_of_damaged_events(tmp_path):
+    """Read as a file, and as a pipe: there no event is kept in memory."""
+    trace = record(tmp_path, PROGRAMS / 'gcc-O2@storm')
+    whole = bytearray(trace.read_bytes())
+    place = whole.index(struct.pack('<IH', 27, 2), 32)
+    whole[place + 40] ^= 0x55
+    for spec, kwargs in ((trace, {}), ('-', {'input': bytes(whole)})):
+        assert b'damaged' not in run([SEEP, 'report', spec], **({'input': trace.read_bytes()} if kwargs else {})).out
+    trace.write_bytes(whole)
+    for spec, kwargs in ((trace, {}), ('-', {'input': bytes(whole)})):
+        done = run([SEEP, 'report', spec], **kwargs)
+        assert done.code == 0 and b'section EVENTS at offset %d is damaged' % place in done.out, done
+    cut = run([SEEP, 'report', '-'], input=bytes(whole[: place + 50]))
+    assert cut.code == 1 and b'cut at offset' in cut.err, cut
+
+
 def alone(tmp_path, *args, code=0):
     """The library without the tool: a file for each process."""
     folder = tmp_path / 'alone'

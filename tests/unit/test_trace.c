@@ -139,7 +139,7 @@ static void test_texts(void **state) {
 }
 
 static void read_back(unsigned char **ret_bytes, size_t *ret_size) {
-    struct seep_error *error = seep_trace_slurp(path, ret_bytes, ret_size, NULL);
+    struct seep_error *error = seep_trace_slurp(path, ret_bytes, ret_size, &(struct seep_trace_passed){0});
     assert_null(error);
 }
 

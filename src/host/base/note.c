@@ -78,6 +78,7 @@ static const struct {
     [SEEP_NOTE_RECORDED_REST] = {"recorded_rest", 0},
     [SEEP_NOTE_PROCESSES_LOST] = {"processes_lost", 0},
     [SEEP_NOTE_DESCENDANTS] = {"descendants", 0},
+    [SEEP_NOTE_EVENTS_DAMAGED] = {"events_damaged", SEEP_NOTE_MISSING},
 };
 
 const char *seep_note_name(uint32_t code) {

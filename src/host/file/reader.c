@@ -335,40 +335,89 @@ static bool is_of_recording(uint32_t type) {
            type == SEEP_TRACE_RESIDENCE || type == SEEP_TRACE_EVENT_SUMS;
 }
 
-// A recording may be larger than the memory: only the headers of its sections of events are looked at. Leaves
-// the file behind them, at one that is cut too, and its header in *ret_bytes.
-static struct seep_error *pass_events(int fd, uint64_t size, unsigned char **ret_bytes, size_t *ret_nr_bytes,
-                                      struct seep_trace_passed *ret_passed) {
-    unsigned char first[SEEP_TRACE_HEADER_BYTES], header[SEEP_TRACE_SECTION_BYTES];
-    struct seep_trace_passed passed = {0, 0};
-    *ret_passed = passed;
-    *ret_nr_bytes = 0;
-    if (!seep_read_at(fd, 0, first, sizeof(first)) ||
-        memcmp(first, SEEP_TRACE_MAGIC, SEEP_TRACE_MAGIC_BYTES) != 0 ||
-        seep_fetch32(first + 12) != sizeof(first))
-        return NULL;
-    uint64_t at = sizeof(first);
-    while (size > at && size - at >= sizeof(header) && seep_read_at(fd, at, header, sizeof(header)) &&
-           is_of_recording(seep_fetch32(header)) &&
-           seep_fetch32(header + 24) == seep_trace_crc32(0, header, 24) &&
-           seep_fetch64(header + 8) <= size - at - sizeof(header)) {
-        at += sizeof(header) + seep_fetch64(header + 8);
-        passed.nr_sections++;
+// *ret_got less than nr_bytes: the file ends before. false: errno.
+static bool read_up_to(int fd, void *ret_bytes, size_t nr_bytes, size_t *ret_got) {
+    size_t got = 0;
+    while (got < nr_bytes) {
+        ssize_t done = read(fd, (unsigned char *)ret_bytes + got, nr_bytes - got);
+        if (done < 0 && errno != EINTR)
+            return false;
+        if (done == 0)
+            break;
+        got += done > 0 ? (size_t)done : 0;
     }
-    passed.bytes = at - sizeof(first);
-    unsigned char *bytes = passed.nr_sections ? malloc(sizeof(first)) : NULL;
-    if (!passed.nr_sections)
-        return NULL;
+    *ret_got = got;
+    return true;
+}
+
+// So many bytes of a recording in a file are read to see whether they are whole, which takes some ten
+// milliseconds. Of a pipe all are.
+#define CHECKED_BYTES (UINT64_C(64) << 20)
+
+// Goes on behind the stored bytes of a section. *ret_whole false: the file ends before. false: errno.
+static bool pass_stored(int fd, bool is_pipe, const unsigned char *header, struct seep_trace_passed *passed,
+                        bool *ret_whole) {
+    uint64_t nr_bytes = seep_fetch64(header + 8);
+    *ret_whole = true;
+    if (!is_pipe && (passed->bytes > CHECKED_BYTES || nr_bytes > CHECKED_BYTES))
+        return lseek(fd, (off_t)nr_bytes, SEEK_CUR) >= 0;
+    unsigned char bytes[16 << 10];
+    uint32_t crc = 0;
+    for (uint64_t left = nr_bytes; left;) {
+        size_t got;
+        size_t wanted = (size_t)SEEP_MIN(left, (uint64_t)sizeof(bytes));
+        if (!read_up_to(fd, bytes, wanted, &got))
+            return false;
+        if (got < wanted) {
+            *ret_whole = false;
+            return true;
+        }
+        crc = seep_trace_crc32(crc, bytes, got);
+        left -= got;
+    }
+    if (crc != seep_fetch32(header + 28) && !passed->damaged_off) {
+        passed->damaged_off = SEEP_TRACE_HEADER_BYTES + passed->bytes;
+        passed->damaged_type = seep_fetch32(header);
+    }
+    return true;
+}
+
+// A recording may be larger than the memory: its sections of events are passed over. Leaves the file behind
+// them, with what was read of what follows, and the header, in *ret_bytes. size_bytes: of a pipe UINT64_MAX.
+static struct seep_error *pass_events(int fd, const char *name, uint64_t size_bytes,
+                                      unsigned char **ret_bytes, size_t *ret_nr_bytes,
+                                      struct seep_trace_passed *ret_passed) {
+    unsigned char read[SEEP_TRACE_HEADER_BYTES + SEEP_TRACE_SECTION_BYTES];
+    unsigned char *header = read + SEEP_TRACE_HEADER_BYTES;
+    struct seep_trace_passed passed = {0};
+    size_t nr_first, nr_header = 0;
+    bool good = read_up_to(fd, read, SEEP_TRACE_HEADER_BYTES, &nr_first);
+    bool more = good && nr_first == SEEP_TRACE_HEADER_BYTES &&
+                memcmp(read, SEEP_TRACE_MAGIC, SEEP_TRACE_MAGIC_BYTES) == 0 &&
+                seep_fetch32(read + 12) == SEEP_TRACE_HEADER_BYTES;
+    while (good && more) {
+        good = read_up_to(fd, header, SEEP_TRACE_SECTION_BYTES, &nr_header);
+        uint64_t behind = SEEP_TRACE_HEADER_BYTES + passed.bytes + SEEP_TRACE_SECTION_BYTES;
+        more = good && nr_header == SEEP_TRACE_SECTION_BYTES && is_of_recording(seep_fetch32(header)) &&
+               seep_fetch32(header + 24) == seep_trace_crc32(0, header, 24) && size_bytes >= behind &&
+               seep_fetch64(header + 8) <= size_bytes - behind;
+        if (!more)
+            break;
+        good = pass_stored(fd, size_bytes == UINT64_MAX, header, &passed, &more);
+        if (!good || !more)
+            break;
+        passed.bytes += SEEP_TRACE_SECTION_BYTES + seep_fetch64(header + 8);
+        passed.nr_sections++;
+        nr_header = 0;
+    }
+    if (!good)
+        return seep_error_system(errno, "%s: cannot read", name);
+    unsigned char *bytes = malloc(sizeof(read));
     if (!bytes)
         return seep_error_no_memory();
-    memcpy(bytes, first, sizeof(first));
-    if (lseek(fd, (off_t)at, SEEK_SET) < 0) {
-        int sys_errno = errno;
-        free(bytes);
-        return seep_error_system(sys_errno, "cannot seek");
-    }
+    memcpy(bytes, read, sizeof(read));
     *ret_bytes = bytes;
-    *ret_nr_bytes = sizeof(first);
+    *ret_nr_bytes = nr_first + nr_header;
     *ret_passed = passed;
     return NULL;
 }
@@ -387,14 +436,20 @@ static struct seep_error *slurp_raw(int fd, const char *name, uint64_t most, uns
     return NULL;
 }
 
+static struct seep_error *slurp_pipe(int fd, const char *name, unsigned char **ret_bytes, size_t *ret_size,
+                                     struct seep_trace_passed *ret_passed) {
+    size_t used = 0;
+    struct seep_error *error = pass_events(fd, name, UINT64_MAX, ret_bytes, &used, ret_passed);
+    return error ? error : slurp(fd, name, memory_for_it(), ret_bytes, used, ret_size);
+}
+
 struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes, size_t *ret_size,
                                     struct seep_trace_passed *ret_passed) {
     size_t used = 0;
     *ret_bytes = NULL;
-    if (ret_passed)
-        *ret_passed = (struct seep_trace_passed){0, 0};
+    *ret_passed = (struct seep_trace_passed){0};
     if (strcmp(path, "-") == 0)
-        return slurp(STDIN_FILENO, "standard input", memory_for_it(), ret_bytes, 0, ret_size);
+        return slurp_pipe(STDIN_FILENO, "standard input", ret_bytes, ret_size, ret_passed);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return seep_error_hint(
@@ -411,11 +466,12 @@ struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
     if (S_ISDIR(status.st_mode))
         error = seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: a directory, not a trace", path),
                                 "name a file in it");
-    else if (ret_passed && S_ISREG(status.st_mode))
-        error = pass_events(fd, (uint64_t)status.st_size, ret_bytes, &used, ret_passed);
-    if (!error && !used && S_ISREG(status.st_mode) && seep_raw_file_is_one(fd))
+    else if (!S_ISREG(status.st_mode))
+        error = slurp_pipe(fd, path, ret_bytes, ret_size, ret_passed);
+    else if (seep_raw_file_is_one(fd))
         error = slurp_raw(fd, path, most_of(fd, &status), ret_bytes, ret_size);
-    else if (!error)
+    else if (!(error = pass_events(fd, path, (uint64_t)SEEP_MAX(status.st_size, (off_t)0), ret_bytes, &used,
+                                   ret_passed)))
         error = slurp(fd, path, most_of(fd, &status), ret_bytes, used, ret_size);
     close(fd);
     return error;

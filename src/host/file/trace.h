@@ -127,10 +127,12 @@ struct seep_trace_section {
     const unsigned char *stored;
 };
 
-// The sections behind a file's header that were not read.
+// The sections behind a file's header that were passed over.
 struct seep_trace_passed {
     uint64_t bytes;
     uint64_t nr_sections;
+    uint64_t damaged_off; // of the first whose checksum is wrong; 0: none was found
+    uint32_t damaged_type;
 };
 
 // Reads the file header. What is no trace at all gives SEEP_E_FORMAT with a hint.
@@ -161,8 +163,9 @@ SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_trace_section_error(
 
 // Reads all of a file, or of stdin for "-", as malloc'ed bytes. Stops early, having read the first
 // page, where those bytes are neither of a trace nor of a raw dump. Of a file that is a raw dump the rows of
-// events are left out. With ret_passed, the sections of events
-// that a recording begins with are left out, and only the memory for what follows them is needed.
+// events are left out. The sections of
+// events that a recording begins with are left out, and only the memory for what follows them is needed; they
+// are checked where the file is a pipe, and in the first 64 MiB of another.
 SEEP_MUST_CHECK struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
                                                     size_t *ret_size, struct seep_trace_passed *ret_passed);
 // How much memory what is in that file may take.

@@ -791,6 +791,11 @@ static struct seep_error *load_trace(const void *bytes, size_t size, const char 
         error = load_sections(&loader);
     if (!error)
         error = check_session(&loader);
+    if (!error && passed->damaged_off)
+        error = seep_profile_note(loader.session->profiles[0], SEEP_NOTE_EVENTS_DAMAGED,
+                                  "section %s at offset %llu is damaged: events from there on are not known",
+                                  seep_trace_type_name(passed->damaged_type),
+                                  (unsigned long long)passed->damaged_off);
     loader_deinit(&loader);
     if (error)
         seep_session_destroy(loader.session);
@@ -829,7 +834,7 @@ static bool is_raw(const void *bytes, size_t size) {
 
 struct seep_error *seep_session_load_bytes(const void *bytes, size_t size, const char *name,
                                            struct seep_session **ret_session) {
-    struct seep_trace_passed nothing = {0, 0};
+    struct seep_trace_passed nothing = {0};
     return is_raw(bytes, size) ? seep_session_from_raw(bytes, size, name, ret_session)
                                : load_trace(bytes, size, name, &nothing, ret_session);
 }
