@@ -333,6 +333,24 @@ def test_without_tables(name, tmp_path):
     assert cpu.tables[0] in line, line
 
 
+@pytest.mark.parametrize('name', [name for name in TESTED if name == 'armhf'])
+def test_threads_end(name, tmp_path):
+    """libc's function that begins a thread has no tables: a stack ends there. Below a function of the program
+    without tables it is cut, as near as that may be."""
+    cpu, cross = CPUS[name], built(name)
+    source = tmp_path / 'thread_ends.c'
+    source.write_text(program_source('thread_ends.c'))
+    program = compile_program(cpu, source, tmp_path, 'gcc-O2')
+    done = emulated(cpu, cross / 'libseep.so', [program], tmp_path)
+    assert done.code == 0, done
+    (main,) = images(tmp_path)
+    (works,) = (site for site in main['sites'] if site['live_bytes'] == 20)
+    (inner,) = (site for site in main['sites'] if site['live_bytes'] == 66)
+    functions = [frame['function'] for frame in works['stack']]
+    assert functions[0] == 'works' and len(functions) == 2 and works['stack'][1]['module'] == 'libc.so.6', works
+    assert (works['cut'], inner['cut']) == (None, 'no_cfi'), (works, inner)
+
+
 @pytest.mark.parametrize('name', TESTED)
 def test_rules(name, tmp_path):
     cpu = CPUS[name]

@@ -198,6 +198,42 @@ static bool is_start_code(uint64_t pc) {
 #endif
 }
 
+#ifdef SEEP_ARCH_KNOWS_CALLS
+enum { THREAD_START_BYTES = 4096 }; // its frame, and libc's descriptor of the thread
+
+// Whether `pc` is where libc's first function of a thread called the program's: a function without call-frame
+// information, into whose frame no other call returns but that of the code that begins a thread. Once found
+// it is known: libc calls from one place.
+static bool is_thread_start(const struct seep_thread *thread, uint64_t pc, uint64_t sp) {
+    static _Atomic uintptr_t known;
+    uint64_t end = sys_thread_pointer();
+    if (pc == atomic_load_explicit(&known, memory_order_relaxed))
+        return true;
+    if (thread->tid == thread->pid || end - sp > THREAD_START_BYTES || sp & (SEEP_ARCH_WORD - 1) ||
+        !seep_lock_take(&seep_g.rules_lock))
+        return false;
+    bool starts = false, called = false;
+    for (; sp + SEEP_ARCH_WORD <= end && !starts && !called; sp += SEEP_ARCH_WORD) {
+        seep_stack_word word = *(const seep_stack_word *)sp;
+        uint64_t code = seep_arch_strip(word);
+        struct seep_module_at at;
+        if (code % 2 || !seep_module_find(code, &at) || !sys_readable(code) || !sys_readable(code - 4))
+            continue;
+        starts = is_start_code(code);
+        called = !starts && seep_arch_follows_call(word);
+    }
+    seep_lock_release(&seep_g.rules_lock);
+    if (starts)
+        atomic_store_explicit(&known, (uintptr_t)pc, memory_order_relaxed);
+    return starts;
+}
+#else
+static bool is_thread_start(const struct seep_thread *thread, uint64_t pc, uint64_t sp) {
+    (void)thread, (void)pc, (void)sp;
+    return false;
+}
+#endif
+
 // Why seep_rule_learn() had no rule.
 static enum seep_cut why_unknown(uint64_t pc) {
     return seep_maps_is_return_probe(pc) ? SEEP_CUT_PROBE : SEEP_CUT_BAD_CFI;
@@ -257,7 +293,8 @@ static bool leads_to_code(struct seep_thread *thread, uint64_t pc, uint64_t bp) 
 // No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one.
 static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
     uint64_t bp = frame->bp;
-    if (is_entry_point(frame->pc, frame->sp) || is_start_code(frame->pc))
+    if (is_entry_point(frame->pc, frame->sp) || is_start_code(frame->pc) ||
+        is_thread_start(walk->thread, frame->pc, frame->sp))
         return OUTERMOST;
     if (!SEEP_ARCH_HAS_RECORDS)
         return cut(walk, SEEP_CUT_NO_CFI);
