@@ -290,3 +290,15 @@ def test_what_exit_itself_frees_is_counted(tmp_path):
     assert done.code == 0, done
     totals = process['totals']
     assert totals['allocations'] >= 3 and totals['frees'] == totals['allocations'], totals
+
+
+def test_what_is_below_the_first_stack_of_a_thread_that_forked_is_old(tmp_path):
+    """The child does not have the first thread: what its frames had is held, and words below its stack pointer hold nothing."""
+    (tmp_path / 'first.c').write_text(program_source('fork_first_stack.c'))
+    subprocess.run(['gcc', '-g', '-O0', '-w', '-pthread', str(tmp_path / 'first.c'), '-o', str(tmp_path / 'first')], check=True,
+                   timeout=PATIENCE_S)
+    done, processes = run(tmp_path / 'first', tmp_path)
+    assert done.code == 0, done
+    child, = [process for process in processes if process['process']['origin'] == 'fork']
+    found = kinds(child)
+    assert (found[1000], found[2000]) == ({'lost'}, {'reachable'}), found

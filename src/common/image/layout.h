@@ -513,6 +513,9 @@ enum seep_region_kind {
     SEEP_REGION_NONE,
     SEEP_REGION_IGNORED, // the live block at `start` is no leak, nor is what it leads to; bytes is 0
     SEEP_REGION_ROOT,    // [start, start + bytes) is searched for pointers as the globals are
+    // In a child of another thread than the first one: start is the stack pointer that the first one, which
+    // the child does not have, had at the fork. What is below it holds nothing; bytes is 0.
+    SEEP_REGION_FIRST_STACK,
 };
 struct seep_image_region {
     uint64_t start;

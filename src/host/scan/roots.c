@@ -13,6 +13,9 @@
 #include "scan/thread_places.h"
 
 #define HEADERS_MAX 64
+// What functions may use below their stack pointer. Source: System V ABI, AMD64 supplement, 3.2.2; AArch64
+// has none.
+#define RED_ZONE_BYTES 128
 // A thread inside realloc has the new place of the block in a register or this near to its stack
 // pointer: allocators are shallow, but a signal handler may be at work on top.
 #define REALLOC_STACK_BYTES ((uint64_t)64 << 10)
@@ -272,6 +275,24 @@ static bool is_only_stack_of(const struct finder *finder, const struct seep_memo
     return own;
 }
 
+// Of the first thread, which a child of another thread does not have.
+static bool exclude_stack_of_first(struct finder *finder) {
+    for (uint32_t i = 0; i < finder->profile->nr_regions; i++) {
+        const struct seep_region *region = &finder->profile->regions[i];
+        if (region->kind != SEEP_REGION_FIRST_STACK || region->start < RED_ZONE_BYTES)
+            continue;
+        uint64_t used = (region->start - RED_ZONE_BYTES) & ~UINT64_C(7);
+        const struct seep_memory_area *mapping = seep_memory_find(finder->memory, used);
+        bool is_its = mapping && strncmp(mapping->path, "[stack", 6) == 0;
+        for (size_t k = 0; is_its && k < finder->stopped->nr_threads; k++)
+            is_its = finder->stopped->threads[k].sp < mapping->start ||
+                     finder->stopped->threads[k].sp >= mapping->end;
+        if (is_its && !seep_spans_add(&finder->excluded, mapping->start, used))
+            return false;
+    }
+    return true;
+}
+
 // Stack that is not in use any more.
 static bool exclude_unused_stack(struct finder *finder) {
     const struct seep_stopped *stopped = finder->stopped;
@@ -436,7 +457,7 @@ static bool exclude(struct finder *finder) {
         if (!enter_file(finder, mapping) || (may_hold(mapping) && !exclude_mapping(finder, mapping)))
             return false;
     }
-    if (!exclude_unused_stack(finder))
+    if (!exclude_unused_stack(finder) || !exclude_stack_of_first(finder))
         return false;
     seep_spans_settle(&finder->excluded);
     return true;

@@ -5,6 +5,7 @@
 // memory that the kernel wipes in children, so raw clones are seen too. What the parent does between
 // the fork and that first operation is undone in the child's image (fork_undo.h).
 #include <errno.h>
+#include <fcntl.h>
 
 #include "preload/at_peak.h"
 #include "preload/annotation.h"
@@ -79,6 +80,7 @@ void seep_news_take(void) {
 struct moment {
     uint64_t fork_ns;
     uint64_t image_ns;
+    uint64_t first_sp; // see stack_of_first
 };
 
 static struct moment pending; // taken by the parent: it may go on long before the child does
@@ -119,13 +121,51 @@ static void wait_for_setter(void) {
             sys3(SYS_nanosleep, &pause, NULL, 0);
 }
 
+// "232 0x4 ... 0x7ffd0000 0x7f000000": the last but one; of a thread that runs only "running".
+// Source: proc_pid_syscall(5).
+static uint64_t sleeping_sp(uint32_t tid) {
+    char path[] = "/proc/self/task/4294967295/syscall", text[256];
+    char *at = path + sizeof("/proc/self/task/4294967295") - 1;
+    for (; tid; tid /= 10)
+        *--at = (char)('0' + tid % 10);
+    at -= sizeof("/proc/self/task/") - 1;
+    __builtin_memmove(at, "/proc/self/task/", sizeof("/proc/self/task/") - 1);
+    int fd = sys_open(at, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    long got = sys3(SYS_read, fd, text, sizeof(text));
+    sys_close(fd);
+    uint64_t before = 0, last = 0;
+    for (long i = 0; i < got; i++) {
+        uint32_t digit = (uint32_t)(text[i] >= 'a' ? text[i] - 'a' + 10 : text[i] - '0');
+        if (text[i] == ' ') {
+            before = last;
+            last = 0;
+        } else if (digit < 16) {
+            last = last << 4 | digit; // an 'x' is no digit, and the 0 before it adds none
+        }
+    }
+    return before;
+}
+
+// The child of another thread has the first one's stack without its thread: what is below its stack pointer
+// is old. It is the kernel that knows that place, while the first thread sleeps. 0: not known.
+static uint64_t stack_of_first(void) {
+    uint32_t pid = sys_getpid();
+    bool may = seep_image_is_ours() && pid != sys_gettid() && seep_calls_seem_free();
+    return may ? sleeping_sp(pid) : 0;
+}
+
 void seep_fork_prepare(void) {
     if (seep_g.alive) // half of an image is no start for a child
         wait_for_setter();
     pending.fork_ns = pending.image_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    pending.first_sp = stack_of_first();
     if (seep_g.alive && atomic_load_explicit(seep_g.alive, memory_order_acquire) != OWN &&
-        seep_fork_was_told())
+        seep_fork_was_told()) {
         pending.image_ns = of_fork.image_ns;
+        pending.first_sp = of_fork.first_sp;
+    }
     if (seep_image_is_ours())
         seep_news_take();
     seep_undo_prepare();
@@ -178,6 +218,8 @@ static bool set_up(void) {
     seep_peak_begin();
     seep_custom_pools_in_child();
     seep_annotations_in_child();
+    if (seep_fork_was_told() && of_fork.first_sp)
+        seep_region_add(SEEP_REGION_FIRST_STACK, of_fork.first_sp, 0);
     return true;
 }
 

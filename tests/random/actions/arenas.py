@@ -25,6 +25,7 @@ def mapped(p):
         free = p.name('unmap')
         p.leaf(free, [f'CHECK(munmap({variable}, {pages} * 4096) == 0);', f'{variable} = NULL;'])
         p.life.groups[group].tie = model.lost()
+        p.life.maybe = True  # an operation on mappings begins an image, too
 
     # A child of fork may unmap its own copy; its parent's stays.
     p.keep_for_later(unmap)

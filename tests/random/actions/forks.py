@@ -16,6 +16,9 @@ def child_life(p):
     p.threads = 0
     p.lives.append(p.life)
     for group in p.life.groups.values():  # what other stacks held is in memory that was not told to be theirs
+        # Of a first thread that ran at that moment it is not known how much of its stack was in use.
+        if p.of_this_thread != p.active and group.tie.kind == 'possible':
+            group.tie = model.unknown()
         if group.tie.thread or group.tie.kind == 'frame' and group.tie.frame not in p.of_this_thread:
             group.tie = model.unknown()
     yield p.life

@@ -99,7 +99,7 @@ static struct seep_error *read_regions(struct seep_image_reader *reader) {
         seep_image_element(reader->copy, SEEP_AREA_REGIONS, i, &from);
         if (!from.kind)
             continue;
-        if (from.kind > SEEP_REGION_ROOT || from.start > UINT64_MAX - from.bytes)
+        if (from.kind > SEEP_REGION_FIRST_STACK || from.start > UINT64_MAX - from.bytes)
             reader->nr_damaged++;
         else
             profile->regions[profile->nr_regions++] = (struct seep_region){from.start, from.bytes, from.kind};
