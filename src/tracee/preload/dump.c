@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "image/raw.h"
+#include "preload/areas.h"
 #include "preload/events.h"
 #include "preload/preload.h"
 #include "preload/image_swap.h"
@@ -376,27 +377,22 @@ static bool show_pages(uint64_t from, uint64_t to) {
 
 // What events refer to, as far as the file does not have it.
 static void show_stacks(void) {
-    static const struct {
-        enum seep_area_kind kind;
-        uint64_t element_bytes;
-    } areas[] = {{SEEP_AREA_STRINGS, 1},
-                 {SEEP_AREA_MODULES, sizeof(struct seep_image_module)},
-                 {SEEP_AREA_NODES, sizeof(struct seep_image_node)},
-                 {SEEP_AREA_SITES, sizeof(struct seep_image_site)},
-                 {SEEP_AREA_THREADS, sizeof(struct seep_image_thread)}};
+    static const enum seep_area_kind areas[] = {SEEP_AREA_STRINGS, SEEP_AREA_MODULES, SEEP_AREA_NODES,
+                                                SEEP_AREA_SITES, SEEP_AREA_THREADS};
     if (atomic_exchange(&early.showing, 1))
         return;
     bool grew = false, good = true;
     for (size_t i = 0; good && i < SEEP_ARRAY_SIZE(areas); i++) {
-        uint64_t *shown = &early.shown_bytes[areas[i].kind];
-        uint64_t used = __atomic_load_n(&seep_g.header->areas[areas[i].kind].used, __ATOMIC_ACQUIRE) *
-                        areas[i].element_bytes;
-        used = SEEP_MIN(used, seep_g.opened[areas[i].kind]); // what others may write is not trusted
+        enum seep_area_kind kind = areas[i];
+        uint64_t *shown = &early.shown_bytes[kind];
+        uint64_t used =
+            seep_area_filled_bytes(kind, __atomic_load_n(&seep_g.header->areas[kind].used, __ATOMIC_ACQUIRE));
+        used = SEEP_MIN(used, seep_g.opened[kind]); // what others may write is not trusted
         if (used <= *shown)
             continue;
         uint64_t first = *shown & ~(uint64_t)(SEEP_POOL_PAGE - 1);
         uint64_t end = (used + SEEP_POOL_PAGE - 1) & ~(uint64_t)(SEEP_POOL_PAGE - 1);
-        good = show_pages(seep_g.area_off[areas[i].kind] + first, seep_g.area_off[areas[i].kind] + end);
+        good = show_pages(seep_g.area_off[kind] + first, seep_g.area_off[kind] + end);
         *shown = used;
         grew = true;
     }

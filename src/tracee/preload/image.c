@@ -6,6 +6,7 @@
 
 #include "core/platform.h"
 #include "image/ring.h"
+#include "preload/areas.h"
 #include "preload/at_peak.h"
 #include "preload/control.h"
 #include "preload/heap_map.h"
@@ -24,58 +25,11 @@
 // Least address space for the pool that still makes sense.
 #define POOL_LEAST (16 * MIB)
 
-// Its entries are read without a question: all of it is opened at start.
-#define DIR_BYTES                                                                                            \
-    ((UINT64_C(1) << (SEEP_ADDRESS_BITS - SEEP_LEAF_SHIFT + SEEP_PLANE_SHIFT)) * sizeof(uint32_t))
-
-// Where a process has 2 to 4 GiB of addresses, the image is to have a part of them.
 #if SEEP_ARCH_WORD == 8
-#define OF_WORD(wide, narrow) (wide)
+#define POOL_BYTES_EMULATED (4 * GIB)
 #else
-#define OF_WORD(wide, narrow) (narrow)
+#define POOL_BYTES_EMULATED (512 * MIB)
 #endif
-#define POOL_BYTES          OF_WORD(256 * GIB, 512 * MIB)
-#define POOL_BYTES_EMULATED OF_WORD(4 * GIB, 512 * MIB)
-
-static const uint64_t area_sizes[SEEP_AREA_PAGED_NR] = {
-    [SEEP_AREA_STRINGS] = OF_WORD(16, 4) * MIB,
-    [SEEP_AREA_MODULES] = OF_WORD(UINT64_C(65536), 4096) * sizeof(struct seep_image_module),
-    [SEEP_AREA_NODES] = (UINT64_C(1) << OF_WORD(25, 21)) * sizeof(struct seep_image_node),
-    [SEEP_AREA_SITES] = OF_WORD(SEEP_MAX_SITES, 1u << 18) * (uint64_t)sizeof(struct seep_image_site),
-    [SEEP_AREA_THREADS] = OF_WORD(UINT64_C(65536), 8192) * sizeof(struct seep_image_thread),
-    [SEEP_AREA_ODD] = SEEP_ODD_SLOTS * (uint64_t)sizeof(struct seep_image_odd),
-    [SEEP_AREA_DIR] = DIR_BYTES,
-    [SEEP_AREA_POOL] = POOL_BYTES,
-    [SEEP_AREA_MAPPINGS] = SEEP_MAPPING_SLOTS * (uint64_t)sizeof(struct seep_image_mapping),
-    [SEEP_AREA_MAP_SITES] = SEEP_MAP_SITES * (uint64_t)sizeof(struct seep_image_mapping_site),
-    [SEEP_AREA_MISUSES] = SEEP_MISUSE_SLOTS * (uint64_t)sizeof(struct seep_image_misuse),
-    [SEEP_AREA_CUSTOM_POOLS] =
-        OF_WORD(SEEP_CUSTOM_POOLS, 1u << 15) * (uint64_t)sizeof(struct seep_image_custom_pool),
-    [SEEP_AREA_PIECES] = OF_WORD(SEEP_PIECES, 1u << 18) * (uint64_t)sizeof(struct seep_image_piece),
-    [SEEP_AREA_REGIONS] = SEEP_REGIONS * (uint64_t)sizeof(struct seep_image_region),
-    [SEEP_AREA_MARKS] = OF_WORD(64, 4) * MIB,
-    [SEEP_AREA_TOOL_MARKS] = MIB,
-};
-
-// What the header says of them; see SEEP_AREA_* for what `used` counts.
-static const uint32_t element_bytes[SEEP_AREA_PAGED_NR] = {
-    [SEEP_AREA_STRINGS] = 1,
-    [SEEP_AREA_MODULES] = sizeof(struct seep_image_module),
-    [SEEP_AREA_NODES] = sizeof(struct seep_image_node),
-    [SEEP_AREA_SITES] = sizeof(struct seep_image_site),
-    [SEEP_AREA_THREADS] = sizeof(struct seep_image_thread),
-    [SEEP_AREA_ODD] = sizeof(struct seep_image_odd),
-    [SEEP_AREA_DIR] = sizeof(uint32_t),
-    [SEEP_AREA_POOL] = SEEP_POOL_PAGE,
-    [SEEP_AREA_MAPPINGS] = sizeof(struct seep_image_mapping),
-    [SEEP_AREA_MAP_SITES] = sizeof(struct seep_image_mapping_site),
-    [SEEP_AREA_MISUSES] = sizeof(struct seep_image_misuse),
-    [SEEP_AREA_CUSTOM_POOLS] = sizeof(struct seep_image_custom_pool),
-    [SEEP_AREA_PIECES] = sizeof(struct seep_image_piece),
-    [SEEP_AREA_REGIONS] = sizeof(struct seep_image_region),
-    [SEEP_AREA_MARKS] = 1,
-    [SEEP_AREA_TOOL_MARKS] = 1,
-};
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
@@ -86,11 +40,10 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_PAGED_NR], uint64_
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         areas[i].off = off;
         // Where address space is short (RLIMIT_AS) the arrays that grow with the program shrink too.
-        bool grows = i == SEEP_AREA_NODES || i == SEEP_AREA_SITES || i == SEEP_AREA_THREADS ||
-                     i == SEEP_AREA_CUSTOM_POOLS || i == SEEP_AREA_PIECES || i == SEEP_AREA_MARKS;
-        uint64_t bytes = i == SEEP_AREA_POOL ? pool_bytes
-                         : grows             ? seep_fault_area(SEEP_MIN(area_sizes[i], pool_bytes / 4))
-                                             : area_sizes[i];
+        uint64_t most = seep_areas[i].most_bytes;
+        uint64_t bytes = i == SEEP_AREA_POOL     ? pool_bytes
+                         : seep_areas[i].shrinks ? seep_fault_area(SEEP_MIN(most, pool_bytes / 4))
+                                                 : most;
         areas[i].size = round_up(bytes, SEEP_LARGEST_PAGE);
         off += areas[i].size;
     }
@@ -179,18 +132,20 @@ static void set_pointers(void) {
     seep_g.odd = (struct seep_image_odd *)(base + off[SEEP_AREA_ODD]);
 }
 
+static bool open_whole(enum seep_area_kind area) {
+    return seep_area_open(area, seep_areas[area].most_bytes);
+}
+
 static bool open_at_start(void) {
     return seep_area_open(SEEP_AREA_STRINGS, 1) && seep_area_open(SEEP_AREA_MODULES, 1) &&
            seep_area_open(SEEP_AREA_NODES, 1) && seep_area_open(SEEP_AREA_SITES, 1) &&
-           seep_area_open(SEEP_AREA_THREADS, 1) && seep_area_open(SEEP_AREA_DIR, DIR_BYTES) &&
-           seep_area_open(SEEP_AREA_ODD, area_sizes[SEEP_AREA_ODD]) && seep_area_open(SEEP_AREA_POOL, 1) &&
-           seep_area_open(SEEP_AREA_MAP_SITES, 1);
+           seep_area_open(SEEP_AREA_THREADS, 1) && open_whole(SEEP_AREA_DIR) && open_whole(SEEP_AREA_ODD) &&
+           seep_area_open(SEEP_AREA_POOL, 1) && seep_area_open(SEEP_AREA_MAP_SITES, 1);
 }
 
 // Where the tool writes; where there is no room for it, it says so.
 static void open_for_tool(void) {
-    bool opened =
-        !seep_g.strict_memory && seep_area_open(SEEP_AREA_TOOL_MARKS, area_sizes[SEEP_AREA_TOOL_MARKS]);
+    bool opened = !seep_g.strict_memory && open_whole(SEEP_AREA_TOOL_MARKS);
     (void)opened;
 }
 
@@ -203,7 +158,7 @@ static void fill_areas(struct seep_image_header *header) {
         header->areas[i].off = seep_g.area_off[i];
         header->areas[i].size = seep_g.area_size[i];
         header->areas[i].kind = i;
-        header->areas[i].element_bytes = element_bytes[i];
+        header->areas[i].element_bytes = seep_areas[i].element_bytes;
     }
     header->areas[SEEP_AREA_LOSSES] =
         (struct seep_image_area){.off = offsetof(struct seep_image_header, lost),
@@ -276,7 +231,7 @@ bool seep_image_create(void) {
     if (sys_page_bytes() > SEEP_LARGEST_PAGE)
         return false;
     // Emulators keep a record of every page of address space, whether it is used or not.
-    for (uint64_t pool = seep_g.emulated ? POOL_BYTES_EMULATED : area_sizes[SEEP_AREA_POOL];
+    for (uint64_t pool = seep_g.emulated ? POOL_BYTES_EMULATED : seep_areas[SEEP_AREA_POOL].most_bytes;
          pool >= POOL_LEAST; pool /= 4) {
         uint64_t bytes = layout(areas, pool);
         int fd = memory_file(bytes);
@@ -345,22 +300,10 @@ static bool copy_dir(unsigned char *fresh) {
 
 // The arrays that only grow. Copied last, so that whatever else was copied refers to what is there.
 static bool copy_arrays(unsigned char *fresh) {
-    static const struct {
-        enum seep_area_kind area;
-        uint64_t element_bytes;
-    } arrays[] = {
-        {SEEP_AREA_MAPPINGS, sizeof(struct seep_image_mapping)},
-        {SEEP_AREA_MAP_SITES, sizeof(struct seep_image_mapping_site)},
-        {SEEP_AREA_STRINGS, 1},
-        {SEEP_AREA_MODULES, sizeof(struct seep_image_module)},
-        {SEEP_AREA_NODES, sizeof(struct seep_image_node)},
-        {SEEP_AREA_SITES, sizeof(struct seep_image_site)},
-        {SEEP_AREA_CUSTOM_POOLS, sizeof(struct seep_image_custom_pool)},
-        {SEEP_AREA_PIECES, sizeof(struct seep_image_piece)},
-        {SEEP_AREA_REGIONS, sizeof(struct seep_image_region)},
-        {SEEP_AREA_MARKS, 1},
-        {SEEP_AREA_TOOL_MARKS, 1},
-    };
+    static const enum seep_area_kind arrays[] = {
+        SEEP_AREA_MAPPINGS, SEEP_AREA_MAP_SITES, SEEP_AREA_STRINGS,      SEEP_AREA_MODULES,
+        SEEP_AREA_NODES,    SEEP_AREA_SITES,     SEEP_AREA_CUSTOM_POOLS, SEEP_AREA_PIECES,
+        SEEP_AREA_REGIONS,  SEEP_AREA_MARKS,     SEEP_AREA_TOOL_MARKS};
     const struct seep_image_header *from = seep_g.header;
     struct seep_image_header *to = (struct seep_image_header *)fresh;
     // Acquire: the elements that it counts are complete. From the last: areas refer to those before them.
@@ -368,11 +311,12 @@ static bool copy_arrays(unsigned char *fresh) {
         to->areas[i].used = __atomic_load_n(&from->areas[i].used, __ATOMIC_ACQUIRE);
     to->areas[SEEP_AREA_MISUSES].used = 0; // what the parent did
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++) {
-        struct seep_image_area *area = &to->areas[arrays[i].area];
-        area->used = SEEP_MIN(area->used, seep_window_visible(arrays[i].area) / arrays[i].element_bytes);
-        uint64_t bytes = round_up(area->used * arrays[i].element_bytes, SEEP_POOL_PAGE);
-        if (!copy_present(fresh, seep_g.base, seep_g.area_off[arrays[i].area],
-                          SEEP_MIN(bytes, seep_g.area_size[arrays[i].area])))
+        enum seep_area_kind kind = arrays[i];
+        uint64_t element_bytes = seep_areas[kind].element_bytes;
+        struct seep_image_area *area = &to->areas[kind];
+        area->used = SEEP_MIN(area->used, seep_window_visible(kind) / element_bytes);
+        uint64_t bytes = round_up(area->used * element_bytes, SEEP_POOL_PAGE);
+        if (!copy_present(fresh, seep_g.base, seep_g.area_off[kind], SEEP_MIN(bytes, seep_g.area_size[kind])))
             return false;
     }
     return true;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
+#include "preload/areas.h"
 #include "preload/image_window.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -26,31 +27,6 @@ enum { REMAP_MAYMOVE = 1, REMAP_FIXED = 2 };
 #endif
 // The least budget that makes sense: the directory, two leaves of the heap map, and the arrays.
 #define LEAST_BUDGET (64 * MIB)
-
-// Opened in these steps, in bytes, whole pages of any size: small enough not to matter to mlockall, large
-// enough to be rare.
-static const uint64_t area_steps[SEEP_AREA_PAGED_NR] = {
-    [SEEP_AREA_STRINGS] = 64 << 10,   [SEEP_AREA_MODULES] = 64 << 10,  [SEEP_AREA_NODES] = MIB,
-    [SEEP_AREA_SITES] = 256 << 10,    [SEEP_AREA_THREADS] = 64 << 10,  [SEEP_AREA_ODD] = MIB * 2,
-    [SEEP_AREA_DIR] = 256 << 10,      [SEEP_AREA_POOL] = MIB,          [SEEP_AREA_MAPPINGS] = 64 << 10,
-    [SEEP_AREA_MAP_SITES] = 64 << 10, [SEEP_AREA_MISUSES] = 192 << 10, [SEEP_AREA_CUSTOM_POOLS] = 64 << 10,
-    [SEEP_AREA_PIECES] = 256 << 10,   [SEEP_AREA_REGIONS] = 64 << 10,  [SEEP_AREA_MARKS] = 64 << 10,
-    [SEEP_AREA_TOOL_MARKS] = MIB,
-};
-
-// What an element of an area takes, where `used` counts elements.
-static const uint64_t element_bytes[SEEP_AREA_PAGED_NR] = {
-    [SEEP_AREA_STRINGS] = 1,
-    [SEEP_AREA_MODULES] = sizeof(struct seep_image_module),
-    [SEEP_AREA_NODES] = sizeof(struct seep_image_node),
-    [SEEP_AREA_SITES] = sizeof(struct seep_image_site),
-    [SEEP_AREA_THREADS] = sizeof(struct seep_image_thread),
-    [SEEP_AREA_POOL] = SEEP_POOL_PAGE,
-    [SEEP_AREA_CUSTOM_POOLS] = sizeof(struct seep_image_custom_pool),
-    [SEEP_AREA_PIECES] = sizeof(struct seep_image_piece),
-    [SEEP_AREA_REGIONS] = sizeof(struct seep_image_region),
-    [SEEP_AREA_MARKS] = 1,
-};
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
@@ -181,7 +157,7 @@ bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
         return false;
     unsigned char *start = seep_g.base + seep_g.area_off[area];
     uint64_t from = seep_g.opened[area];
-    uint64_t wanted = SEEP_MIN(round_up(bytes, area_steps[area]), seep_g.area_size[area]);
+    uint64_t wanted = SEEP_MIN(round_up(bytes, seep_areas[area].step_bytes), seep_g.area_size[area]);
     if (seep_window_is_limited() && opened_bytes() + wanted - from > seep_g.budget_bytes)
         return false;
     // The last to be asked, for the answer takes system calls: under a limit this is refused again and again.
@@ -226,7 +202,7 @@ void seep_window_open_all(void) {
     bool all = !seep_window_is_limited() && !seep_g.strict_memory && open_window();
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         uint64_t size = seep_g.area_size[i];
-        uint64_t wanted = SEEP_MIN(seep_g.opened[i] + STEPS * area_steps[i], size);
+        uint64_t wanted = SEEP_MIN(seep_g.opened[i] + STEPS * seep_areas[i].step_bytes, size);
         if (all)
             seep_g.opened[i] = size;
         else if (!seep_area_open((enum seep_area_kind)i, wanted))
@@ -381,8 +357,8 @@ void seep_window_limit(uint64_t limit_bytes) {
     if (seep_g.reserved) {
         for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
             // What was opened for a filter that was to come is mostly not needed.
-            uint64_t needed =
-                round_up(seep_window_filled(seep_g.base, (enum seep_area_kind)i) + 1, area_steps[i]);
+            uint64_t needed = round_up(seep_window_filled(seep_g.base, (enum seep_area_kind)i) + 1,
+                                       seep_areas[i].step_bytes);
             seep_g.opened[i] = SEEP_MIN(seep_g.opened[i], needed);
             // Something to grow from must stay.
             if (!seep_g.opened[i] &&
@@ -411,8 +387,8 @@ uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area
     uint64_t used = __atomic_load_n(&of->used, __ATOMIC_ACQUIRE);
     uint64_t size = seep_g.area_size[area];
     // More than fits is written nowhere: such a number counts for nothing.
-    bool counted = element_bytes[area] && used <= size / element_bytes[area];
-    uint64_t bytes = counted ? round_up(used * element_bytes[area], SEEP_POOL_PAGE) : size;
+    bool counted = seep_areas[area].is_filled && used <= size / seep_areas[area].element_bytes;
+    uint64_t bytes = counted ? round_up(seep_area_filled_bytes(area, used), SEEP_POOL_PAGE) : size;
     return SEEP_MIN(SEEP_MIN(bytes, size), seep_window_visible(area));
 }
 
@@ -463,7 +439,7 @@ bool seep_window_see_all(void) {
         return is_view;
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         uint64_t used = __atomic_load_n(&seep_g.header->areas[i].used, __ATOMIC_ACQUIRE);
-        if (!seep_area_open((enum seep_area_kind)i, used * element_bytes[i]))
+        if (!seep_area_open((enum seep_area_kind)i, seep_area_filled_bytes(i, used)))
             return false;
     }
     return true;
@@ -497,7 +473,8 @@ static bool move(unsigned char *from, unsigned char *to, uint64_t bytes) {
 // What of each area is accessible from now on: what the parent had opened, or has filled since.
 static void close_unopened(void) {
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
-        uint64_t filled = round_up(seep_g.header->areas[i].used * element_bytes[i], area_steps[i]);
+        uint64_t filled =
+            round_up(seep_area_filled_bytes(i, seep_g.header->areas[i].used), seep_areas[i].step_bytes);
         uint64_t size = seep_g.area_size[i];
         seep_g.opened[i] = SEEP_MIN(SEEP_MAX(seep_g.opened[i], filled), size);
         if (size > seep_g.opened[i])
@@ -519,7 +496,8 @@ static bool populate_opened(void) {
 static bool open_used(void) {
     bool done = true;
     for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
-        done = seep_area_open((enum seep_area_kind)i, seep_g.header->areas[i].used * element_bytes[i]);
+        done =
+            seep_area_open((enum seep_area_kind)i, seep_area_filled_bytes(i, seep_g.header->areas[i].used));
     return done;
 }
 
