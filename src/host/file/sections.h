@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The sections that a process may have in a trace beside its arrays, each with a codec: how it is written and
-// how it is read. A new one is a `struct seep_section` in sections_<name>.c, a name in SEEP_SECTIONS, a number in
-// base/records.h and its words in docs/trace-format.md.
+// how it is read. A new one is a `struct seep_section` in sections_<name>.c, a name in SEEP_SECTIONS, a
+// number in base/records.h and its words in docs/trace-format.md.
 #ifndef SEEP_FILE_SECTIONS_H
 #define SEEP_FILE_SECTIONS_H
 

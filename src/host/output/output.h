@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The outputs: forms in which a view can be written. To add one: a file with one
-// `const struct seep_output seep_output_<name>`, output_<name>.c, its name in SEEP_OUTPUTS below and a line in
-// docs/formats.md. That gives `--format <name>`, `seep export --format <name>`, help and completion.
+// `const struct seep_output seep_output_<name>`, output_<name>.c, its name in SEEP_OUTPUTS below and a line
+// in docs/formats.md. That gives `--format <name>`, `seep export --format <name>`, help and completion.
 #ifndef SEEP_OUTPUT_OUTPUT_H
 #define SEEP_OUTPUT_OUTPUT_H
 

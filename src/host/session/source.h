@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What a user names as FILE|PID|CORE, and how it becomes a session: a table, one file for each kind. A new
-// kind is a `struct seep_source_ops` in source_<name>.c of this folder and a name in SEEP_SOURCES; every command
-// that shows a session takes it then.
+// kind is a `struct seep_source_ops` in source_<name>.c of this folder and a name in SEEP_SOURCES; every
+// command that shows a session takes it then.
 #ifndef SEEP_SESSION_SOURCE_H
 #define SEEP_SESSION_SOURCE_H
 
