@@ -59,14 +59,14 @@ bool seep_read_at(int fd, uint64_t off, void *ret_bytes, size_t nr_bytes) {
     return true;
 }
 
-// By the name that it has in the object file.
-ssize_t __wrap_pwrite64(int fd, const void *bytes, size_t nr_bytes, off_t off);
-ssize_t __wrap_pwrite64(int fd, const void *bytes, size_t nr_bytes, off_t off) {
+bool seep_write_memory_file(int fd, uint64_t off, const void *bytes, size_t nr_bytes) {
     (void)fd;
     uint64_t number;
+    if (nr_bytes != sizeof(number))
+        return false;
     memcpy(&number, bytes, sizeof(number));
     __atomic_store_n((uint64_t *)(seep_g.base + off), number, __ATOMIC_RELEASE);
-    return (ssize_t)nr_bytes;
+    return true;
 }
 
 // ---- the program -------------------------------------------------------------------------------------

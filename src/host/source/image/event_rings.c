@@ -133,7 +133,7 @@ size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct
 
 static void write_number(const struct seep_event_rings *rings, uint64_t off, uint64_t number) {
     seep_image_swap_words(&rings->head, &number, 1);
-    ssize_t done = pwrite(rings->fd, &number, sizeof(number), (off_t)off);
+    bool done = seep_write_memory_file(rings->fd, off, &number, sizeof(number));
     (void)done; // a program that has truncated its image waits its time, and counts
 }
 

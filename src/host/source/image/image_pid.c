@@ -21,6 +21,7 @@
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "base/map_line.h"
+#include "base/read_at.h"
 #include "process/gone.h"
 #include "source/image/image_source.h"
 #include "process/rights.h"
@@ -375,7 +376,8 @@ static bool read_place(const struct place *place, uint64_t off, void *bytes, siz
 
 static bool write_place(const struct place *place, uint64_t off, const void *bytes, size_t nr_bytes) {
     off_t at;
-    return at_place(place, off, nr_bytes, &at) && pwrite(place->fd, bytes, nr_bytes, at) == (ssize_t)nr_bytes;
+    return at_place(place, off, nr_bytes, &at) &&
+           seep_write_memory_file(place->fd, (uint64_t)at, bytes, nr_bytes);
 }
 
 static struct seep_error *append_mark(const struct place *place, const char *name, const void *record,
