@@ -617,6 +617,7 @@ def test_lives_have_their_parents_times_and_ends(tmp_path):
     assert first['exit'] == {'code': 5}
     spawned = [life for life in others if life['name'] == 'true']
     assert [life['exit'] for life in spawned] == [{'code': 0}] * 3
+    assert all(life['args'] for life in spawned), spawned
     went_on, follows = [life for life in others if life['name'] in ('lives', 'sh') and life['exit'] != {'signal': 6}]
     assert (went_on['origin'], went_on['exit']) == ('fork', None)
     assert (follows['origin'], follows['exit'], follows['pid']) == ('exec', {'code': 3}, went_on['pid'])
@@ -627,14 +628,15 @@ def test_lives_have_their_parents_times_and_ends(tmp_path):
 
 
 def test_arguments_of_a_life_are_not_those_of_the_next(tmp_path):
-    """Who executes another program at once has no arguments in the report, or its own."""
+    """Who executes another program at once has its own in the report: the kernel tells them with the exec."""
     trace = tmp_path / 'execs.seep'
     script = 'for i in 1 2 3 4 5 6; do sh -c "exec sh -c \\"exec /bin/true $i\\""; done'
     done = run([SEEP, 'attach', '--output', trace, '--', 'sh', '-c', script], timeout=120)
     assert done.code == 0, done
     lives = [process['process'] for process in report(trace)]
     went_on = [life for life in lives if life['went_on'] and life['origin'] == 'exec']
-    assert went_on and all(not life['args'] or 'exec' in life['args'][-1] for life in went_on), went_on
+    assert went_on and all(life['args'] and 'exec' in life['args'][-1] for life in went_on), went_on
+    assert sorted(life['args'] for life in lives if life['name'] == 'true') == [['/bin/true', str(i)] for i in range(1, 7)]
 
 
 def test_children_of_a_program_are_seen_from_their_first_instruction(tmp_path):

@@ -507,6 +507,12 @@ int seep_exec(uint64_t *arguments) {
     const struct task_struct *task = (const struct task_struct *)arguments[0];
     seep_fill_event(&exec->event, SEEP_BPF_EXEC, 0, BPF_CORE_READ(task, real_parent, tgid));
     exec->stack_rt = BPF_CORE_READ(task, mm, start_stack);
+    uint64_t args = BPF_CORE_READ(task, mm, arg_start);
+    uint64_t nr_args_bytes = BPF_CORE_READ(task, mm, arg_end) - args;
+    exec->nr_args_bytes = 0;
+    if (nr_args_bytes <= SEEP_BPF_ARGS_BYTES &&
+        !bpf_probe_read_user(exec->args, (uint32_t)nr_args_bytes, (const void *)args))
+        exec->nr_args_bytes = nr_args_bytes;
     exec->path[0] = 0;
     bpf_probe_read_kernel_str(exec->path, sizeof(exec->path), BPF_CORE_READ(program, filename));
     bpf_ringbuf_submit(exec, BPF_RB_FORCE_WAKEUP);

@@ -33,7 +33,9 @@ struct uprobe_task {
 } SEEP_CORE;
 
 struct mm_struct {
-    unsigned long brk;         // the end of the heap area
+    unsigned long brk;       // the end of the heap area
+    unsigned long arg_start; // arguments of the program, each with its NUL
+    unsigned long arg_end;
     unsigned long start_stack; // the stack pointer of the program's first instruction
 } SEEP_CORE;
 

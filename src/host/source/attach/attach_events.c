@@ -63,6 +63,10 @@ static struct seep_error *took_call(struct seep_attached *attached, struct seep_
     return seep_heap_apply(&process->heap, &call);
 }
 
+static size_t args_bytes(const struct seep_bpf_exec *exec) {
+    return exec->nr_args_bytes <= SEEP_BPF_ARGS_BYTES ? (size_t)exec->nr_args_bytes : 0;
+}
+
 static struct seep_error *took(struct seep_attached *attached, const struct seep_bpf_event *event,
                                size_t nr_bytes) {
     struct seep_traced_process *process = seep_attach_process_of(attached, event->pid);
@@ -71,7 +75,9 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
     const char *program = exec ? exec->path : NULL;
     const struct seep_attach_birth birth = {.at_ns = call_ns(attached, event),
                                             .parent = (uint32_t)event->address,
-                                            .stack_rt = exec ? exec->stack_rt : 0};
+                                            .stack_rt = exec ? exec->stack_rt : 0,
+                                            .args = exec ? exec->args : NULL,
+                                            .nr_args_bytes = exec ? args_bytes(exec) : 0};
     if (!process && (event->kind == SEEP_BPF_MET || program))
         return seep_attach_took_new(attached, (pid_t)event->pid, program, &birth);
     if (!process)

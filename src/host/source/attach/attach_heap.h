@@ -63,6 +63,7 @@ struct seep_traced_process {
     const char *exe;      // texts are in the heap's arena
     const char *const *args;
     uint32_t nr_args;
+    bool args_are_told;        // by the kernel at its exec, so they are its own
     int64_t start_realtime_ns; // of the tracing
     int64_t begun_ns;          // of its life as this program: since the tracing began; 0: it was there before
     int64_t duration_ns;       // until its end, since the tracing began

@@ -144,9 +144,11 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_add_process(struct seep_attached 
                                                            struct seep_traced_process **ret);
 // What the event says of a life that begins.
 struct seep_attach_birth {
-    int64_t at_ns;     // since the tracing began
-    uint32_t parent;   // pid; 0: not known
-    uint64_t stack_rt; // where the stack of its main thread begins; 0: not known
+    int64_t at_ns;        // since the tracing began
+    uint32_t parent;      // pid; 0: not known
+    uint64_t stack_rt;    // where the stack of its main thread begins; 0: not known
+    const char *args;     // each ends with NUL; borrowed
+    size_t nr_args_bytes; // 0: they are not known
 };
 // A process that was not known. `program`: it began just now by exec of this; NULL: some time ago.
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pid,

@@ -98,11 +98,13 @@ static struct seep_error *begin(struct seep_attached *attached, pid_t pid, const
 }
 
 // `birth`: when it was met or began by exec. The parent of one that has ended already is known by it alone.
-static void born(struct seep_traced_process *process, const struct seep_attach_birth *birth) {
+static struct seep_error *born(struct seep_traced_process *process, const struct seep_attach_birth *birth) {
     process->begun_ns = SEEP_MAX(birth->at_ns, (int64_t)0);
     process->stack_rt = birth->stack_rt;
     if (!process->ppid)
         process->ppid = birth->parent;
+    return birth->nr_args_bytes ? seep_traced_process_tell_args(process, birth->args, birth->nr_args_bytes)
+                                : NULL;
 }
 
 struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pid, const char *program,
@@ -114,7 +116,7 @@ struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pi
         return err;
     err = begin(attached, pid, program, &process);
     if (!err && program)
-        born(process, birth);
+        err = born(process, birth);
     if (!err)
         err = look_at_new(attached, process, program, &late);
     if (err)
@@ -140,13 +142,13 @@ struct seep_error *seep_attach_took_exec(struct seep_attached *attached, struct 
     // It was another program already when /proc was asked who it is.
     if (process->begun_as && birth->at_ns + attached->start_ns <= process->read_ns) {
         process->exe = process->begun_as;
-        process->nr_args = 0;
+        process->nr_args = process->args_are_told ? process->nr_args : 0;
     }
     end_process(attached, process, birth->at_ns);
     attached->generation++; // its addresses are other functions now
     err = begin(attached, pid, program, &process);
     if (!err)
-        born(process, birth);
+        err = born(process, birth);
     if (!err)
         err = look_at_new(attached, process, program, &late);
     if (err || !late)

@@ -32,19 +32,13 @@ static const char *read_exe(struct seep_traced_process *process) {
     return seep_arena_strndup(&process->heap.arena, path, nr > 0 ? (size_t)nr : 0);
 }
 
-static struct seep_error *read_args(struct seep_traced_process *process) {
-    char name[64];
-    snprintf(name, sizeof(name), "/proc/%d/cmdline", (int)seep_live_thread(process->heap.pid));
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
-    char *text = seep_arena_alloc(&process->heap.arena, ARGS_BYTES_MAX + 1, 1);
-    ssize_t nr = fd >= 0 && text ? read(fd, text, ARGS_BYTES_MAX) : 0;
-    if (fd >= 0)
-        close(fd);
+// `text` is in the arena of the process; what has no NUL behind it is left out.
+static struct seep_error *set_args(struct seep_traced_process *process, const char *text, size_t nr_bytes) {
     uint32_t nr_args = 0;
-    for (ssize_t i = 0; i < nr; i++)
+    for (size_t i = 0; i < nr_bytes; i++)
         nr_args += text[i] == 0;
     const char **args = seep_arena_alloc(&process->heap.arena, nr_args, sizeof(*args));
-    if (!text || !args)
+    if (!args)
         return seep_error_no_memory();
     for (uint32_t i = 0; i < nr_args; i++) {
         args[i] = text;
@@ -53,6 +47,27 @@ static struct seep_error *read_args(struct seep_traced_process *process) {
     process->args = args;
     process->nr_args = nr_args;
     return NULL;
+}
+
+static struct seep_error *read_args(struct seep_traced_process *process) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/cmdline", (int)seep_live_thread(process->heap.pid));
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    char *text = seep_arena_alloc(&process->heap.arena, ARGS_BYTES_MAX + 1, 1);
+    ssize_t nr = fd >= 0 && text ? read(fd, text, ARGS_BYTES_MAX) : 0;
+    if (fd >= 0)
+        close(fd);
+    return text ? set_args(process, text, nr > 0 ? (size_t)nr : 0) : seep_error_no_memory();
+}
+
+struct seep_error *seep_traced_process_tell_args(struct seep_traced_process *process, const char *text,
+                                                 size_t nr_bytes) {
+    char *copy = seep_arena_alloc(&process->heap.arena, nr_bytes, 1);
+    if (!copy)
+        return seep_error_no_memory();
+    memcpy(copy, text, nr_bytes);
+    process->args_are_told = true;
+    return set_args(process, copy, nr_bytes);
 }
 
 static uint32_t read_parent(pid_t pid) {

@@ -8,6 +8,9 @@
 // Reads exe and arguments; what is not to be known is empty.
 SEEP_MUST_CHECK struct seep_error *seep_traced_process_create(pid_t pid,
                                                               struct seep_traced_process **ret_process);
+// The arguments as the kernel told them: each ends with NUL.
+SEEP_MUST_CHECK struct seep_error *seep_traced_process_tell_args(struct seep_traced_process *process,
+                                                                 const char *text, size_t nr_bytes);
 void seep_traced_process_destroy(struct seep_traced_process *process); // takes NULL
 SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_traced_process_note(
     struct seep_traced_process *process, enum seep_note_code code, const char *format, ...);
