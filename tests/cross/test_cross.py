@@ -10,6 +10,7 @@ What qemu-user is not: it ignores madvise (libseep finds out and uses an atfork 
 other programs only through binfmt_misc, and its speed says nothing.
 """
 import functools
+import json
 import os
 import re
 import shutil
@@ -411,6 +412,30 @@ def test_run(name, tmp_path):
     check_expectation(main, expected, [program.name], marks)
     check_children(children, expected, [program.name], marks)
     no_losses(main)
+
+
+@pytest.mark.parametrize('name', WHOLE)
+def test_recording_alone(name, tmp_path):
+    """What the library of another CPU recorded without the tool is read here by every command."""
+    cpu, cross = CPUS[name], built(name)
+    source = tmp_path / 'waits.c'
+    source.write_text(program_source('cross_waits.c'))
+    program = compile_program(cpu, source, tmp_path, 'gcc-O2')
+    trace = tmp_path / 'alone.seep'
+    done = run([cpu.qemu, '-L', cpu.sysroot, '-E', f'LD_PRELOAD={cross / "libseep-record.so"}', '-E', 'SEEP_MODE=record', '-E',
+                f'SEEP_OUT={trace}', program], input=b'\n', cwd=tmp_path, env=environment())
+    assert done.code == 0, done
+    for moment in ([], ['--at', 'peak']):
+        (one,) = report(trace, *moment)
+        (site,) = (one for one in one['sites'] if one['stack'][0]['function'] == 'make')
+        assert (site['live_blocks'], site['allocations']) == ((100, 100) if moment else (50, 100))
+    events = run([SEEP, 'export', '--events', 'csv', trace]).out.decode().splitlines()[1:]
+    counted = run([SEEP, 'sql', '--csv', trace, 'select count(*), sum(size) from event']).out.split()
+    assert counted[-1].decode() == f'{len(events)},{sum(int(line.split(",")[5]) for line in events)}'
+    (history,) = json.loads(run([SEEP, 'history', '--json', trace]).out)['processes']
+    assert sum(part['allocations'] + part['frees'] for part in history['timeline']) == len(events)
+    replayed = json.loads(run([SEEP, 'replay', '--json', '--rounds', '4', '--allocator', 'glibc', trace]).out)
+    assert replayed['calls'] == len(events), replayed
 
 
 @pytest.mark.parametrize('name', WHOLE)
