@@ -11,7 +11,8 @@
 
 enum {
     TRIED_MAX = 24,
-    QUICK_ROUNDS = 3,
+    FIRST_ROUNDS = 3,   // before these nothing is decided
+    DECIDED_ROUNDS = 5, // before these nothing is taken for sure
     MEMORY_RUNS = 3,
     SMALL_BYTES = 4096,
     LARGE_BYTES = 32 << 10,
@@ -42,6 +43,7 @@ struct adviser {
     const struct seep_advise_options *options;
     struct seep_advices *advices;
     struct seep_plan base;
+    struct seep_replay_figures base_figures;
     struct candidate *candidates;
     size_t nr_candidates;
     size_t capacity;
@@ -183,25 +185,54 @@ static bool consider_settings(struct adviser *adviser) {
     return good;
 }
 
+// Of one place the kinds in their order: what follows is tried where the one before does not save most of it.
 static int by_potential(const void *left, const void *right) {
     const struct candidate *a = left, *b = right;
-    return (a->potential < b->potential) - (a->potential > b->potential);
+    if (a->potential != b->potential)
+        return (a->potential < b->potential) - (a->potential > b->potential);
+    return (int)a->kind - (int)b->kind;
 }
 
 // ---- trying ----------------------------------------------------------------------------------------------
 
+// What rounds so far say, with which memory was measured before.
+struct trial {
+    const struct adviser *adviser;
+    uint64_t peak_rss_bytes; // of the recording as it is
+};
+
+// A change that cannot become worth showing, or whose gain is known well enough.
+static bool is_decided(void *data, uint32_t nr_rounds, double first_ns, const struct seep_interval *interval,
+                       const struct seep_replay_figures *last) {
+    const struct trial *trial = data;
+    double run_ns = (double)SEEP_MAX(trial->adviser->advices->run_ns, INT64_C(1));
+    double saved = first_ns * (1 - interval->middle) / run_ns, most = first_ns * (1 - interval->low) / run_ns;
+    double least = first_ns * (1 - interval->high) / run_ns;
+    double memory = fabs((double)trial->peak_rss_bytes - (double)last->peak_rss_bytes) /
+                    (double)SEEP_MAX(trial->peak_rss_bytes, UINT64_C(1));
+    if (nr_rounds < FIRST_ROUNDS)
+        return false;
+    if (memory < SEEP_ADVICE_LEAST / 2 && (most < SEEP_ADVICE_LEAST || saved < SEEP_ADVICE_LEAST / 3))
+        return true;
+    bool is_sure = least >= SEEP_ADVICE_LEAST && most - least <= saved / 2;
+    return nr_rounds >= DECIDED_ROUNDS && (is_sure || most < SEEP_ADVICE_LEAST);
+}
+
 static struct seep_error *measure(const struct adviser *adviser, const struct candidate *candidate,
                                   const struct seep_plan *before, const struct seep_plan *after,
-                                  uint32_t nr_rounds, uint32_t nr_memory_runs,
                                   struct seep_advice *ret_advice) {
     const char *const names[] = {"glibc", candidate->setting ? candidate->setting : "glibc"};
     const struct seep_plan *const plans[] = {before, after};
+    struct trial trial = {adviser, adviser->base_figures.peak_rss_bytes};
     struct seep_compare_options options = {.names = names,
                                            .nr_names = 2,
                                            .plans = plans,
-                                           .nr_rounds = nr_rounds,
-                                           .nr_memory_runs = nr_memory_runs,
-                                           .touch = adviser->options->touch};
+                                           .nr_rounds = adviser->options->nr_rounds,
+                                           .nr_memory_runs = 1,
+                                           .first = before == &adviser->base ? &adviser->base_figures : NULL,
+                                           .touch = adviser->options->touch,
+                                           .data = &trial,
+                                           .is_enough = is_decided};
     struct seep_comparison comparison = {NULL, 0, 0};
     struct seep_error *error = seep_compare(before, &options, &comparison);
     if (error)
@@ -247,22 +278,6 @@ static double worth(const struct seep_advice *advice) {
            (saves_memory(advice) || takes_memory(advice) ? advice->memory_share : 0);
 }
 
-static struct seep_error *try_with(struct adviser *adviser, const struct candidate *candidate,
-                                   const struct seep_plan *before, const struct seep_plan *after,
-                                   struct seep_advice *ret_advice) {
-    uint32_t nr_rounds = adviser->options->nr_rounds;
-    if (nr_rounds <= 2 * QUICK_ROUNDS)
-        return measure(adviser, candidate, before, after, nr_rounds, 1, ret_advice);
-    struct seep_error *error = measure(adviser, candidate, before, after, QUICK_ROUNDS, 1, ret_advice);
-    // Three rounds have a wide interval: only what cannot become enough is left out by them.
-    double most = ret_advice->saved_most_ns / (double)SEEP_MAX(adviser->advices->run_ns, INT64_C(1));
-    if (error || (most < SEEP_ADVICE_LEAST && ret_advice->memory_share < SEEP_ADVICE_LEAST))
-        return error;
-    // One run tells of memory what three would, where it is the same anyway.
-    uint32_t nr_memory_runs = fabs(ret_advice->memory_share) >= SEEP_ADVICE_LEAST / 2 ? MEMORY_RUNS : 1;
-    return measure(adviser, candidate, before, after, nr_rounds, nr_memory_runs, ret_advice);
-}
-
 static struct seep_error *make_plan(const struct adviser *adviser, const struct candidate *candidate,
                                     bool changes, struct seep_plan *ret_plan) {
     struct seep_plan_change change = {.treatment = changes ? candidate->treatment : SEEP_TREAT_NONE,
@@ -282,7 +297,7 @@ static struct seep_error *try_change(struct adviser *adviser, const struct candi
     if (!error)
         error = make_plan(adviser, candidate, true, &after);
     if (!error)
-        error = try_with(adviser, candidate, copies ? &before : &adviser->base, &after, ret_advice);
+        error = measure(adviser, candidate, copies ? &before : &adviser->base, &after, ret_advice);
     seep_plan_deinit(&before);
     seep_plan_deinit(&after);
     return error;
@@ -315,8 +330,20 @@ static bool keep(struct adviser *adviser, struct seep_advice advice) {
     return true;
 }
 
+// What was found of its place saves most of what there is to save.
+static bool is_settled(const struct adviser *adviser, const struct candidate *candidate) {
+    for (size_t i = 0; candidate->group && i < adviser->nr_found; i++) {
+        const struct seep_advice *other = &adviser->found[i];
+        if (other->group == candidate->group && other->is_tried && worth(other) >= 0.8 * candidate->potential)
+            return true;
+    }
+    return false;
+}
+
 static struct seep_error *consider(struct adviser *adviser, const struct candidate *candidate) {
     struct seep_advices *advices = adviser->advices;
+    if (is_settled(adviser, candidate))
+        return NULL;
     struct seep_advice advice = {.kind = candidate->kind,
                                  .group = candidate->group,
                                  .time_share = candidate->potential,
@@ -328,7 +355,7 @@ static struct seep_error *consider(struct adviser *adviser, const struct candida
     }
     struct seep_error *error = NULL;
     if (candidate->setting)
-        error = try_with(adviser, candidate, &adviser->base, &adviser->base, &advice);
+        error = measure(adviser, candidate, &adviser->base, &adviser->base, &advice);
     else if (candidate->treatment)
         error = try_change(adviser, candidate, &advice);
     if (error)
@@ -356,8 +383,11 @@ static int by_worth(const void *left, const void *right) {
 
 static struct seep_error *measure_base(struct adviser *adviser) {
     const char *const names[] = {"glibc"};
-    struct seep_compare_options options = {
-        .names = names, .nr_names = 1, .nr_rounds = QUICK_ROUNDS, .touch = adviser->options->touch};
+    struct seep_compare_options options = {.names = names,
+                                           .nr_names = 1,
+                                           .nr_rounds = FIRST_ROUNDS,
+                                           .nr_memory_runs = MEMORY_RUNS,
+                                           .touch = adviser->options->touch};
     struct seep_comparison comparison = {NULL, 0, 0};
     struct seep_error *error = seep_compare(&adviser->base, &options, &comparison);
     if (error)
@@ -365,6 +395,8 @@ static struct seep_error *measure_base(struct adviser *adviser) {
     adviser->advices->replay_ns = comparison.rows[0].wall_ns;
     adviser->advices->peak_rss_bytes = comparison.rows[0].peak_rss_bytes;
     adviser->advices->nr_calls = adviser->base.nr_calls;
+    adviser->base_figures = comparison.rows[0];
+    adviser->base_figures.rss = NULL;
     seep_comparison_deinit(&comparison);
     return NULL;
 }

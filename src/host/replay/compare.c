@@ -148,10 +148,10 @@ static void take_memory(const struct compared *compared, const struct seep_plan 
     }
 }
 
-static void fill_row(const struct compared *compared, size_t index, struct seep_replay_figures *row) {
+static void fill_row(const struct compared *compared, size_t index, uint32_t nr,
+                     struct seep_replay_figures *row) {
     static const double shares[] = {0.5, 0.99, 0.999};
     const struct allocator *own = &compared->allocators[index], *first = &compared->allocators[0];
-    uint32_t nr = compared->options->nr_rounds;
     row->name = own->choice.name;
     row->own_ns = own->own_ns;
     row->wall_ns = seep_median(own->wall_ns, nr);
@@ -190,6 +190,11 @@ static struct seep_error *measure_own(struct compared *compared, size_t index) {
     struct seep_replay_how how = {.touch = SEEP_REPLAY_TOUCH_NONE, .is_empty = 1};
     struct allocator *own = &compared->allocators[index];
     struct allocator none = {.choice = {.name = "no allocator"}, .plan = own->plan};
+    const struct seep_replay_figures *known = compared->options->first;
+    if (known && own->plan == compared->allocators[0].plan) {
+        own->own_ns = known->own_ns;
+        return NULL;
+    }
     if (index && own->plan == compared->allocators[0].plan) {
         own->own_ns = compared->allocators[0].own_ns;
         return NULL;
@@ -210,13 +215,31 @@ static struct seep_error *measure_memory(struct compared *compared, size_t index
     const struct allocator *own = &compared->allocators[index];
     struct seep_replay_how how = {.touch = compared->options->touch, .measures = 1};
     uint32_t nr = SEEP_MAX(compared->options->nr_memory_runs, 1u);
+    const struct seep_replay_figures *known = index ? NULL : compared->options->first;
     struct seep_error *error = NULL;
+    if (known) {
+        row->peak_rss_bytes = known->peak_rss_bytes;
+        row->peak_most_bytes = known->peak_most_bytes;
+        return NULL;
+    }
     for (uint32_t i = 0; !error && i < nr; i++) {
         error = run_once(compared, own, how, i);
         if (!error)
             take_memory(compared, own->plan, i == 0, row);
     }
     return error;
+}
+
+static bool is_enough(const struct compared *compared, const struct seep_comparison *comparison) {
+    const struct seep_compare_options *options = compared->options;
+    const struct allocator *first = &compared->allocators[0];
+    const struct allocator *last = &compared->allocators[options->nr_names - 1];
+    uint32_t nr = comparison->nr_rounds;
+    if (!options->is_enough || !nr)
+        return false;
+    struct seep_interval interval = seep_ratio_interval(last->wall_ns, first->wall_ns, nr);
+    return options->is_enough(options->data, nr, seep_median(first->wall_ns, nr), &interval,
+                              &comparison->rows[options->nr_names - 1]);
 }
 
 static struct seep_error *run_rounds(struct compared *compared, struct seep_comparison *comparison) {
@@ -227,7 +250,8 @@ static struct seep_error *run_rounds(struct compared *compared, struct seep_comp
         if (!error)
             error = measure_memory(compared, i, &comparison->rows[i]);
     }
-    for (uint32_t round = 0; !error && round <= options->nr_rounds; round++) {
+    bool enough = false;
+    for (uint32_t round = options->first ? 1 : 0; !error && !enough && round <= options->nr_rounds; round++) {
         if (options->progress)
             options->progress(options->data, round, options->nr_rounds);
         // Every other round the other way round, so that none is always behind the same one.
@@ -238,6 +262,8 @@ static struct seep_error *run_rounds(struct compared *compared, struct seep_comp
             if (!error)
                 take_time(compared, &compared->allocators[i], round);
         }
+        comparison->nr_rounds = round;
+        enough = !error && is_enough(compared, comparison);
     }
     return error;
 }
@@ -265,7 +291,6 @@ static struct seep_error *prepare(struct compared *compared, const struct seep_p
     if (!compared->allocators || !comparison->rows)
         return seep_error_no_memory();
     comparison->nr_rows = options->nr_names;
-    comparison->nr_rounds = options->nr_rounds;
     for (size_t i = 0; i < options->nr_names; i++) {
         struct allocator *allocator = &compared->allocators[i];
         struct seep_error *error = seep_allocator_choose(options->names[i], false, &allocator->choice);
@@ -324,7 +349,7 @@ struct seep_error *seep_compare(const struct seep_plan *plan, const struct seep_
     if (!error)
         error = run_rounds(&compared, &comparison);
     for (size_t i = 0; !error && i < options->nr_names; i++)
-        fill_row(&compared, i, &comparison.rows[i]);
+        fill_row(&compared, i, comparison.nr_rounds, &comparison.rows[i]);
     compared_deinit(&compared);
     if (error)
         seep_comparison_deinit(&comparison);

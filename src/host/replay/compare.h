@@ -43,7 +43,14 @@ struct seep_compare_options {
     uint32_t nr_rounds;                   // that count; one more comes before them
     uint32_t nr_memory_runs;              // 0: one
     enum seep_replay_touch touch;
+    // What is known of the first from a comparison before, of the same plan; NULL: nothing. Neither its
+    // memory nor what the replayer takes for it is measured again, and no round comes before those that
+    // count.
+    const struct seep_replay_figures *first;
     void *data;
+    // Asked after each round that counts, with the interval of the last allocator so far. May be NULL.
+    bool (*is_enough)(void *data, uint32_t nr_rounds, double first_ns, const struct seep_interval *interval,
+                      const struct seep_replay_figures *last);
     void (*progress)(void *data, uint32_t round, uint32_t nr_rounds); // may be NULL
 };
 
