@@ -733,6 +733,31 @@ def test_no_args(run, seep, tmp_path):
             assert process["process"]["args"], process  # its name stays
 
 
+def test_no_args_of_looks(run, seep, libseep, tmp_path):
+    process = subprocess.Popen([SH, "-c", "echo ready; read line; :", "sesame-open"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env={"LD_PRELOAD": libseep, "SEEP_OUT": str(tmp_path / "alone")})
+    assert process.stdout.readline() == b"ready\n"
+    for words, rest in (["snap", "-o"], []), (["scan", "-o"], []), (["attach", "--output"], ["100ms", "1"]):
+        for options, has in ([], True), (["--no-args"], False):
+            done = run(seep, *words, "x.seep", *options, process.pid, *rest)
+            if words[0] == "attach" and done.returncode == 1 and "BPF" in done.stderr:
+                continue
+            assert done.returncode == 0, done
+            assert (tmp_path / "x.seep").stat().st_mode & 0o777 == 0o600
+            report = run(seep, "report", "--json", "x.seep").stdout
+            assert ("sesame-open" in report) == has and '"args":["' in report, words
+    process.communicate()
+
+
+def test_who_may_read_what_is_written(run, seep):
+    """Traces are their user's; what CI servers read is for those that the umask lets in."""
+    for mode in "live", "record":
+        script = 'umask 027; rm -f x.*; %s run -q --mode %s -o x.seep /bin/true; %s check -o x.check --junit x.xml --sarif x.sarif ' \
+                 '--report x.txt /bin/true; for i in x.*; do stat -c "%%n %%a" $i; done' % (seep, mode, seep)
+        modes = dict(line.split() for line in run(SH, "-c", script).stdout.splitlines() if line.startswith("x."))
+        assert modes == {"x.seep": "600", "x.check": "600", "x.xml": "640", "x.sarif": "640", "x.txt": "640"}
+
+
 def test_child_that_is_still_running(run, seep, traced, tmp_path):
     code = "import time; open('pid', 'w').write('\\n'); time.sleep(%d)" % PATIENCE_S
     script = "%s -c \"%s\" >/dev/null 2>&1 & echo $!; while [ ! -s pid ]; do sleep 0.05; done" % (PYTHON, code)

@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -89,8 +90,23 @@ def rooted(tmp_path):
     process.stdout.close()
 
 
+@pytest.fixture
+def group():
+    """A control group; None where there can be none."""
+    mounts = [line.split() for line in Path('/proc/self/mounts').read_text().splitlines()]
+    folders = [Path(mount[1]) for mount in mounts if mount[2] == 'cgroup2']
+    if not folders:
+        yield None
+        return
+    made = Path(tempfile.mkdtemp(prefix='seep-test-', dir=folders[0]))
+    yield made
+    for pid in (made / 'cgroup.procs').read_text().split():
+        (folders[0] / 'cgroup.procs').write_text(pid)
+    made.rmdir()
+
+
 @pytest.mark.parametrize('how', [pipe, device, link, link_out, petabyte, garbage, changing], ids=lambda how: how.__name__)
-def test_a_root_that_lies_costs_names_only(rooted, how):
+def test_a_root_that_lies_costs_names_only(rooted, how, group):
     process, root = rooted(how)
     stop = threading.Event()
 
@@ -106,7 +122,11 @@ def test_a_root_that_lies_costs_names_only(rooted, how):
     if how is changing:
         thread.start()
     try:
-        for command in (['report', process.pid], ['scan', process.pid], ['attach', process.pid, '100ms', '2', '-o', '0']):
+        commands = [['report', process.pid], ['scan', process.pid], ['attach', process.pid, '100ms', '2', '-o', '0']]
+        if group:
+            (group / 'cgroup.procs').write_text(str(process.pid))
+            commands.append(['attach', '--cgroup', group, '100ms', '2', '-o', '0'])
+        for command in commands:
             done = run([SEEP, *command])
             if command[0] == 'attach' and b'BPF' in done.err:
                 continue
