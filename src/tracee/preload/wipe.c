@@ -30,7 +30,7 @@ static struct seep_real inner;
 #define LINE_WORDS 8u // of one page: 64 bytes that begin at a multiple
 
 // gcc must not make a call of memset of it.
-static SEEP_NOINLINE void write_words(uint64_t *at, const uint64_t *end) {
+SEEP_INLINE void write_words(uint64_t *at, const uint64_t *end) {
     for (; end - at >= 4; at += 4) {
         at[0] = at[1] = at[2] = at[3] = 0;
         __asm__("" : "+r"(at));
@@ -87,11 +87,37 @@ static SEEP_NOINLINE void wipe(void *block, uint64_t from, uint64_t size) {
 }
 
 // Where the allocator does not tell how far its blocks go, the program has what it asked for.
+static uint64_t usable_bytes(void *block, uint64_t size) {
+    return inner.usable_size ? inner.usable_size(block) : size;
+}
+
 static SEEP_NOINLINE void *wipe_fresh(void *block, uint64_t size) {
     if (SEEP_LIKELY(block != NULL))
-        wipe(block, 0, inner.usable_size ? inner.usable_size(block) : size);
+        wipe(block, 0, usable_bytes(block, size));
     return block;
 }
+
+#ifdef __x86_64__
+// As malloc_usable_size of glibc has it, without the call: the word before a block is its size with the word,
+// and in the lower three bits flags, of which 2 says that it has a mapping of its own and one word more.
+// Elsewhere memory may be tagged. Source: glibc, malloc/malloc.c (musable, memsize).
+SEEP_INLINE uint64_t usable_in_glibc(const void *block) {
+    uint64_t head = ((const uint64_t *)block)[-1];
+    return (head & ~UINT64_C(7)) - (head & 2 ? 16 : 8);
+}
+
+static void *wiping_malloc_of_glibc(size_t size) {
+    uint64_t *block = inner.malloc(size);
+    if (SEEP_UNLIKELY(!block))
+        return NULL;
+    uint64_t usable = usable_in_glibc(block);
+    if (SEEP_LIKELY(usable <= WRITTEN_BYTES))
+        write_words(block, block + usable / 8);
+    else
+        wipe(block, 0, usable);
+    return block;
+}
+#endif
 
 static void *wiping_malloc(size_t size) {
     return wipe_fresh(inner.malloc(size), size);
@@ -103,7 +129,7 @@ static void *wiping_realloc(void *block, size_t size) {
     if (!block)
         return wipe_fresh(fresh, size);
     if (fresh && before < size)
-        wipe(fresh, (before + 7) & ~UINT64_C(7), inner.usable_size(fresh));
+        wipe(fresh, (before + 7) & ~UINT64_C(7), usable_bytes(fresh, size));
     return fresh;
 }
 
@@ -142,6 +168,10 @@ void seep_wipe_start(void) {
     if (!is_same_module((const void *)inner.malloc, (const void *)inner.usable_size))
         inner.usable_size = NULL;
     SEEP_EXCHANGE_REAL(malloc, wiping_malloc);
+#ifdef __x86_64__
+    if (inner.usable_size && seep_g.sub_mask) // glibc
+        SEEP_EXCHANGE_REAL(malloc, wiping_malloc_of_glibc);
+#endif
     SEEP_EXCHANGE_REAL(realloc, wiping_realloc);
     SEEP_EXCHANGE_REAL(posix_memalign, wiping_posix_memalign);
     SEEP_EXCHANGE_REAL(aligned_alloc, wiping_aligned_alloc);
