@@ -17,7 +17,8 @@ static void put(struct seep_ids *ids, uint64_t slot) {
     ids->slots[i] = slot;
 }
 
-bool seep_ids_reserve(struct seep_ids *ids, size_t more) {
+// Room for `more` ids. false: out of memory, nothing changed.
+static bool reserve(struct seep_ids *ids, size_t more) {
     if (more > SIZE_MAX / 16 || ids->nr_used + more <= ids->nr_slots / 4 * 3)
         return more <= SIZE_MAX / 16;
     struct seep_ids larger = {.nr_slots = ids->nr_slots ? ids->nr_slots : 16, .nr_used = ids->nr_used};
@@ -35,7 +36,7 @@ bool seep_ids_reserve(struct seep_ids *ids, size_t more) {
 }
 
 bool seep_ids_add(struct seep_ids *ids, uint64_t hash, uint32_t id) {
-    if (ids->nr_used >= ids->nr_slots / 4 * 3 && !seep_ids_reserve(ids, 1))
+    if (ids->nr_used >= ids->nr_slots / 4 * 3 && !reserve(ids, 1))
         return false;
     put(ids, (uint64_t)(uint32_t)hash << 32 | (id + 1));
     ids->nr_used++;

@@ -24,9 +24,6 @@ struct seep_ids {
     { NULL, 0, 0 }
 void seep_ids_deinit(struct seep_ids *ids);
 
-// Room for `more` ids. false: out of memory, nothing changed.
-SEEP_MUST_CHECK bool seep_ids_reserve(struct seep_ids *ids, size_t more);
-
 // An id that has no equal yet. `id` < SEEP_NO_ID; false: out of memory.
 SEEP_MUST_CHECK bool seep_ids_add(struct seep_ids *ids, uint64_t hash, uint32_t id);
 

@@ -14,7 +14,8 @@
 // What is freed serves the next: then arrays lie close, as gaps between them would be of no use to any.
 static bool keeps;
 
-void seep_large_advise(void *memory, size_t nr_bytes) {
+// What has not been touched yet of the memory is to be in huge pages.
+static void advise(void *memory, size_t nr_bytes) {
     uintptr_t start = ((uintptr_t)memory + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
     uintptr_t end = ((uintptr_t)memory + nr_bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
     if (nr_bytes >= SEEP_LARGE_BYTES && start < end)
@@ -27,13 +28,13 @@ static void *alloc_bytes(size_t bytes) {
     if (bytes < SEEP_LARGE_BYTES || keeps) {
         void *plain = malloc(SEEP_MAX(bytes, (size_t)1));
         if (plain)
-            seep_large_advise(plain, bytes);
+            advise(plain, bytes);
         return plain;
     }
     bytes = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
     void *memory = aligned_alloc(HUGE_BYTES, bytes);
     if (memory)
-        seep_large_advise(memory, bytes);
+        advise(memory, bytes);
     return memory;
 }
 
@@ -49,7 +50,7 @@ static void *grow_bytes(void *items, size_t before, size_t *bytes) {
     if (before >= SEEP_LARGE_BYTES || *bytes < SEEP_LARGE_BYTES || keeps) {
         void *grown = realloc(items, *bytes);
         if (grown)
-            seep_large_advise(grown, *bytes);
+            advise(grown, *bytes);
         return grown;
     }
     *bytes = SEEP_MAX(*bytes, FIRST_BYTES);
@@ -91,7 +92,7 @@ void *seep_large_map(size_t *nr_bytes) {
     if (before)
         munmap(all, before);
     munmap(all + before + bytes, more - before - bytes);
-    seep_large_advise(all + before, bytes);
+    advise(all + before, bytes);
     *nr_bytes = bytes;
     return all + before;
 }

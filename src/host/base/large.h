@@ -21,9 +21,6 @@ SEEP_MUST_CHECK bool seep_large_grow(void *array, size_t *capacity, size_t eleme
 SEEP_MUST_CHECK void *seep_large_map(size_t *nr_bytes);
 void seep_large_unmap(void *memory, size_t nr_bytes);
 
-// What has not been touched yet of the memory is to be in huge pages.
-void seep_large_advise(void *memory, size_t nr_bytes);
-
 // For a command that makes one large thing after the other and ends: what is freed from now on serves the
 // next array, where otherwise the kernel would take it back and clear as much again. Once, before there are
 // threads.

@@ -95,7 +95,7 @@ struct seep_error *seep_parse_size(const char *what, const char *text, uint64_t 
                            "a size is a number of bytes with K, M, G or T, as in 64K", UINT64_MAX, ret_bytes);
 }
 
-struct seep_error *seep_parse_duration(const char *what, const char *text, int64_t *ret_ns) {
+static struct seep_error *parse_duration(const char *what, const char *text, int64_t *ret_ns) {
     uint64_t ns;
     struct seep_error *error =
         parse_with_unit(what, text, duration_units, SEEP_ARRAY_SIZE(duration_units), false,
@@ -129,7 +129,7 @@ struct seep_error *seep_parse_number(const char *what, const char *text, uint64_
 struct seep_error *seep_parse_rounds(char *const *operands, int64_t *interval_ns, uint64_t *count) {
     struct seep_error *error = NULL;
     if (*operands)
-        error = seep_parse_duration("INTERVAL", *operands++, interval_ns);
+        error = parse_duration("INTERVAL", *operands++, interval_ns);
     if (!error && *interval_ns <= 0)
         error =
             seep_error_hint(seep_error_create(SEEP_E_USAGE, "INTERVAL: 0 is too short"), "1s is a second");
@@ -241,7 +241,7 @@ static struct seep_error *store(const struct seep_option *option, const char *wh
     case SEEP_OPTION_SIZE:
         return seep_parse_size(what, text, place);
     case SEEP_OPTION_DURATION:
-        return seep_parse_duration(what, text, place);
+        return parse_duration(what, text, place);
     case SEEP_OPTION_CHOICE:
         return parse_choice(what, text, option->choices, place);
     case SEEP_OPTION_SET:

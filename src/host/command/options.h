@@ -89,7 +89,6 @@ void *seep_arguments_values(const struct seep_arguments *arguments, const struct
 SEEP_MUST_CHECK struct seep_error *seep_parse_number(const char *what, const char *text, uint64_t min,
                                                      uint64_t max, uint64_t *ret_value);
 SEEP_MUST_CHECK struct seep_error *seep_parse_size(const char *what, const char *text, uint64_t *ret_bytes);
-SEEP_MUST_CHECK struct seep_error *seep_parse_duration(const char *what, const char *text, int64_t *ret_ns);
 
 // The operands [INTERVAL [COUNT]], no others; those that are not given stay as they are.
 SEEP_MUST_CHECK struct seep_error *seep_parse_rounds(char *const *operands, int64_t *interval_ns,

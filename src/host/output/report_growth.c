@@ -18,7 +18,7 @@ static uint64_t size_of(double bytes) {
 }
 
 // By the minute, but for what is less than a byte of one.
-struct seep_number seep_text_rate(double bytes_per_s) {
+static struct seep_number text_rate(double bytes_per_s) {
     struct seep_number number;
     bool slow = fabs(bytes_per_s) * 60 < 1;
     struct seep_number size = seep_format_bytes(size_of(bytes_per_s * (slow ? 3600 : 60)));
@@ -65,9 +65,8 @@ static void put_line(FILE *out, const char *what, const struct seep_growth_of *g
         fprintf(out, ", between %s and %s", seep_format_bytes(growth->least_bytes).text,
                 seep_format_bytes(growth->most_bytes).text);
     if (moves)
-        fprintf(out, " %s (%s to %s), %s", seep_text_rate(trend->slope).text,
-                seep_text_rate(trend->slope_low).text, seep_text_rate(trend->slope_high).text,
-                percent(trend->confidence).text);
+        fprintf(out, " %s (%s to %s), %s", text_rate(trend->slope).text, text_rate(trend->slope_low).text,
+                text_rate(trend->slope_high).text, percent(trend->confidence).text);
     fputc('\n', out);
 }
 
@@ -171,7 +170,7 @@ static struct seep_error *put_growing(FILE *out, struct seep_view *view, const s
         at++;
     if (nr && frames[at].runtime)
         at = 0;
-    fprintf(out, "    %14s   ", seep_text_rate(row->growth->trend.slope).text);
+    fprintf(out, "    %14s   ", text_rate(row->growth->trend.slope).text);
     if (!nr) {
         fputs("(stack not recorded)\n", out);
         return NULL;
@@ -232,8 +231,8 @@ void seep_text_row_growth(FILE *out, const struct seep_view *view, const struct 
             seep_plural(growth->last_bytes));
     if (growth->trend.verdict == SEEP_TREND_GROWING) {
         uint64_t left, limit = seep_view_limit(view, row->growth_process, &left);
-        fprintf(out, ", %s (%s to %s), %s", seep_text_rate(growth->trend.slope).text,
-                seep_text_rate(growth->trend.slope_low).text, seep_text_rate(growth->trend.slope_high).text,
+        fprintf(out, ", %s (%s to %s), %s", text_rate(growth->trend.slope).text,
+                text_rate(growth->trend.slope_low).text, text_rate(growth->trend.slope_high).text,
                 percent(growth->trend.confidence).text);
         if (limit)
             fprintf(out, "; takes what is left in %s", time_left(seep_growth_seconds(growth, left)).text);

@@ -47,7 +47,6 @@ void seep_text_ages(FILE *out, const struct seep_view *view, const struct seep_s
 SEEP_MUST_CHECK struct seep_error *seep_text_growth(FILE *out, struct seep_view *view,
                                                     const struct seep_style *style);
 void seep_text_row_growth(FILE *out, const struct seep_view *view, const struct seep_view_row *row);
-struct seep_number seep_text_rate(double bytes_per_s); // "+3.4 MiB/h"
 // Pools that the program told of; and one line of marks.
 SEEP_MUST_CHECK struct seep_error *seep_text_pools(FILE *out, struct seep_view *view,
                                                    const struct seep_style *style);

@@ -19,7 +19,8 @@ double seep_tick_bytes(double most, unsigned nr) {
     return step;
 }
 
-double seep_tick_count(double most, unsigned nr) {
+// 1, 2, 5, 10, ...
+static double tick_count(double most, unsigned nr) {
     static const double parts[] = {1, 2, 5};
     double decade = 1;
     for (;; decade *= 10)
@@ -33,11 +34,11 @@ double seep_tick_ns(double most, unsigned nr) {
                                    MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
                                    HOUR,   2 * HOUR,   3 * HOUR,   6 * HOUR,    12 * HOUR,   DAY};
     if (most <= SECOND * nr)
-        return seep_tick_count(most, nr);
+        return tick_count(most, nr);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(steps); i++)
         if (steps[i] * nr >= most)
             return steps[i];
-    return DAY * seep_tick_count(most / DAY, nr);
+    return DAY * tick_count(most / DAY, nr);
 }
 
 // The two biggest units that are not 0.

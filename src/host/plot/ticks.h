@@ -10,7 +10,6 @@
 
 // The step of at most `nr` parts that come to `most` or beyond; at least 1.
 double seep_tick_bytes(double most, unsigned nr); // powers of two
-double seep_tick_count(double most, unsigned nr); // 1, 2, 5, 10, ...
 double seep_tick_ns(double most, unsigned nr);    // as clocks have it
 
 // A time on such a step: "0", "500 ms", "1 min 30 s", "2 h".

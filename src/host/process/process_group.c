@@ -36,7 +36,9 @@ static struct seep_error *add_children_of(struct seep_pids *pids, const char *pa
     return err;
 }
 
-struct seep_error *seep_pids_add_children(struct seep_pids *pids, pid_t pid) {
+// The children of a process, from the list of each thread. Incomplete for hundreds of threads or thousands of
+// children. Source: proc(5), /proc/PID/task/TID/children.
+static struct seep_error *add_children(struct seep_pids *pids, pid_t pid) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *folder = opendir(path);
@@ -60,7 +62,7 @@ struct seep_error *seep_pids_add_family(struct seep_pids *pids, pid_t pid) {
     size_t first = pids->nr_items;
     struct seep_error *err = seep_pids_add(pids, pid);
     for (size_t i = first; !err && i < pids->nr_items; i++)
-        err = seep_pids_add_children(pids, pids->items[i]);
+        err = add_children(pids, pids->items[i]);
     return err;
 }
 

@@ -19,10 +19,6 @@ void seep_pids_deinit(struct seep_pids *pids); // of zeros, too
 
 SEEP_MUST_CHECK struct seep_error *seep_pids_add(struct seep_pids *pids, pid_t pid);
 
-// The children of a process, from the list of each thread. Incomplete for hundreds of threads or thousands of
-// children. Source: proc(5), /proc/PID/task/TID/children.
-SEEP_MUST_CHECK struct seep_error *seep_pids_add_children(struct seep_pids *pids, pid_t pid);
-
 // A process and its descendants, parents first.
 SEEP_MUST_CHECK struct seep_error *seep_pids_add_family(struct seep_pids *pids, pid_t pid);
 

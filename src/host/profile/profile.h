@@ -576,8 +576,6 @@ bool seep_profile_is_kernel(const struct seep_profile *profile);
 #define SEEP_KERNEL_PROCESS_NAME 32u
 // "812 bash"; in `text` or static.
 const char *seep_kernel_process_name(const struct seep_thread *process, char text[SEEP_KERNEL_PROCESS_NAME]);
-// The first note with any of `flags`, SEEP_NOTE_*; NULL: there is none.
-const struct seep_note *seep_profile_find_note(const struct seep_profile *profile, uint32_t flags);
 // Why its memory could not be looked at when it left, borrowed; NULL: no note says so.
 const char *seep_profile_why_not_looked(const struct seep_profile *profile);
 

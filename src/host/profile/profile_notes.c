@@ -28,7 +28,8 @@ struct seep_error *seep_profile_note(struct seep_profile *profile, enum seep_not
     return NULL;
 }
 
-const struct seep_note *seep_profile_find_note(const struct seep_profile *profile, uint32_t flags) {
+// The first note with any of `flags`, SEEP_NOTE_*; NULL: there is none.
+static const struct seep_note *find_note(const struct seep_profile *profile, uint32_t flags) {
     for (size_t i = 0; i < profile->health.nr_notes; i++)
         if (profile->health.notes[i].flags & flags)
             return &profile->health.notes[i];
@@ -39,7 +40,7 @@ enum seep_verdict seep_profile_verdict(const struct seep_profile *profile,
                                        const struct seep_note **ret_reason) {
     const struct seep_health *health = &profile->health;
     bool noted = health->flags & (SEEP_HEALTH_UNTRACED | SEEP_HEALTH_MISSING);
-    *ret_reason = noted ? seep_profile_find_note(profile, REASONS) : NULL;
+    *ret_reason = noted ? find_note(profile, REASONS) : NULL;
     if (health->flags & SEEP_HEALTH_UNTRACED || (health->state == SEEP_STATE_PASSIVE && !health->events))
         return SEEP_VERDICT_NOT_TRACED;
     if (health->flags & SEEP_HEALTH_MISSING)
@@ -51,6 +52,6 @@ enum seep_verdict seep_profile_verdict(const struct seep_profile *profile,
 }
 
 const char *seep_profile_why_not_looked(const struct seep_profile *profile) {
-    const struct seep_note *note = seep_profile_find_note(profile, SEEP_NOTE_UNSCANNED);
+    const struct seep_note *note = find_note(profile, SEEP_NOTE_UNSCANNED);
     return note ? note->text : NULL;
 }

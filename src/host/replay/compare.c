@@ -42,8 +42,7 @@ struct compared {
     struct allocator *allocators;
 };
 
-// ---- one run
-// ------------------------------------------------------------------------------------------------
+// ---- one run ----
 
 // Nothing of ours: the size of the environment moves the stack, which is chosen anew for each round.
 static struct seep_error *spawn(const struct compared *compared, const struct allocator *allocator,
@@ -109,8 +108,7 @@ static struct seep_error *run_once(struct compared *compared, const struct alloc
     return how_it_ended(allocator, status, compared->results->is_done);
 }
 
-// ---- figures
-// ------------------------------------------------------------------------------------------------
+// ---- figures ----
 
 static double percentile(const uint64_t *buckets, double share, double ns_per_tick) {
     uint64_t all = 0, sum = 0;
@@ -165,8 +163,7 @@ static void fill_row(const struct compared *compared, size_t index, uint32_t nr,
             row->latency_ns[k][s] = percentile(own->sum.latency[k], shares[s], own->ns_per_tick);
 }
 
-// ---- rounds
-// -------------------------------------------------------------------------------------------------
+// ---- rounds ----
 
 static double time_of(const struct compared *compared, const struct allocator *allocator) {
     return (double)(allocator->plan->is_cpu_time ? compared->results->cpu_ns : compared->results->wall_ns);

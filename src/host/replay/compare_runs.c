@@ -43,8 +43,7 @@ struct running {
     int *ret_status;
 };
 
-// ---- standard input
-// ------------------------------------------------------------------------------------------
+// ---- standard input ----
 
 // A pipe is read once, into memory: its end is where each run's input ends.
 static struct seep_error *spool(int *ret_fd) {
@@ -93,8 +92,7 @@ static int open_input(const struct running *running) {
     return fd;
 }
 
-// ---- one run
-// -------------------------------------------------------------------------------------------------
+// ---- one run ----
 
 // "NAME=ours", with what the user has behind it.
 static bool add_variable(const char *assignment) {
@@ -244,8 +242,7 @@ static struct seep_error *run_checked(struct running *running, size_t index, str
     return error ? error : check_end(running, choice->name, ret_outcome->status);
 }
 
-// ---- rounds
-// --------------------------------------------------------------------------------------------------
+// ---- rounds ----
 
 static double ns_of(struct timeval time) {
     return (double)time.tv_sec * 1e9 + (double)time.tv_usec * 1e3;

@@ -62,7 +62,7 @@ struct finder {
 };
 
 // Source: glibc 2.36, malloc/malloc.c, request2size and checked_request2size; from 128 KiB on a mapping.
-uint64_t seep_traits_cost(uint64_t size) {
+static uint64_t chunk_bytes(uint64_t size) {
     uint64_t chunk = (size + 8 + 15) & ~UINT64_C(15);
     return SEEP_MAX(chunk, UINT64_C(32));
 }
@@ -86,7 +86,7 @@ static void count_live(struct finder *finder, uint32_t group_id, uint64_t size, 
     struct seep_group_traits *group = &traits->groups[group_id];
     if (!adds && finder->higher)
         note_peak(finder);
-    uint64_t cost = seep_traits_cost(size);
+    uint64_t cost = chunk_bytes(size);
     group->live_blocks += adds ? 1 : UINT64_MAX;
     group->live_bytes += adds ? size : 0 - size;
     group->live_cost_bytes += adds ? cost : 0 - cost;

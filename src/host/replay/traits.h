@@ -67,7 +67,4 @@ SEEP_MUST_CHECK struct seep_error *seep_traits_find(const char *path, const stru
                                                     struct seep_traits *ret_traits);
 void seep_traits_deinit(struct seep_traits *traits);
 
-// What a block of that size takes of glibc's memory.
-uint64_t seep_traits_cost(uint64_t size);
-
 #endif

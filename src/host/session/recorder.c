@@ -548,8 +548,7 @@ static size_t take_all(struct seep_recorder *recorder, struct recorded_process *
     return sum;
 }
 
-// ---- the rest, of a library that has taken over
-// ------------------------------------------------------------
+// ---- the rest, of a library that has taken over ----
 
 // The file that it left: with its last name, or of a process that was killed with the pid behind.
 static char *find_rest(const struct seep_recorder *recorder, const struct recorded_process *process) {

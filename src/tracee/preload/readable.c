@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What memory can be read: the kernel is asked to copy it, by a call that fails after that and that every
-// program with glibc makes when it is loaded. The stack of a process and of a thread, from where we are on it
-// to its end, need not be asked about; and under a filter of system calls the kernel cannot be: there counts
-// what was mapped before it came.
+// Whether memory can be read. The kernel is asked to copy it, by a call that fails after the copy and that
+// every program of glibc makes when it is loaded. The stack of a thread is known to be there from the stack
+// pointer to its end. Under a filter of system calls the kernel cannot be asked: then memory can be read that
+// was a stack before the filter came.
 #include "preload/proc_maps.h"
 #include "preload/preload.h"
 
@@ -76,8 +76,8 @@ static bool was_a_stack(uint64_t address) {
 
 // ---- asking -----------------------------------------------------------------------------------------
 
-// A limit that does not exist: refused once the new value has been read. Where somebody else than Linux
-// answers and refuses it before that, rt_sigprocmask, whose "how" is looked at last.
+// A limit that does not exist: Linux refuses it after it has read the new value. Valgrind refuses it before
+// that: there rt_sigprocmask is called, which looks at its "how" last.
 static long read_as_limit(uint64_t address) {
     return sys6(SYS_prlimit64, 0, UINT32_MAX, (long)address, 0, 0, 0);
 }

@@ -164,7 +164,6 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_took_fork(struct seep_attached *a
 // Its last event; status as of wait(2). Frees it where those that have ended are of no interest.
 void seep_attach_took_exit(struct seep_attached *attached, struct seep_traced_process *process, int64_t at_ns,
                            int status);
-void seep_attach_forget_process(struct seep_attached *attached, struct seep_traced_process *process);
 // Those whose last event was lost.
 void seep_attach_forget_ended(struct seep_attached *attached);
 

@@ -252,7 +252,7 @@ void seep_attach_took_exit(struct seep_attached *attached, struct seep_traced_pr
         forget_process(attached, process, at_ns);
 }
 
-void seep_attach_forget_process(struct seep_attached *attached, struct seep_traced_process *process) {
+static void close_process(struct seep_attached *attached, struct seep_traced_process *process) {
     forget_process(attached, process, attached->now_ns);
 }
 
@@ -261,6 +261,6 @@ void seep_attach_forget_ended(struct seep_attached *attached) {
         struct seep_traced_process *process = attached->processes[i];
         if (!process->ended && process->heap.pid != attached->options.pid &&
             kill(process->heap.pid, 0) != 0 && errno == ESRCH)
-            seep_attach_forget_process(attached, process);
+            close_process(attached, process);
     }
 }

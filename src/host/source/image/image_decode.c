@@ -385,7 +385,8 @@ struct seep_error *seep_image_head_decode(const void *bytes, size_t nr_bytes, co
     return err;
 }
 
-struct seep_error *seep_image_head_read(int fd, const char *name, struct seep_image_head *ret_head) {
+// The same of a memory file. The fd is borrowed.
+static struct seep_error *read_head(int fd, const char *name, struct seep_image_head *ret_head) {
     unsigned char page[SEEP_POOL_PAGE];
     ssize_t got;
     do
@@ -399,7 +400,7 @@ struct seep_error *seep_image_head_read(int fd, const char *name, struct seep_im
 bool seep_image_head_try(int fd, struct seep_image_head *ret_head) {
     if (fd < 0)
         return false;
-    struct seep_error *err = seep_image_head_read(fd, "image", ret_head);
+    struct seep_error *err = read_head(fd, "image", ret_head);
     seep_error_destroy(err);
     return !err;
 }

@@ -37,9 +37,6 @@ static inline uint64_t seep_image_dir_bytes(const struct seep_image_header *head
 // `bytes`: the first SEEP_POOL_PAGE bytes of the image; fewer than a header is an error.
 SEEP_MUST_CHECK struct seep_error *seep_image_head_decode(const void *bytes, size_t nr_bytes,
                                                           const char *name, struct seep_image_head *ret_head);
-// The same of a memory file. The fd is borrowed.
-SEEP_MUST_CHECK struct seep_error *seep_image_head_read(int fd, const char *name,
-                                                        struct seep_image_head *ret_head);
 
 // The same where an image that cannot be read is as good as none. false: it cannot, or fd is -1.
 SEEP_MUST_CHECK bool seep_image_head_try(int fd, struct seep_image_head *ret_head);
