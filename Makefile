@@ -21,7 +21,7 @@ help:
 	@echo "make corpus   the programs of tests/corpus by four compilers' ways, and under LeakSanitizer and Valgrind"
 	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
 	@echo "make uninstall  take away what make install put there"
-	@echo "make agent    build/seep-agent: the server for devices, one static program of musl; CPU=armhf: build/seep-agent-armhf"
+	@echo "make agent    build/seep-agent: the server for devices, one static program of musl; CPU=armhf: build/seep-agent-armhf; PACKED=1: smaller"
 	@echo "make deb      packages of Debian in build/deb, looked at by lintian, tried in a minimal root"
 	@echo "make dist     a tarball that builds without git, npm and a network"
 	@echo "make site     the documents and manual pages as a folder of pages, build/site/index.html"
@@ -89,7 +89,7 @@ uninstall: build/build.ninja
 agent:
 	@tools/install-deps.sh build agent$(if $(CPU),-$(CPU))
 	@$(MAKE) --no-print-directory build
-	@tools/agent.sh $(if $(CPU),--cpu $(CPU)) build
+	@tools/agent.sh $(if $(CPU),--cpu $(CPU)) $(if $(PACKED),--packed) build
 
 deb:
 	@tools/install-deps.sh build deb

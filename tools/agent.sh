@@ -1,20 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# seep-agent, one static program: agent.sh BUILD [OUT] for this machine, agent.sh --cpu armhf BUILD [OUT] for 32-bit ARM.
+# seep-agent, one static program: agent.sh [--packed] BUILD [OUT] for this machine, agent.sh --cpu armhf [--packed] BUILD [OUT]
+# for 32-bit ARM. Packed, it is two thirds as large, and unpacks itself into memory when it starts.
 # BUILD is a build directory that has libseep.so, which goes inside; for another CPU that is built, too. The agent is made in
-# BUILD/agent (BUILD/agent-armhf), and copied to OUT (BUILD/seep-agent, BUILD/seep-agent-armhf). Exit status: 0 it is there,
-# 2 this machine has no compiler for static programs of musl.
+# BUILD/agent (BUILD/agent-armhf and so on), and copied to OUT (BUILD/seep-agent, BUILD/seep-agent-armhf). Exit status: 0 it
+# is there, 2 this machine has no compiler for static programs of musl.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 cpu=
-if [ "$1" = --cpu ]; then
-    cpu=$2
-    shift 2
-fi
+packed=
+while :; do
+    case $1 in
+    --cpu) cpu=$2 && shift 2 ;;
+    --packed) packed=yes && shift ;;
+    *) break ;;
+    esac
+done
 build=$(cd "$1" && pwd)
-out=${2:-$build/seep-agent${cpu:+-$cpu}}
-made=$build/agent${cpu:+-$cpu}
+name=agent${cpu:+-$cpu}${packed:+-packed}
+out=${2:-$build/seep-$name}
+made=$build/$name
 mkdir -p "$made"
 # Tests may want it at the same time.
 exec 9>"$made.lock"
@@ -59,10 +65,14 @@ armhf)
     printf "[constants]\nroot = '%s'\nspecs = '%s'\n" "$root" "$made/musl.specs" >"$made/places.ini"
     cross="--cross-file $made/places.ini --cross-file $here/tools/cross/musl-armhf.ini"
     bearssl=$root/usr/lib/arm-linux-gnueabihf/libbearssl.a
-    library=$made/library/libseep.so
-    [ -e "$made/library/build.ninja" ] || quietly "$made/library-setup.log" meson setup "$made/library" "$here" \
-        --cross-file "$here/tools/cross/armhf.ini" -Dtool=false -Ddebug=false -Dwerror=true
-    quietly "$made/library-build.log" ninja -C "$made/library" libseep.so
+    libraries=$build/agent-$cpu-library # for both forms
+    library=$libraries/libseep.so
+    (
+        flock 8
+        [ -e "$libraries/build.ninja" ] || quietly "$libraries-setup.log" meson setup "$libraries" "$here" \
+            --cross-file "$here/tools/cross/armhf.ini" -Dtool=false -Ddebug=false -Dwerror=true
+        quietly "$libraries-build.log" ninja -C "$libraries" libseep.so
+    ) 8>"$libraries.lock"
     ;;
 *) give_up "there is no agent for '$cpu' (armhf)" ;;
 esac
@@ -71,8 +81,8 @@ esac
     bearssl=
 }
 # shellcheck disable=SC2086 # several words, or none
-[ -e "$made/build.ninja" ] || quietly "$build/agent-setup.log" meson setup "$made" "$here" $cross -Dagent=true \
-    -Dagent_library="$library" -Dagent_bearssl="$bearssl" -Ddebug=false -Dwerror=true
-quietly "$build/agent-build.log" ninja -C "$made"
+[ -e "$made/build.ninja" ] || quietly "$made-setup.log" meson setup "$made" "$here" $cross -Dagent=true \
+    -Dagent_library="$library" -Dagent_bearssl="$bearssl" ${packed:+-Dagent_packed=true} -Ddebug=false -Dwerror=true
+quietly "$made-build.log" ninja -C "$made"
 stripped=$made/src/host/agent/seep-agent-stripped
 cmp -s "$stripped" "$out" || cp --remove-destination "$stripped" "$out"

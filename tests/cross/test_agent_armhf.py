@@ -20,25 +20,30 @@ from test_cross import ALL, CPUS, TESTED  # noqa: E402
 from test_wire import figures, figures_of  # noqa: E402
 
 ARMHF = CPUS['armhf']
-BYTES_MAX = 296 << 10
+BYTES_MAX = {'plain': 288 << 10, 'packed': 192 << 10}
 
 
-@pytest.fixture(scope='module')
-def agent():
-    need(f'{ARMHF.triplet}-gcc')
-    need(ARMHF.qemu)
-    done = run([ROOT / 'tools/agent.sh', '--cpu', 'armhf', BUILD], timeout=600, env=dict(os.environ))
+def build(form, *options):
+    done = run([ROOT / 'tools/agent.sh', *options, *(['--packed'] if form == 'packed' else []), BUILD], timeout=600, env=dict(os.environ))
     if done.code == 2:
         pytest.skip('musl for armhf is not there (tools/install-deps.sh agent-armhf)')
     assert done.code == 0, done
-    return BUILD / 'seep-agent-armhf'
+
+
+@pytest.fixture(scope='module', params=BYTES_MAX)
+def agent(request):
+    need(f'{ARMHF.triplet}-gcc')
+    need(ARMHF.qemu)
+    build(request.param, '--cpu', 'armhf')
+    agent = BUILD / ('seep-agent-armhf' + ('-packed' if request.param == 'packed' else ''))
+    assert agent.stat().st_size <= BYTES_MAX[request.param]
+    return agent
 
 
 def served(agent, tmp_path):
     (tmp_path / 'held.c').write_text(program_source('agent_held.c'))
     done = run([f'{ARMHF.triplet}-gcc', '-g', '-O1', '-funwind-tables', '-fno-builtin', 'held.c', '-o', 'held'], cwd=tmp_path)
     assert done.code == 0, done
-    assert agent.stat().st_size <= BYTES_MAX
     # The emulator starts programs of this machine: the next emulator.
     program = subprocess.Popen([ARMHF.qemu, agent, 'run', ARMHF.qemu, '-L', ARMHF.sysroot, tmp_path / 'held', '7'], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
@@ -64,3 +69,17 @@ def served(agent, tmp_path):
 if ALL and 'armhf' in TESTED:
     def test_agent_of_armhf(agent, tmp_path):
         served(agent, tmp_path)
+
+    def test_packed_here(tmp_path):
+        """On this machine, with its arguments, environment, and exit status."""
+        need('musl-gcc')
+        build('packed')
+        agent = BUILD / 'seep-agent-packed'
+        assert run([agent, '--version']).out.startswith(b'seep-agent ')
+        done = run([agent, 'run', 'sh', '-c', 'echo "$FROM $1"; exit 7', 'sh', 'argument'], env=environment(FROM='outside'))
+        assert (done.code, done.out, done.err) == (7, b'outside argument\n', b''), done
+        damaged = bytearray(agent.read_bytes())
+        damaged[len(damaged) // 2] ^= 0xff
+        (tmp_path / 'damaged').write_bytes(damaged)
+        (tmp_path / 'damaged').chmod(0o755)
+        assert run([tmp_path / 'damaged', '--version']).code != 0

@@ -16,6 +16,9 @@
 #include "agent/stale_folders.h"
 #include "source/run/program.h"
 
+// Where the whole agent is packed, it has the library as it is.
+enum { IS_PACKED = sizeof(seep_library) < seep_library_bytes };
+
 static char folder[300]; // "": there is none
 static char library[320];
 static int held = -1; // the folder
@@ -107,16 +110,20 @@ struct seep_error *seep_library_find(bool modes, char **ret_path) {
         *ret_path = strdup(named);
         return *ret_path ? NULL : seep_error_no_memory();
     }
-    unsigned char *bytes = malloc(seep_library_bytes);
-    if (!bytes)
-        return seep_error_no_memory();
-    bool good = seep_inflate(bytes, seep_library_bytes, seep_library, sizeof(seep_library));
-    bool there =
-        good && (write_somewhere(bytes, seep_library_bytes) || keep_in_memory(bytes, seep_library_bytes));
+    unsigned char *unpacked = NULL;
+    const unsigned char *bytes = seep_library;
+    if (IS_PACKED) {
+        bytes = unpacked = malloc(seep_library_bytes);
+        if (!unpacked)
+            return seep_error_no_memory();
+        if (!seep_inflate(unpacked, seep_library_bytes, seep_library, sizeof(seep_library))) {
+            free(unpacked);
+            return seep_error_create(SEEP_E_FORMAT, "the library in this program is damaged");
+        }
+    }
+    bool there = write_somewhere(bytes, seep_library_bytes) || keep_in_memory(bytes, seep_library_bytes);
     int trouble = errno;
-    free(bytes);
-    if (!good)
-        return seep_error_create(SEEP_E_FORMAT, "the library in this program is damaged");
+    free(unpacked);
     if (!there)
         return seep_error_hint(seep_error_system(trouble, "no place for the library"),
                                "name a folder that programs may be loaded from in TMPDIR");
