@@ -317,7 +317,7 @@ static void count(struct seep_session *session, uint32_t rule, uint64_t blocks, 
 // false: no site has anything that is suppressed, so no block is either.
 static bool count_all(struct seep_session *session, struct seep_profile *profile) {
     bool any = profile->let_go != NULL;
-    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+    for (uint32_t i = 1; profile->suppressed && i < profile->nr_sites; i++) {
         for (uint32_t kind = 0; kind < SEEP_KIND_NR; kind++)
             if (profile->suppressed[i][kind]) {
                 session->suppressions[profile->suppressed[i][kind] - 1].nr_sites++;
@@ -359,13 +359,24 @@ static struct seep_error *let_go(struct seep_profile *profile) {
 static struct seep_error *apply(struct matcher *matcher, struct seep_profile *profile,
                                 const uint32_t *nodes) {
     uint8_t *kinds = kinds_of_sites(profile);
-    profile->suppressed = seep_arena_alloc(&profile->arena, profile->nr_sites, sizeof(*profile->suppressed));
-    struct seep_error *error = kinds && profile->suppressed ? NULL : seep_error_no_memory();
-    for (uint32_t i = 1; !error && i < profile->nr_sites; i++)
-        error = match_site(matcher, &profile->sites[i], nodes[profile->sites[i].node], kinds[i],
-                           profile->suppressed[i]);
+    struct seep_error *error = kinds ? NULL : seep_error_no_memory();
+    uint32_t none[SEEP_KIND_NR] = {0};
+    profile->suppressed = NULL;
+    for (uint32_t i = 1; !error && i < profile->nr_sites; i++) {
+        uint32_t taken[SEEP_KIND_NR] = {0};
+        error = match_site(matcher, &profile->sites[i], nodes[profile->sites[i].node], kinds[i], taken);
+        if (error || memcmp(taken, none, sizeof(taken)) == 0)
+            continue;
+        if (!profile->suppressed) // most processes have none
+            profile->suppressed =
+                seep_arena_alloc(&profile->arena, profile->nr_sites, sizeof(*profile->suppressed));
+        if (profile->suppressed)
+            memcpy(profile->suppressed[i], taken, sizeof(taken));
+        else
+            error = seep_error_no_memory();
+    }
     free(kinds);
-    if (!error)
+    if (!error && profile->suppressed)
         error = let_go(profile);
     if (error)
         return error;

@@ -123,7 +123,7 @@ static struct seep_error *run_diff(const struct seep_arguments *arguments, int *
     if (!error)
         error = seep_moment_open(names.after, &after);
     if (!error)
-        error = seep_report_symbols(options, names.after, &symbols);
+        error = seep_report_symbols_of_text(options, names.after, &symbols);
     if (!error)
         error = select_of(before, options, &some_before, &old);
     if (!error)

@@ -266,7 +266,11 @@ static struct seep_error *prepare(struct running *running, const struct seep_arg
         err = prepare_log(values->log, &running->log);
     if (!err && values->mode == SEEP_MODE_RECORD)
         running->log = seep_recording_rest(values->output ? values->output : SEEP_TRACE_NAME_DEFAULT);
-    return err ? err : seep_report_symbols(running->view, NULL, &running->symbols);
+    if (err)
+        return err;
+    return values->html || running->judge
+               ? seep_report_symbols(running->view, NULL, &running->symbols)
+               : seep_report_symbols_of_text(running->view, NULL, &running->symbols);
 }
 
 static struct seep_run_options options_of(const struct running *running, char *const *argv) {

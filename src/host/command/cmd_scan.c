@@ -55,7 +55,7 @@ static struct seep_error *scan_and_report(const char *operand, const struct scan
                                           const struct seep_view_options *view) {
     struct seep_symbols *symbols = NULL;
     struct seep_session *session = NULL;
-    struct seep_error *err = seep_report_symbols(view, operand, &symbols);
+    struct seep_error *err = seep_report_symbols_of_text(view, operand, &symbols);
     if (!err)
         err = open_scanned(operand, values, &session);
     if (!err && values->output)

@@ -129,10 +129,21 @@ static pid_t pid_of(const char *source) {
     return nr && nr < 11 && (!source[nr] || source[nr] == '@') ? (pid_t)strtol(source, NULL, 10) : 0;
 }
 
-struct seep_error *seep_report_symbols(const struct seep_view_options *options, const char *source,
-                                       struct seep_symbols **ret_symbols) {
+// Whether lines of the C and C++ runtime, and functions that are inlined there, are of use.
+static bool needs_runtime_lines(const struct seep_view_options *options) {
+    bool asked = options->full_stacks || options->full_paths || options->file ||
+                 options->by == SEEP_BY_FILE || options->by == SEEP_BY_LINE;
+    for (size_t i = 0; i < options->nr_given; i++)
+        asked |= strcmp(options->given[i].name, "suppressions") == 0;
+    return asked || seep_output_of(options) != &seep_output_text;
+}
+
+static struct seep_error *make_symbols(const struct seep_view_options *options, const char *source,
+                                       bool for_people, struct seep_symbols **ret_symbols) {
     char root[SEEP_OWN_ROOT_ROOM];
-    struct seep_symbols_options how = {.no_demangle = options->no_demangle, .sysroot = options->sysroot};
+    struct seep_symbols_options how = {.no_demangle = options->no_demangle,
+                                       .plain_runtime = for_people && !needs_runtime_lines(options),
+                                       .sysroot = options->sysroot};
     if (options->sysroot)
         return seep_symbols_create(&how, ret_symbols);
     if (seep_process_own_root(pid_of(source), root))
@@ -143,6 +154,16 @@ struct seep_error *seep_report_symbols(const struct seep_view_options *options, 
     seep_error_destroy(error); // it has ended meanwhile, or its root is not for us: ours, checked by build-id
     how.sysroot = NULL;
     return seep_symbols_create(&how, ret_symbols);
+}
+
+struct seep_error *seep_report_symbols(const struct seep_view_options *options, const char *source,
+                                       struct seep_symbols **ret_symbols) {
+    return make_symbols(options, source, false, ret_symbols);
+}
+
+struct seep_error *seep_report_symbols_of_text(const struct seep_view_options *options, const char *source,
+                                               struct seep_symbols **ret_symbols) {
+    return make_symbols(options, source, true, ret_symbols);
 }
 
 struct seep_error *seep_report_selected(FILE *out, const struct seep_session *session,
@@ -163,7 +184,7 @@ struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
                                        struct seep_suppress *suppress,
                                        const struct seep_view_options *options, const char *source) {
     struct seep_symbols *symbols = NULL;
-    struct seep_error *error = seep_report_symbols(options, source, &symbols);
+    struct seep_error *error = seep_report_symbols_of_text(options, source, &symbols);
     if (!error)
         error = seep_suppress_apply(suppress, session, symbols);
     if (!error)

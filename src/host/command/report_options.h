@@ -27,6 +27,11 @@ SEEP_MUST_CHECK struct seep_error *seep_report_check(const struct seep_view_opti
 // that the process sees. NULL: ours.
 SEEP_MUST_CHECK struct seep_error *seep_report_symbols(const struct seep_view_options *options,
                                                        const char *source, struct seep_symbols **ret_symbols);
+// The same for a report that is text: without the lines of the C and C++ runtime, unless the options ask for
+// them.
+SEEP_MUST_CHECK struct seep_error *seep_report_symbols_of_text(const struct seep_view_options *options,
+                                                               const char *source,
+                                                               struct seep_symbols **ret_symbols);
 
 // The report of the processes that --pid and --program select.
 SEEP_MUST_CHECK struct seep_error *seep_report_selected(FILE *out, const struct seep_session *session,

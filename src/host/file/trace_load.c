@@ -516,7 +516,8 @@ static struct seep_error *finish_array(struct loader *loader) {
         return NULL;
     const struct array *array = &arrays[loader->type];
     uint64_t nr = array->first_id + loader->loaded[loader->type];
-    if (array->load_row && nr > UINT32_MAX)
+    uint64_t most = loader->type == SEEP_TRACE_MODULES ? SEEP_MODULES_MAX : UINT32_MAX;
+    if (array->load_row && nr > most)
         return section_error(loader, &loader->parts[0].section, "more elements than there are ids");
     void *elements = seep_arena_alloc(&loader->profile->arena, (size_t)nr, array->element_bytes);
     if (!elements)

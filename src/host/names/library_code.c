@@ -41,6 +41,31 @@ static bool is_one(const char *text, const char *const *words, size_t nr) {
     return false;
 }
 
+// ---- modules ----
+
+// Libraries in which a leak is not looked for: they allocate for their callers. Whole names up to a
+// version or the end: "libc" is "libc.so.6" and "libc-2.36.so" but not "libcurl.so".
+bool seep_module_is_runtime(const char *path) {
+    static const char *const names[] = {
+        "libc",        "ld-linux-x86-64", "ld-linux-aarch64",
+        "ld-linux",    "ld-musl-x86_64",  "ld-musl-aarch64",
+        "ld64",        "libstdc++",       "libc++",
+        "libc++abi",   "libgcc_s",        "libpthread",
+        "libdl",       "libseep",         "libjemalloc",
+        "libmimalloc", "libtcmalloc",     "libtcmalloc_minimal",
+    };
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++) {
+        size_t nr = strlen(names[i]);
+        if (strncmp(name, names[i], nr) == 0 &&
+            (strncmp(name + nr, ".so", 3) == 0 ||
+             (name[nr] == '-' && name[nr + 1] >= '0' && name[nr + 1] <= '9')))
+            return true;
+    }
+    return strcmp(name, "[vdso]") == 0;
+}
+
 // ---- standard libraries ----
 
 // Rust's functions are spread over crates, and the name of one crate may be another crate's too.

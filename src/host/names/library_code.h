@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 
+// Of the C and C++ runtime, the loader, an allocator.
+bool seep_module_is_runtime(const char *path);
+
 // Demangled; both may be NULL.
 bool seep_function_is_std(const char *function, const char *file);
 bool seep_function_is_wrapper(const char *function);

@@ -20,6 +20,9 @@ struct seep_symbols_options {
     const char *sysroot;   // NULL: "/"
     const char *debug_dir; // NULL: /usr/lib/debug
     bool no_demangle;
+    // Of the C and C++ runtime only the symbols where it has them all: its debug information takes longer to
+    // read than the rest of a report, and nobody mends a leak there.
+    bool plain_runtime;
     bool no_debuginfod;            // never ask, whatever the environment says
     bool hasty;                    // only for a moment: files are mapped, not copied (symbol_file.h)
     unsigned debuginfod_timeout_s; // 0: 10 s for all modules together

@@ -53,22 +53,24 @@ struct seep_link_step {
 #define SEEP_LINK_STEPS_MAX 64u
 
 struct seep_link {
-    uint8_t kind; // enum seep_link_kind
-    bool whole;   // the thing itself is meant: `off` says nothing
-    bool lost;    // of a block
-    uint32_t id;  // module, thread id, or site
-    uint64_t at;  // of data: ELF virtual address of the pointer, or where `whole` any in the variable; of
-                  // a stack: the pointer's, of a register: what it had, both with frames only; of
-                  // memory: its start; of a block: its size; number of blocks left out
+    uint8_t kind;      // enum seep_link_kind
+    bool whole;        // the thing itself is meant: `off` says nothing
+    bool lost;         // of a block
     uint8_t nr_frames; // of stacks and registers: frames that may have it; of the first it is at least a part
-    const struct seep_link_frame *frames;
+    uint8_t nr_steps;  // of blocks left out; 0: not known
+    uint32_t id;       // module, thread id, or site
+    uint32_t vtable_module; // of a block that is a C++ object; 0: none is known
+    uint64_t at;      // of data: ELF virtual address of the pointer, or where `whole` any in the variable; of
+                      // a stack: the pointer's, of a register: what it had, both with frames only; of
+                      // memory: its start; of a block: its size; number of blocks left out
     uint64_t off;     // of memory and blocks: of the pointer, from the start; UINT32_MAX of a block: or more
     uint64_t arrival; // of a block: where the pointer before it leads, from the start, + 1; 0: not known
-    uint8_t nr_steps; // of blocks left out; 0: not known
-    const struct seep_link_step *steps;
-    uint32_t vtable_module; // of a block that is a C++ object; 0: none is known
-    uint64_t vtable;        // ELF virtual address
-    const char *text;
+    uint64_t vtable;  // of a block: ELF virtual address
+    union {           // thousands of processes have thousands of links each
+        const struct seep_link_frame *frames; // of stacks and registers
+        const struct seep_link_step *steps;   // of blocks left out
+        const char *text;                     // of SEEP_LINK_TEXT
+    };
 };
 
 SEEP_INLINE struct seep_link_step seep_link_step(const struct seep_link *link) {

@@ -39,11 +39,13 @@ enum seep_node_kind {
 };
 struct seep_node {
     uint32_t parent;
-    uint32_t module; // index in modules; 0 is "no module" (JIT code): offset is a run-time address
-    uint64_t offset; // ELF virtual address of the return address
-    bool exact;      // offset is the instruction itself: do not subtract 1 to look it up
-    uint8_t kind;    // enum seep_node_kind
+    uint32_t module : 28; // index in modules; 0 is "no module" (JIT code): offset is a run-time address
+    bool exact : 1;       // offset is the instruction itself: do not subtract 1 to look it up
+    uint8_t kind : 2;     // enum seep_node_kind
+    uint64_t offset;      // ELF virtual address of the return address
 };
+#define SEEP_MODULES_MAX (UINT32_C(1) << 28)
+_Static_assert(sizeof(struct seep_node) == 16, "big traces have millions of them");
 
 struct seep_counters {
     uint64_t allocations;

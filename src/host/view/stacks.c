@@ -42,29 +42,6 @@ void seep_stacks_destroy(struct seep_stacks *stacks) {
 
 // ---- adding ----
 
-// Libraries in which a leak is not looked for: they allocate for their callers. Whole names up to a
-// version or the end: "libc" is "libc.so.6" and "libc-2.36.so" but not "libcurl.so".
-static bool is_runtime(const char *path) {
-    static const char *const names[] = {
-        "libc",        "ld-linux-x86-64", "ld-linux-aarch64",
-        "ld-linux",    "ld-musl-x86_64",  "ld-musl-aarch64",
-        "ld64",        "libstdc++",       "libc++",
-        "libc++abi",   "libgcc_s",        "libpthread",
-        "libdl",       "libseep",         "libjemalloc",
-        "libmimalloc", "libtcmalloc",     "libtcmalloc_minimal",
-    };
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++) {
-        size_t nr = strlen(names[i]);
-        if (strncmp(name, names[i], nr) == 0 &&
-            (strncmp(name + nr, ".so", 3) == 0 ||
-             (name[nr] == '-' && name[nr + 1] >= '0' && name[nr + 1] <= '9')))
-            return true;
-    }
-    return strcmp(name, "[vdso]") == 0;
-}
-
 static bool same_module(const struct seep_stack_module *a, const struct seep_module *b) {
     return strcmp(a->path, b->path) == 0 && a->build_id_bytes == b->build_id_bytes &&
            memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
@@ -84,7 +61,7 @@ static struct seep_error *new_module(struct seep_stacks *stacks, const struct se
         .build_id_bytes = SEEP_MIN(module->build_id_bytes, (uint32_t)sizeof(module->build_id)),
         .no_file = no_file,
         .process = process,
-        .runtime = !no_file && !kernel && is_runtime(module->path),
+        .runtime = !no_file && !kernel && seep_module_is_runtime(module->path),
         .kernel = kernel,
     };
     *ret_id = (uint32_t)stacks->nr_modules++;

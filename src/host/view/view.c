@@ -305,7 +305,7 @@ static struct seep_error *list_trouble(struct seep_view_build *build) {
         if (!module->used || !module->asked)
             continue;
         enum seep_symbols_quality quality = seep_symbols_quality(stacks->symbols, module->symbols_id);
-        if (quality == SEEP_SYMBOLS_TABLE && !module->kernel)
+        if (quality == SEEP_SYMBOLS_TABLE && !module->kernel && !module->runtime)
             view->without_lines[view->nr_without_lines++] = module->shown;
         if (!module->nameless)
             continue;

@@ -200,9 +200,11 @@ static struct seep_error *add_frame(struct building *building, uint64_t address,
     struct seep_error *err = NULL;
     // A return address: the call is before it.
     if (address && seep_kallsyms_find(building->symbols, address - 1, &function)) {
-        err = find_module(building, function.module, &node.module);
+        uint32_t module;
+        err = find_module(building, function.module, &module);
         if (err)
             return err;
+        node.module = module;
         node.offset = address - building->modules[node.module].base;
         err =
             add_name(building, node.module, node.offset - 1 - function.offset, function.bytes, function.name);
