@@ -35,7 +35,7 @@ def build(tmp_path):
 def test_a_site_of_two_classes(run, seep, tmp_path, build):
     """One lost block does not make the others at its place lost."""
     done = run(seep, "run", "-o", "m.seep", build("mixed", MIXED))
-    assert "100 bytes leaked in 1 block   100.0% of what leaked  partly lost" in done.stderr
+    assert "100 bytes leaked in 1 block   100.0% of leaks  partly lost" in done.stderr
     assert "of it lost: 100 bytes in 1 block; reachable: 900 bytes in 9 blocks" in done.stderr
     site, = [s for s in json.loads(run(seep, "report", "--json", "m.seep").stdout)["sites"] if s["live_blocks"]]
     assert site["kind"] == "lost"

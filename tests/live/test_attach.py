@@ -441,11 +441,11 @@ def test_a_process_with_the_library_is_read_by_its_image(private, tmp_path):
     hear(program)
     done = run([SEEP, 'attach', program.pid, '50ms', '1'])
     assert done.code == 0, done
-    assert b'libseep.so: reading its image' in done.out
+    assert b'Reading the image of pid' in done.out
     assert b'300 bytes in 1 allocations' in done.out
     no_probes_in(program.pid)
     done = run([SEEP, 'attach', '--backend', 'bpf', program.pid, '50ms', '1'])
-    assert done.code == 0 and b'reading its image' not in done.out, done
+    assert done.code == 0 and b'Reading the image' not in done.out, done
 
 
 def test_a_sample_knows_its_frees(private, tmp_path):

@@ -197,8 +197,7 @@ static struct seep_error *watch_image(const struct seep_attach_plan *plan,
     int root;
     struct seep_error *err = open_symbols(values, plan->pid, &root, &symbols);
     if (!err && !plan->shown->json)
-        printf("pid %d has libseep.so: reading its image, which knows all blocks and costs nothing more.\n",
-               (int)plan->pid);
+        printf("Reading the image of pid %d, which has libseep.so, Ctrl+C to quit.\n", (int)plan->pid);
     struct watching watching = {.plan = plan, .values = values, .symbols = symbols};
     struct seep_watch watch = plan->watch;
     watch.data = &watching;

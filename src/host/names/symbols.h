@@ -21,7 +21,7 @@ struct seep_symbols_options {
     const char *debug_dir; // NULL: /usr/lib/debug
     bool no_demangle;
     // Of the C and C++ runtime only the symbols where it has them all: its debug information takes longer to
-    // read than the rest of a report, and nobody mends a leak there.
+    // read than the rest of a report, and no leak is mended there.
     bool plain_runtime;
     bool no_debuginfod;            // never ask, whatever the environment says
     bool hasty;                    // only for a moment: files are mapped, not copied (symbol_file.h)

@@ -118,7 +118,7 @@ static void put_total(FILE *out, const char *what, uint64_t before, uint64_t aft
     char share[24] = "";
     if (change && before)
         snprintf(share, sizeof(share), "%+.1f%%", (double)change / (double)before * 100);
-    fprintf(out, "  %-15s %17s  %17s  %17s%s%s\n", what, seep_format_count(before).text,
+    fprintf(out, "  %-15s %15s  %16s  %16s%s%s\n", what, seep_format_count(before).text,
             seep_format_count(after).text, signed_text(change).text, *share ? "  " : "", share);
 }
 
@@ -134,7 +134,7 @@ static bool has_peak(const struct seep_view *view) {
 
 static void put_totals(FILE *out, const struct seep_diff *diff, const struct seep_style *style) {
     const struct seep_view_row *a = &diff->before->all, *b = &diff->after->all;
-    fprintf(out, "\n%s%-17s %17s  %17s  %17s%s\n", seep_style_bold(style),
+    fprintf(out, "\n%s%-17s %15s  %16s  %16s%s\n", seep_style_bold(style),
             diff->after->filtered ? "what matches" : "totals", "old", "new", "change", seep_style_off(style));
     put_total(out, "live bytes", (uint64_t)SEEP_MAX(a->live_bytes, 0), (uint64_t)SEEP_MAX(b->live_bytes, 0),
               diff->all.live_bytes);

@@ -17,7 +17,9 @@ struct print {
     const struct seep_history *history;
     size_t process; // in the view
     bool *alike;    // by site: another one of the table at work has the same place
+    unsigned width; // of the terminal; 0: there is none
 };
+#define LIVES_WIDTH 120u // that a table of lives needs with all of its columns
 
 // ---- words -------------------------------------------------------------------------------------------
 
@@ -244,9 +246,11 @@ static int by_freed(const void *left, const void *right) {
     return (a->freed < b->freed) - (a->freed > b->freed);
 }
 
-static void put_lives(const struct print *print, const struct seep_history_site *site) {
+static void put_lives(const struct print *print, const struct seep_history_site *site, uint32_t columns) {
     fprintf(print->out, "  %12s ", seep_format_count(site->freed).text);
     for (unsigned i = 0; i < SEEP_HISTORY_LIVES; i++) {
+        if (!(columns >> i & 1))
+            continue;
         if (!site->lives[i])
             fprintf(print->out, " %6s", ".");
         else
@@ -256,6 +260,28 @@ static void put_lives(const struct print *print, const struct seep_history_site 
             seep_format_duration((int64_t)(site->life_sum_ns / (double)site->freed)).text,
             seep_format_duration(site->life_most_ns).text,
             site->temporary ? seep_format_share(site->temporary, site->freed).text : ".");
+}
+
+// Where not all have room, those in which no block of the rows is are left out.
+static uint32_t columns_of_lives(const struct print *print, const struct lived *rows, size_t nr) {
+    const uint32_t all = (UINT32_C(1) << SEEP_HISTORY_LIVES) - 1;
+    if (!print->width || print->width >= LIVES_WIDTH)
+        return all;
+    uint32_t used = 0;
+    for (size_t i = 0; i < rows_shown(print, nr); i++)
+        for (unsigned k = 0; k < SEEP_HISTORY_LIVES; k++)
+            used |= (uint32_t)(print->history->sites[rows[i].site].lives[k] != 0) << k;
+    return used;
+}
+
+static void put_lives_heading(const struct print *print, uint32_t columns) {
+    static const char *const names[SEEP_HISTORY_LIVES] = {"<1us",   "<10us", "<100us", "<1ms",  "<10ms",
+                                                          "<100ms", "<1s",   "<10s",   "<100s", "more"};
+    fprintf(print->out, "\n%-14s ", "lived  blocks");
+    for (unsigned i = 0; i < SEEP_HISTORY_LIVES; i++)
+        if (columns >> i & 1)
+            fprintf(print->out, " %6s", names[i]);
+    fprintf(print->out, " %9s %9s %6s\n", "mean", "longest", "temp");
 }
 
 static struct seep_error *put_lifetimes(const struct print *print) {
@@ -269,13 +295,12 @@ static struct seep_error *put_lifetimes(const struct print *print) {
             rows[nr++] = (struct lived){i, history->sites[i].freed};
     if (nr)
         qsort(rows, nr, sizeof(*rows), by_freed);
+    uint32_t columns = columns_of_lives(print, rows, nr);
     if (nr)
-        fprintf(print->out, "\n%-14s  %6s %6s %6s %6s %6s %6s %6s %6s %6s %6s %9s %9s %6s\n", "lived  blocks",
-                "<1us", "<10us", "<100us", "<1ms", "<10ms", "<100ms", "<1s", "<10s", "<100s", "more", "mean",
-                "longest", "temp");
+        put_lives_heading(print, columns);
     struct seep_error *error = find_alike(print, rows, sizeof(*rows), rows_shown(print, nr));
     for (size_t i = 0; !error && i < rows_shown(print, nr); i++) {
-        put_lives(print, &history->sites[rows[i].site]);
+        put_lives(print, &history->sites[rows[i].site], columns);
         error = put_place(print, rows[i].site);
         fputc('\n', print->out);
     }
@@ -404,7 +429,8 @@ struct seep_error *seep_history_text(FILE *to, const struct seep_history_report 
                               .report = report,
                               .profile = view->session->profiles[view->first_process + p],
                               .history = &report->histories[view->first_process + p],
-                              .process = p};
+                              .process = p,
+                              .width = style.width};
         if (!print.history->nr_bins)
             continue;
         if (p)

@@ -58,38 +58,65 @@ static struct seep_number nanoseconds(double value) {
     return (struct seep_number){.text = "-"};
 }
 
+// Which columns: on a terminal where not all have room, memory has a table of its own.
+enum { COLUMNS_TIME = 1, COLUMNS_MEMORY = 2, COLUMNS_ALL = 3 };
+
 static void put_row(FILE *out, const struct seep_replay_figures *row, const struct seep_plan *plan,
-                    bool is_first) {
-    fprintf(out, "  %10s", seep_format_duration((int64_t)row->wall_ns).text);
-    if (plan)
-        fprintf(out, "  %6.1f", row->wall_ns / (double)plan->nr_calls);
-    else
-        fprintf(out, "  %10s", seep_format_duration((int64_t)row->cpu_ns).text);
-    fprintf(out, "  %-28s  %9s", is_first ? "1" : against(row).text,
-            seep_format_bytes(row->peak_rss_bytes).text);
-    if (plan)
-        fprintf(out, "  %8s  %8s", ratio(row->rss_over_live).text, ratio(row->mean_rss_over_live).text);
-    fprintf(out, "  %11s\n", seep_format_count((uint64_t)row->faults).text);
+                    bool is_first, unsigned columns) {
+    if (columns & COLUMNS_TIME) {
+        fprintf(out, "  %10s", seep_format_duration((int64_t)row->wall_ns).text);
+        if (plan)
+            fprintf(out, "  %6.1f", row->wall_ns / (double)plan->nr_calls);
+        else
+            fprintf(out, "  %10s", seep_format_duration((int64_t)row->cpu_ns).text);
+        fprintf(out, columns == COLUMNS_ALL ? "  %-28s" : "  %s", is_first ? "1" : against(row).text);
+    }
+    if (columns & COLUMNS_MEMORY) {
+        fprintf(out, "  %9s", seep_format_bytes(row->peak_rss_bytes).text);
+        if (plan)
+            fprintf(out, "  %8s  %8s", ratio(row->rss_over_live).text, ratio(row->mean_rss_over_live).text);
+        fprintf(out, "  %11s", seep_format_count((uint64_t)row->faults).text);
+    }
+    fputc('\n', out);
+}
+
+static void put_cost_columns(FILE *out, const struct seep_plan *plan,
+                             const struct seep_comparison *comparison, int width, unsigned columns,
+                             const struct seep_style *style) {
+    fprintf(out, "%s%-*s", seep_style_bold(style), width, "allocator");
+    if (columns & COLUMNS_TIME) {
+        fprintf(out, "  %10s  %*s", plan && plan->is_cpu_time ? "CPU time" : "time", plan ? 6 : 10,
+                plan ? "ns/op" : "CPU time");
+        fprintf(out, columns == COLUMNS_ALL ? "  %-28s" : "  %s", "time against the first");
+    }
+    if (columns & COLUMNS_MEMORY) {
+        fprintf(out, "  %9s", "peak RSS");
+        if (plan)
+            fprintf(out, "  %8s  %8s", "RSS/live", "its mean");
+        fprintf(out, "  %11s", "page faults");
+    }
+    fprintf(out, "%s\n", seep_style_off(style));
+    for (size_t i = 0; i < comparison->nr_rows; i++) {
+        const struct seep_replay_figures *row = &comparison->rows[i];
+        put_name(out, row->name, 0, width);
+        put_row(out, row, plan, i == 0, columns);
+        if (row->nr_failed && columns & COLUMNS_TIME)
+            fprintf(out, "%*s  %s calls returned no memory\n", width, "",
+                    seep_format_count(row->nr_failed).text);
+    }
 }
 
 // `plan` NULL: the program itself was run, and what is live in it is not known.
 static void put_costs(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison,
-                      int width) {
-    const struct seep_style style = seep_style_of(out);
-    fprintf(out, "%s%-*s  %10s  %*s  %-28s  %9s", seep_style_bold(&style), width, "allocator",
-            plan && plan->is_cpu_time ? "CPU time" : "time", plan ? 6 : 10, plan ? "ns/op" : "CPU time",
-            "time against the first", "peak RSS");
-    if (plan)
-        fprintf(out, "  %8s  %8s", "RSS/live", "its mean");
-    fprintf(out, "  %11s%s\n", "page faults", seep_style_off(&style));
-    for (size_t i = 0; i < comparison->nr_rows; i++) {
-        const struct seep_replay_figures *row = &comparison->rows[i];
-        put_name(out, row->name, 0, width);
-        put_row(out, row, plan, i == 0);
-        if (row->nr_failed)
-            fprintf(out, "%*s  %s calls returned no memory\n", width, "",
-                    seep_format_count(row->nr_failed).text);
+                      int width, const struct seep_style *style) {
+    unsigned needed = (unsigned)width + (plan ? 94 : 78);
+    if (!style->width || style->width >= needed) {
+        put_cost_columns(out, plan, comparison, width, COLUMNS_ALL, style);
+        return;
     }
+    put_cost_columns(out, plan, comparison, width, COLUMNS_TIME, style);
+    fputc('\n', out);
+    put_cost_columns(out, plan, comparison, width, COLUMNS_MEMORY, style);
 }
 
 static bool is_measured(const struct seep_comparison *comparison, size_t call) {
@@ -126,7 +153,7 @@ void seep_replay_text(FILE *to, const struct seep_plan *plan, const struct seep_
             seep_plural(plan->peak_blocks));
     fprintf(out, "%u rounds, in turn; the ratio is that of rounds in pairs, with its 95 %% interval\n\n",
             comparison->nr_rounds);
-    put_costs(out, plan, comparison, width);
+    put_costs(out, plan, comparison, width, &style);
     put_latencies(out, comparison, width);
     if (plan->nr_skipped)
         fprintf(out, "\n%s frees were left out: their blocks are older than the recording\n",
@@ -144,7 +171,7 @@ void seep_runs_text(FILE *to, const char *program, const struct seep_comparison 
     seep_put_escaped(out, program);
     fprintf(out, ": %u rounds, in turn; the ratio is that of rounds in pairs, with its 95 %% interval\n\n",
             comparison->nr_rounds);
-    put_costs(out, NULL, comparison, name_width(comparison));
+    put_costs(out, NULL, comparison, name_width(comparison), &style);
     seep_wrap_done(&wrap);
 }
 

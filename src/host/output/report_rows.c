@@ -159,7 +159,7 @@ static struct lead lead_by_leaks(const struct seep_view *view, const struct seep
     uint64_t leaked_all = all[SEEP_KIND_LOST] + all[SEEP_KIND_INDIRECT];
     return (struct lead){signed_of(leaked), signed_of(blocks[SEEP_KIND_LOST] + blocks[SEEP_KIND_INDIRECT]),
                          leaked_all ? seep_format_share(leaked, leaked_all) : (struct seep_number){"-"},
-                         " leaked", "what leaked"};
+                         " leaked", "leaks"};
 }
 
 static struct lead lead_by_live(const struct seep_view *view, const struct seep_view_row *row) {

@@ -11,6 +11,7 @@
 #include "output/format.h"
 #include "output/report_text.h"
 #include "output/report_whois.h"
+#include "output/wrap.h"
 
 // ---- text ----
 
@@ -120,7 +121,7 @@ static void put_freed(FILE *out, const struct seep_whois *whois) {
     put_stack(out, &whois->freed_stack);
 }
 
-void seep_whois_text(FILE *out, const struct seep_whois *whois) {
+static void put_text(FILE *out, const struct seep_whois *whois) {
     if (whois->place == SEEP_PLACE_BLOCK) {
         put_block(out, whois);
         return;
@@ -130,6 +131,13 @@ void seep_whois_text(FILE *out, const struct seep_whois *whois) {
     fputc('\n', out);
     if (whois->freed.address)
         put_freed(out, whois);
+}
+
+void seep_whois_text(FILE *to, const struct seep_whois *whois) {
+    struct seep_style style = seep_style_of(to);
+    struct seep_wrap wrap;
+    put_text(seep_wrap_begin(&wrap, to, &style), whois);
+    seep_wrap_done(&wrap);
 }
 
 // ---- JSON ----
