@@ -68,8 +68,10 @@ def test_what_is_no_report_fits_too(root, seep, words):
     words = [os.path.join(root, "tests", "golden", word) if word.endswith(".seep") else word for word in words]
     narrow, wide = (on_terminal(width, str(seep), *words) for width in (80, 4000))
     over = [line for line in narrow.split("\n") if len(line) > 80 and " " in line.strip()]
-    # Free memory is another at each look.
-    assert not over and [re.sub(r"\d+", "N", word) for word in narrow.split()] == [re.sub(r"\d+", "N", word) for word in wide.split()]
+    # Free memory is another at each look. Of lives, columns without a block are left out where not all have room.
+    narrow, wide = ([re.sub(r"\d+", "N", word) for word in text.split() if not re.fullmatch(r"<\d+\w+|more|\.", word)]
+                    for text in (narrow, wide))
+    assert not over and narrow == wide
 
 
 def test_messages_fit(seep):
