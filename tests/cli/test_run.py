@@ -662,6 +662,19 @@ def test_exec_is_the_last_image(traced):
     assert before["process"]["exit"] is None
 
 
+def test_a_life_comes_before_the_one_that_it_went_on_as(traced):
+    done = traced(SH, "-c", "sh -c 'exec sh -c \"exec /bin/ls /\"'; true")
+    processes = done.processes()
+    pid, = {p["process"]["pid"] for p in processes if p["process"]["exe"].endswith("/ls")}
+    lives = [p["process"] for p in processes if p["process"]["pid"] == pid]
+    assert [life["went_on"] for life in lives] in ([True, True, False], [True, True, True, False]), lives
+    assert [life["start"] for life in lives] == sorted(life["start"] for life in lives), lives
+
+
+def test_times_may_have_a_fraction(traced):
+    assert traced("/bin/true", options=["--interval", "0.5s"]).returncode == 0
+
+
 def test_many_children(traced):
     # More than are held at once: the ended ones are read while the program runs.
     script = "i=0; while [ $i -lt 150 ]; do /bin/ls / >/dev/null; i=$((i+1)); done"

@@ -267,6 +267,19 @@ def test_a_trace_that_cannot_be_saved_in_the_end(private, tmp_path):
     assert b'No space left on device (make room there, or name another place with --output)' in done.err, done
 
 
+def test_under_a_server_that_forks_all_the_time(can):
+    """Its children cost no report, and SIGTERM ends it."""
+    server = subprocess.Popen(['sh', '-c', 'while :; do /bin/true; done'])
+    try:
+        done = run([SEEP, 'attach', server.pid, '1s', '2'], timeout=TIMEOUT)
+        assert done.code == 0 and len(re.findall(rb'^\[[0-9:]+\] Top ', done.out, re.M)) == 2, done
+        attached = Attached(server.pid, '-o', '0')
+        assert 'Top ' in attached.stop(signal.SIGTERM)
+    finally:
+        server.kill()
+        server.wait()
+
+
 def test_interrupted_at_any_moment(private, tmp_path):
     """There is a report, or we were gone before there could be one; nothing is left in the process."""
     program = private(STEPS, 1)
