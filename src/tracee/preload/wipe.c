@@ -169,7 +169,8 @@ void seep_wipe_start(void) {
         inner.usable_size = NULL;
     SEEP_EXCHANGE_REAL(malloc, wiping_malloc);
 #ifdef __x86_64__
-    if (inner.usable_size && seep_g.sub_mask) // glibc
+    // glibc, of 2.35 or later: before 2.34, MALLOC_CHECK_ lets it keep a byte of its own behind each block.
+    if (inner.usable_size && seep_g.sub_mask && seep_g.find_object)
         SEEP_EXCHANGE_REAL(malloc, wiping_malloc_of_glibc);
 #endif
     SEEP_EXCHANGE_REAL(realloc, wiping_realloc);
