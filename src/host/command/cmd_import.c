@@ -50,8 +50,9 @@ static struct seep_error *run_import(const struct seep_arguments *arguments, int
         return error;
     fprintf(stderr, "seep: %s events", seep_format_count(imported.nr_events).text);
     if (imported.nr_unknown_frees)
-        fprintf(stderr, "; %s frees of blocks that the file does not allocate are left out",
-                seep_format_count(imported.nr_unknown_frees).text);
+        fprintf(stderr, "; %s free%s of blocks that the file does not allocate left out (%s)",
+                seep_format_count(imported.nr_unknown_frees).text, seep_plural(imported.nr_unknown_frees),
+                seep_imported_lines(&imported).text);
     if (imported.nr_skipped)
         fprintf(stderr, "; %s line%s skipped", seep_format_count(imported.nr_skipped).text,
                 seep_plural(imported.nr_skipped));

@@ -32,13 +32,14 @@ struct replay_values {
     const char *generate;
 };
 
-static const struct replay_values defaults = {.touch = -1, .rounds = 10};
+enum { ROUNDS = 10, ROUNDS_MOST = 200 };
+static const struct replay_values defaults = {.touch = -1};
 
 static const struct seep_option replay_options[] = {
     {"allocator", 0, SEEP_OPTION_STRING, offsetof(struct replay_values, allocators), .value = "LIST",
      .help = "glibc (default), jemalloc, mimalloc, tcmalloc, scudo, a library, glibc:TUNABLE=V (comma list)"},
     {"rounds", 0, SEEP_OPTION_NUMBER, offsetof(struct replay_values, rounds), .value = "N", .min = 3,
-     .max = 1000, .help = "rounds that count, each with every allocator (default 10)"},
+     .max = 1000, .help = "rounds that count (default 10 to 200: until intervals are 2 % wide)"},
     {"touch", 0, SEEP_OPTION_CHOICE, offsetof(struct replay_values, touch), .value = "WHAT",
      .choices = touches,
      .help =
@@ -73,7 +74,8 @@ static struct seep_error *compare(const struct replay_values *values, const stru
                                   char *list) {
     const char *names[SEEP_ALLOCATORS_MAX];
     struct seep_compare_options options = {.names = names,
-                                           .nr_rounds = (uint32_t)values->rounds,
+                                           .nr_rounds = values->rounds ? (uint32_t)values->rounds : ROUNDS,
+                                           .nr_rounds_most = values->rounds ? 0 : ROUNDS_MOST,
                                            .touch = touch_of(values),
                                            .progress = seep_show_rounds};
     struct seep_comparison comparison = {NULL, 0, 0};

@@ -462,7 +462,8 @@ static struct seep_error *read_lines(struct reading *reading, const char *path, 
         size_t length = strlen(line);
         if (length && line[length - 1] == '\r')
             line[length - 1] = 0;
-        error = formats[format].line(reading, line, seep_lines_number(lines));
+        reading->importing.line = seep_lines_number(lines);
+        error = formats[format].line(reading, line, reading->importing.line);
     }
     seep_lines_close(lines);
     return error;

@@ -12,11 +12,19 @@ struct seep_import_options {
     const char *maps; // a copy of /proc/PID/maps, for formats that have run-time addresses; NULL: none
 };
 
+enum { SEEP_IMPORTED_LINES = 3 };
 struct seep_imported {
     uint64_t nr_events;
-    uint64_t nr_skipped;       // lines that say nothing of the heap
-    uint64_t nr_unknown_frees; // frees of blocks that the file does not allocate
+    uint64_t nr_skipped;                         // lines that say nothing of the heap
+    uint64_t nr_unknown_frees;                   // frees of blocks that the file does not allocate
+    uint64_t unknown_lines[SEEP_IMPORTED_LINES]; // where the first of them are
 };
+
+// "lines 4, 9 and others", of what unknown_lines has.
+struct seep_imported_lines {
+    char text[96];
+};
+struct seep_imported_lines seep_imported_lines(const struct seep_imported *imported);
 
 extern const char *const seep_import_formats[]; // ends with NULL
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Makes a recording of imported events, see import_build.h.
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,6 +198,8 @@ struct seep_error *seep_import_free(struct seep_importing *importing, uint64_t a
     if (place && *place)
         return end_block(importing, place, release);
     if (address) {
+        if (importing->counts.nr_unknown_frees < SEEP_IMPORTED_LINES)
+            importing->counts.unknown_lines[importing->counts.nr_unknown_frees] = importing->line;
         importing->counts.nr_unknown_frees++;
         importing->profile->totals.unknown_frees++;
     }
@@ -279,6 +282,21 @@ static void set_names(struct seep_importing *importing) {
     }
 }
 
+struct seep_imported_lines seep_imported_lines(const struct seep_imported *imported) {
+    struct seep_imported_lines lines;
+    uint64_t nr = SEEP_MIN(imported->nr_unknown_frees, (uint64_t)SEEP_IMPORTED_LINES);
+    bool more = imported->nr_unknown_frees > nr;
+    size_t used = (size_t)snprintf(lines.text, sizeof(lines.text), "line%s", nr > 1 ? "s" : "");
+    for (uint64_t i = 0; i < nr; i++) {
+        const char *before = !i ? " " : i + 1 < nr || more ? ", " : " and ";
+        used += (size_t)snprintf(lines.text + used, sizeof(lines.text) - used, "%s%" PRIu64, before,
+                                 imported->unknown_lines[i]);
+    }
+    if (more)
+        snprintf(lines.text + used, sizeof(lines.text) - used, " and others");
+    return lines;
+}
+
 struct seep_error *seep_importing_end(struct seep_importing *importing, const char *output) {
     struct seep_profile *profile = importing->profile;
     struct seep_error *error = write_chunk(importing);
@@ -289,9 +307,10 @@ struct seep_error *seep_importing_end(struct seep_importing *importing, const ch
     profile->totals.peak_bytes = (uint64_t)importing->peak_bytes;
     profile->totals.peak_exact = true;
     if (!error && importing->counts.nr_unknown_frees)
-        error = seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
-                                  "%" PRIu64 " frees are of blocks that the file does not allocate",
-                                  importing->counts.nr_unknown_frees);
+        error = seep_profile_note(
+            profile, SEEP_NOTE_EVENTS_STRANGE,
+            "frees of blocks that the file does not allocate are left out: %" PRIu64 ", %s",
+            importing->counts.nr_unknown_frees, seep_imported_lines(&importing->counts).text);
     struct seep_session session = {.profiles = &profile, .nr_profiles = 1};
     return error ? error : seep_session_save_behind(&session, output, importing->writer);
 }

@@ -33,6 +33,7 @@ struct seep_importing {
     size_t names_capacity;
     struct seep_recorded *events;
     struct seep_chunk_packer *packer;
+    uint64_t line;      // of the file, that is read
     uint64_t nr_events; // of the chunk
     int64_t first_ns;
     int64_t at_ns; // of what comes next, never less than before

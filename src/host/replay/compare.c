@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/numbers.h"
 #include "process/memory_limit.h"
@@ -40,7 +41,12 @@ struct compared {
     int results_fd;
     struct seep_replay_results *results;
     struct allocator *allocators;
+    int64_t begun_ns;
 };
+
+static uint32_t most_rounds(const struct seep_compare_options *options) {
+    return SEEP_MAX(options->nr_rounds, options->nr_rounds_most);
+}
 
 // ---- one run ----
 
@@ -227,11 +233,29 @@ static struct seep_error *measure_memory(struct compared *compared, size_t index
     return error;
 }
 
+// How wide intervals are decides, and not whether two differ: who asks for that again and again finds it at
+// last.
+static bool are_narrow(const struct compared *compared, uint32_t nr_rounds) {
+    const double narrow = 1.02; // high over low, of 95 %
+    for (size_t i = 1; i < compared->options->nr_names; i++) {
+        struct seep_interval interval =
+            seep_ratio_interval(compared->allocators[i].wall_ns, compared->allocators[0].wall_ns, nr_rounds);
+        if (!(interval.high / interval.low <= narrow))
+            return false;
+    }
+    return true;
+}
+
 static bool is_enough(const struct compared *compared, const struct seep_comparison *comparison) {
     const struct seep_compare_options *options = compared->options;
     const struct allocator *first = &compared->allocators[0];
     const struct allocator *last = &compared->allocators[options->nr_names - 1];
     uint32_t nr = comparison->nr_rounds;
+    enum { TOO_MANY_ROUNDS = 40, AT_ONCE = 10 };
+    const int64_t long_ns = INT64_C(5000000000);
+    bool is_late = nr >= TOO_MANY_ROUNDS && seep_monotonic_ns() - compared->begun_ns > long_ns;
+    if (nr >= options->nr_rounds && (is_late || (nr % AT_ONCE == 0 && are_narrow(compared, nr))))
+        return true;
     if (!options->is_enough || !nr)
         return false;
     struct seep_interval interval = seep_ratio_interval(last->wall_ns, first->wall_ns, nr);
@@ -248,9 +272,10 @@ static struct seep_error *run_rounds(struct compared *compared, struct seep_comp
             error = measure_memory(compared, i, &comparison->rows[i]);
     }
     bool enough = false;
-    for (uint32_t round = options->first ? 1 : 0; !error && !enough && round <= options->nr_rounds; round++) {
+    for (uint32_t round = options->first ? 1 : 0; !error && !enough && round <= most_rounds(options);
+         round++) {
         if (options->progress)
-            options->progress(options->data, round, options->nr_rounds);
+            options->progress(options->data, round, SEEP_MAX(round, options->nr_rounds));
         // Every other round the other way round, so that none is always behind the same one.
         for (size_t k = 0; !error && k < options->nr_names; k++) {
             size_t i = round % 2 ? options->nr_names - 1 - k : k;
@@ -294,8 +319,8 @@ static struct seep_error *prepare(struct compared *compared, const struct seep_p
         if (error)
             return error;
         allocator->plan = options->plans ? options->plans[i] : plan;
-        allocator->wall_ns = calloc(options->nr_rounds, sizeof(double));
-        allocator->faults = calloc(options->nr_rounds, sizeof(double));
+        allocator->wall_ns = calloc(most_rounds(options), sizeof(double));
+        allocator->faults = calloc(most_rounds(options), sizeof(double));
         comparison->rows[i].rss = calloc(allocator->plan->nr_samples + (size_t)1, sizeof(uint64_t));
         if (!allocator->wall_ns || !allocator->faults || !comparison->rows[i].rss)
             return seep_error_no_memory();
@@ -340,7 +365,7 @@ void seep_comparison_deinit(struct seep_comparison *comparison) {
 
 struct seep_error *seep_compare(const struct seep_plan *plan, const struct seep_compare_options *options,
                                 struct seep_comparison *ret_comparison) {
-    struct compared compared = {.options = options, .results_fd = -1};
+    struct compared compared = {.options = options, .results_fd = -1, .begun_ns = seep_monotonic_ns()};
     struct seep_comparison comparison = {NULL, 0, 0};
     struct seep_error *error = prepare(&compared, plan, &comparison);
     if (!error)

@@ -41,7 +41,9 @@ struct seep_compare_options {
     size_t nr_names;
     const struct seep_plan *const *plans; // by name; NULL: one for all
     uint32_t nr_rounds;                   // that count; one more comes before them
-    uint32_t nr_memory_runs;              // 0: one
+    uint32_t nr_rounds_most; // as many where intervals are wide after nr_rounds; 0: no more. Of replays that
+                             // take seconds 40
+    uint32_t nr_memory_runs; // 0: one
     enum seep_replay_touch touch;
     // What is known of the first from a comparison before, of the same plan; NULL: nothing. Neither its
     // memory nor what the replayer takes for it is measured again, and no round comes before those that
