@@ -28,7 +28,7 @@ def can():
     done = run([SEEP, 'info', '--json'])
     assert done.code == 0, done
     bpf = report_json.loads(done.out)['bpf']
-    for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
+    for name in ('in this build', 'PID namespace', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
         if bpf.get(name, {}).get('verdict') == 'bad':
             pytest.skip('%s: %s' % (name, bpf[name]['value']))
     return {name for name in bpf if bpf[name]['verdict'] == 'good'}
@@ -540,6 +540,17 @@ def test_a_program_that_is_named_to_its_loader(from_start, tmp_path):
     expected, _ = sites_of(by_kernel)
     assert len(expected) >= 3
     assert sites_of(by_loader)[0] == expected
+
+
+def test_in_a_pid_namespace_nothing_is_seen_and_that_is_said(can):
+    """BPF programs know processes by the kernel's own numbers: a report of nothing would be called complete."""
+    need('unshare')
+    inside = ['unshare', '--pid', '--fork', '--mount-proc', SEEP]
+    if run([*inside[:-1], 'true']).code:
+        pytest.skip('no process namespaces here')
+    done = run([*inside, 'attach', '--', 'true'])
+    assert done.code == 1 and b'BPF programs do not know the processes of this PID namespace (run it on the host' in done.err, done
+    assert b'PID namespace        NO: ' in run([*inside, 'info']).out and b'PID namespace' not in run([SEEP, 'info']).out
 
 
 def test_a_program_that_is_named_to_the_loader_of_musl(tmp_path):

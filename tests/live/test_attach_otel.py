@@ -22,7 +22,7 @@ def can():
     done = run([SEEP, 'info', '--json'])
     assert done.code == 0, done
     bpf = report_json.loads(done.out)['bpf']
-    for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
+    for name in ('in this build', 'PID namespace', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
         if bpf.get(name, {}).get('verdict') == 'bad':
             pytest.skip('%s: %s' % (name, bpf[name]['value']))
 

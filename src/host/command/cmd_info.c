@@ -327,6 +327,11 @@ static void add_bpf(struct info *info) {
         return;
     }
     add_rights(info);
+    if (seep_bpf_numbers_differ())
+        advise(info,
+               add(info, "bpf", "PID namespace", BAD,
+                   "not the kernel's first, so 'seep attach' sees no process"),
+               SEEP_BPF_NUMBERS_ADVICE);
     seep_bpf_features_probe(&features);
     for (int i = 0; i < SEEP_BPF_FEATURES_NR; i++) {
         const char *name = seep_bpf_feature_name((enum seep_bpf_feature)i);

@@ -115,6 +115,11 @@ struct seep_error *seep_attach_choose_probes(struct seep_attached *attached) {
     struct seep_error *err = seep_bpf_features_check(&attached->features);
     if (err)
         return err;
+    if (seep_bpf_numbers_differ())
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED,
+                              "BPF programs do not know the processes of this PID namespace"),
+            "%s", SEEP_BPF_NUMBERS_ADVICE);
     if (attached->options.probes == SEEP_PROBES_BEST && !attached->features.can[SEEP_BPF_CAN_SESSION])
         attached->options.probes = SEEP_PROBES_MULTI;
     if (attached->options.probes == SEEP_PROBES_MULTI && !attached->features.can[SEEP_BPF_CAN_MULTI])

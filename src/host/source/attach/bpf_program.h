@@ -39,6 +39,10 @@ SEEP_MUST_CHECK struct seep_error *seep_bpf_features_check(const struct seep_bpf
 // Whether this build has BPF programs in it.
 bool seep_bpf_is_built(void);
 
+// Whether we know processes by other numbers than the kernel's own, which BPF programs see: in a container.
+bool seep_bpf_numbers_differ(void);
+#define SEEP_BPF_NUMBERS_ADVICE "run it on the host, or start the container with --pid=host"
+
 // Attaching one program to many places of one file at once.
 #define SEEP_BPF_ATTACH_MULTI   48
 #define SEEP_BPF_ATTACH_SESSION 57
