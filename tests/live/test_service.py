@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep service under a real systemd: process 1 of a container over this machine's files, which it cannot change."""
+import json
 import os
 import re
 import signal
@@ -148,10 +149,10 @@ def test_enable_and_disable_twice(machine, grower):
 def test_what_is_killed_leaves_its_last_state(machine, grower):
     assert service(machine, 'enable', '--restart', 'grower').code == 0
     pid = machine.main_pid(grower)
-    machine.wait(lambda: b'holds' in service(machine, 'status', 'grower').out)
-    # The watcher has the image when it has seen the process, within a second.
-    machine.wait(lambda: b'seep-image' in machine('sh', '-c', 'ls -l /proc/[0-9]*/fd 2>/dev/null').out)
-    time.sleep(1.2)
+    # The watcher holds the image: only then does what is killed leave anything.
+    watcher = machine.wait(lambda: machine('pgrep', '-f', 'service watch').out.split())[0].decode()
+    machine.wait(lambda: b'seep-image' in machine('ls', '-l', f'/proc/{watcher}/fd').out)
+    machine.wait(lambda: json.loads(machine(SEEP, 'report', '--json', pid).out)['totals']['live_blocks'] > 10)
     assert machine('kill', '-9', pid).code == 0
     [left] = machine.wait(lambda: machine.traces(grower, '*.end.seep'))
     [process] = report(left)
@@ -231,6 +232,47 @@ def test_a_program_that_cannot_be_traced(machine, tmp_path):
     machine.unit('static.service', '[Service]\nExecStart=/opt/static\n')
     done = service(machine, 'enable', 'static')
     assert done.code == 1 and b'static' in done.err and b'nothing was changed' in done.err, done
+
+
+@pytest.mark.parametrize('user, setuid, capability, refused', [
+    ('nobody', True, False, True), ('root', True, False, False), ('65534', False, True, True), ('root', False, True, False)])
+def test_programs_that_raise_their_rights(machine, user, setuid, capability, refused):
+    """The loader ignores LD_PRELOAD for them, by what the user of the service is, not by who enables it."""
+    need('setcap')
+    raised = machine.root / 'opt/raised'
+    raised.unlink(missing_ok=True)
+    raised.write_bytes((machine.root / 'opt/grower').read_bytes())
+    raised.chmod(0o4755 if setuid else 0o755)
+    if capability and machine('setcap', 'cap_net_bind_service+ep', '/opt/raised').code:
+        pytest.skip('no file capabilities on this file system')
+    machine.unit('raised.service', f'[Service]\nExecStart=/opt/raised\nUser={user}\n')
+    library = Path('/usr/lib/seep-test/libseep.so')
+    assert machine('install', '-D', '-m', '644', BUILD / 'libseep.so', library).code == 0
+    done = machine(SEEP, 'service', 'enable', '--dry-run', 'raised', SEEP_LIBRARY=library)
+    assert (b'set-user-ID, set-group-ID or has file capabilities' in done.err) == refused == (done.code == 1), done
+
+
+def test_what_enable_sets_reaches_the_service(machine, grower):
+    """A recording with few frames, and a snapshot by signal: the service goes on."""
+    words = ['--mode', 'record', '--depth', '1', '--age', '--signal', 'USR2']
+    assert service(machine, 'enable', '--restart', *words, 'grower').code == 0
+    pid = machine.main_pid(grower)
+    variables = dict(one.split(b'=', 1) for one in (machine.root / f'proc/{pid}/environ').read_bytes().split(b'\0') if one)
+    assert [variables[name] for name in (b'SEEP_MODE', b'SEEP_DEPTH', b'SEEP_AGE', b'SEEP_SIGNAL')] == [b'record', b'1', b'yes', b'USR2']
+    assert machine('kill', '-USR2', pid).code == 0
+    machine.wait(lambda: machine.traces(grower))
+    assert machine('systemctl', 'is-active', 'grower').out.strip() == b'active' and machine.main_pid(grower) == pid
+    assert machine('systemctl', 'stop', 'grower').code == 0
+    [left] = machine.wait(lambda: machine.traces(grower, 'exit/grower.*.seep'))
+    [process] = report(left)
+    assert max(len(site['stack']) for site in process['sites']) == 1
+    assert b'allocations' in run([SEEP, 'history', left]).out
+
+
+def test_a_user_who_may_not(machine, grower):
+    done = machine('setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', SEEP, 'service', 'enable', 'grower')
+    assert done.code == 1 and done.err.count(b'\n') >= 1 and b'ermission denied' in done.err, done
+    assert not (machine.root / 'etc/systemd/system/grower.service.d').exists()
 
 
 @pytest.mark.parametrize('words, said', [

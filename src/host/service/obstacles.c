@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,10 +84,31 @@ static bool is_within(const char *path, const char *folder) {
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || !path[length]);
 }
 
+// As whom the service runs its program. A name that is not known here, or is made at the start: no user of
+// ours.
+static void take_user(const struct seep_unit *unit, struct seep_program *program) {
+    if (unit->user)
+        return;
+    *program = (struct seep_program){.path = program->path, .as_other = true};
+    if (!*unit->run_as && !unit->dynamic_user)
+        return;
+    program->uid = program->gid = (uid_t)-2;
+    char *end;
+    unsigned long number = strtoul(unit->run_as, &end, 10);
+    struct passwd *user = *unit->run_as == 0 ? NULL : *end ? getpwnam(unit->run_as) : getpwuid((uid_t)number);
+    if (user) {
+        program->uid = user->pw_uid;
+        program->gid = user->pw_gid;
+    } else if (*unit->run_as && !*end) {
+        program->uid = (uid_t)number;
+    }
+}
+
 // A set-uid or static program, or one that the library cannot be loaded into.
 static void look_at_program(const struct seep_unit *unit, const char *library,
                             struct seep_obstacles *obstacles) {
     struct seep_program program = {.path = strdup(unit->program)};
+    take_user(unit, &program);
     struct seep_error *error =
         program.path ? seep_program_inspect(&program, library) : seep_error_no_memory();
     if (error)

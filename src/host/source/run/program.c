@@ -178,15 +178,17 @@ static char *script_interpreter(const char *path) {
 }
 
 // Whether running the file changes rights, so that the loader ignores LD_PRELOAD.
-static bool raises_rights(const char *path) {
+static bool raises_rights(const struct seep_program *program, const char *path) {
+    uid_t uid = program->as_other ? program->uid : getuid();
+    gid_t gid = program->as_other ? program->gid : getgid();
     struct stat status;
     if (stat(path, &status))
         return false;
-    if ((status.st_mode & S_ISUID) && status.st_uid != getuid())
+    if ((status.st_mode & S_ISUID) && status.st_uid != uid)
         return true;
-    if ((status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != getgid())
+    if ((status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != gid)
         return true;
-    return getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
+    return uid != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
 static bool same_machine(const struct elf_facts *a, const struct elf_facts *b) {
@@ -275,12 +277,12 @@ static bool is_emulator_for(const char *path, const struct elf_facts *facts,
            strncmp(name, "qemu-", 5) == 0;
 }
 
-static const char *trouble_with(const char *path, const struct elf_facts *facts,
-                                const struct elf_facts *library, bool *ret_cannot_preload) {
+static const char *trouble_with(struct seep_program *program, const char *path, const struct elf_facts *facts,
+                                const struct elf_facts *library) {
     if (!facts->is_elf)
         return NULL;
     if (library->is_elf && !same_machine(facts, library)) {
-        *ret_cannot_preload = true;
+        program->cannot_preload = true;
         return name_of_machine(facts)
                    ? "is a 32-bit program, for which this build has no libseep.so: see 'seep info'"
                    : "is made for another processor or word size than libseep.so";
@@ -298,10 +300,10 @@ static const char *trouble_with(const char *path, const struct elf_facts *facts,
         return "is a static binary (or the loader itself): libseep.so cannot be loaded into it; 'seep "
                "attach' "
                "traces it by probes";
-    if (raises_rights(path))
+    if (raises_rights(program, path))
         return "is set-user-ID, set-group-ID or has file capabilities: the loader ignores LD_PRELOAD for it";
     if (has_address_sanitizer(path)) {
-        *ret_cannot_preload = true;
+        program->cannot_preload = true;
         return "is built with AddressSanitizer, whose heap is its own and whose runtime wants to be loaded "
                "first: "
                "build it without -fsanitize=address";
@@ -334,8 +336,7 @@ struct seep_error *seep_program_inspect(struct seep_program *program, const char
         library_facts = facts_of(library);
     }
     program->is_emulator = is_emulator_for(path, &facts, &library_facts);
-    const char *trouble =
-        program->is_emulator ? NULL : trouble_with(path, &facts, &library_facts, &program->cannot_preload);
+    const char *trouble = program->is_emulator ? NULL : trouble_with(program, path, &facts, &library_facts);
     bool fits = true;
     char *version = NULL;
     char *libc = trouble || program->is_emulator || !facts.is_elf

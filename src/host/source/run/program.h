@@ -14,6 +14,9 @@ struct seep_program {
     bool cannot_preload; // the loader of the program would refuse or fail over libseep.so: do not ask it
     char *library; // malloc'ed: the one that fits it, where that is another than for this machine; or NULL
     char *why_untraced; // malloc'ed: one sentence, or NULL where nothing speaks against tracing
+    bool as_other;      // it will not run as the user of this process, but as
+    uid_t uid;
+    gid_t gid;
 };
 
 // Exit statuses of a shell for a program that cannot be run.
