@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Mappings of the program, in `seep run` and in the raw dump: exact counts, apart from the heap's."""
+import subprocess
 
 import pytest
-from harness import BUILD, LIBSEEP, environment, no_losses, plain_name, run, traced
+import report_json
+from harness import BUILD, LIBSEEP, SEEP, environment, need, no_losses, plain_name, run, traced
 from raw_image import Image
+from small_programs import program_source
 
 COVERS = [
     ('mmap', 'covered', 'test_every_way_to_map', ''),
@@ -117,3 +120,21 @@ def test_programs_that_map_nothing_have_no_section(program, tmp_path):
     (process,) = under.report()
     done = run([BUILD / 'seep', 'report', under.trace])
     assert (b'mappings by the program' in done.out) == (process['mappings']['totals']['maps'] > 0), done
+
+
+def test_small_mappings_in_a_row_are_read_together(tmp_path):
+    """Not by a call for each of 4,000; and each word of them is found where it is."""
+    need('strace', 'gcc')
+    program, log = tmp_path / 'many', tmp_path / 'calls'
+    (tmp_path / 'many.c').write_text(program_source('private_memory_many.c'))
+    assert run(['gcc', '-D_GNU_SOURCE', '-w', '-o', program, program.with_suffix('.c')]).code == 0
+    command = [SEEP, 'run', '-q', '--scan', 'no', '-o', tmp_path / 'x.seep', '--', program]
+    with subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        pid = int(process.stdout.readline())
+        done = run(['strace', '-f', '-e', 'trace=process_vm_readv', '-o', log, SEEP, 'scan', '--json', '--blocks', '--top', '0', pid])
+        process.communicate(b'\n', timeout=60)
+    if b'ptrace' in done.err and not done.out:
+        pytest.skip(f'strace cannot trace here: {done}')
+    site, = [site for site in report_json.loads(done.out)['sites'] if site['size_max'] == 100]
+    assert {kind: found['blocks'] for kind, found in site['kinds'].items()} == {'reachable': 3500, 'lost': 500}, site['kinds']
+    assert 0 < log.read_text().count('process_vm_readv') < 500

@@ -43,6 +43,23 @@ struct seep_memory_pages {
     unsigned char bytes[PAGES_KEPT][PAGE_BYTES];
 };
 
+// Small mappings that are walked one after the other are read together: a process may have 65,000 of them. A
+// batch doubles with each that was of use, so what is read in vain is never more than that.
+#define AHEAD_MOST  256u
+#define AHEAD_BYTES ((size_t)16 << 10) // the largest that is small
+#define AHEAD_ROOM  ((size_t)1 << 20)
+#define AHEAD_FIRST 4u // mappings in a row are read alone
+
+struct seep_memory_ahead {
+    uint64_t starts[AHEAD_MOST]; // ascending
+    size_t offsets[AHEAD_MOST + 1];
+    size_t nr;
+    size_t at;     // what is before it has been walked
+    size_t latest; // mapping that was walked
+    size_t in_row;
+    unsigned char bytes[AHEAD_ROOM];
+};
+
 // ---- mappings ----
 
 static struct seep_error *maps_error(pid_t pid, int trouble) {
@@ -257,6 +274,7 @@ void seep_memory_close(struct seep_memory *memory) {
     free(memory->mappings);
     free(memory->piece);
     free(memory->large);
+    free(memory->ahead);
     free(memory->pages);
     seep_arena_deinit(&memory->arena);
     free(memory);
@@ -397,6 +415,68 @@ bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *
     return true;
 }
 
+// ---- read ahead ----
+
+// In anonymous memory no page comes from another program.
+static bool may_be_ahead(const struct seep_memory_area *area) {
+    return area->readable && !area->shared && !area->inode && !area->of_monitor && !area->of_seep &&
+           area->present_bytes && area->end - area->start <= AHEAD_BYTES;
+}
+
+// This mapping, and the next ones, as many as are in a row so far.
+static void fill_ahead(const struct seep_memory *memory, size_t first) {
+    struct seep_memory_ahead *ahead = memory->ahead;
+    struct iovec there[AHEAD_MOST], here = {ahead->bytes, 0};
+    size_t most = SEEP_MIN(ahead->in_row, (size_t)AHEAD_MOST), nr = 0;
+    for (size_t i = first; i < memory->nr_mappings && i < first + 2 * most && nr < most; i++) {
+        const struct seep_memory_area *area = &memory->mappings[i];
+        size_t nr_bytes = (size_t)(area->end - area->start);
+        if (!may_be_ahead(area))
+            continue;
+        if (here.iov_len + nr_bytes > AHEAD_ROOM)
+            break;
+        there[nr] = (struct iovec){(void *)(uintptr_t)area->start, nr_bytes};
+        ahead->starts[nr] = area->start;
+        ahead->offsets[nr++] = here.iov_len;
+        here.iov_len += nr_bytes;
+    }
+    ssize_t got = nr ? process_vm_readv(memory->tid, &here, 1, there, nr, 0) : 0;
+    ahead->offsets[nr] = here.iov_len;
+    ahead->at = ahead->nr = 0;
+    while (got > 0 && ahead->nr < nr && ahead->offsets[ahead->nr + 1] <= (size_t)got)
+        ahead->nr++;
+}
+
+static const unsigned char *find_ahead(struct seep_memory_ahead *ahead, uint64_t start, size_t nr_bytes) {
+    while (ahead->at < ahead->nr &&
+           ahead->starts[ahead->at] + ahead->offsets[ahead->at + 1] - ahead->offsets[ahead->at] <= start)
+        ahead->at++;
+    if (ahead->at == ahead->nr || start < ahead->starts[ahead->at])
+        return NULL;
+    size_t off = ahead->offsets[ahead->at] + (size_t)(start - ahead->starts[ahead->at]);
+    return off + nr_bytes <= ahead->offsets[ahead->at + 1] ? ahead->bytes + off : NULL;
+}
+
+// The bytes of a range in one small mapping; NULL: the caller reads it.
+static const unsigned char *read_ahead(struct seep_memory *memory, uint64_t start, size_t nr_bytes) {
+    const struct seep_memory_area *area = nr_bytes <= AHEAD_BYTES ? seep_memory_find(memory, start) : NULL;
+    if (!area || memory->core || !memory->pages || !may_be_ahead(area))
+        return NULL;
+    if (!memory->ahead && !(memory->ahead = calloc(1, sizeof(*memory->ahead))))
+        return NULL;
+    struct seep_memory_ahead *ahead = memory->ahead;
+    size_t i = (size_t)(area - memory->mappings);
+    bool follows = i > ahead->latest && i - ahead->latest <= 2;
+    if (i != ahead->latest)
+        ahead->in_row = follows ? ahead->in_row + 1 : 0;
+    ahead->latest = i;
+    const unsigned char *bytes = find_ahead(ahead, start, nr_bytes);
+    if (bytes || ahead->in_row < AHEAD_FIRST)
+        return bytes;
+    fill_ahead(memory, i);
+    return find_ahead(ahead, start, nr_bytes);
+}
+
 // Whether the page is a guard that the program made by madvise, as the C library does for stacks from
 // glibc 2.42 on: nothing is behind it, and it may not be read. Source:
 // Documentation/admin-guide/mm/pagemap.rst of Linux, bit 58.
@@ -432,6 +512,9 @@ static bool give(struct seep_memory *memory, uint64_t start, const unsigned char
 static bool give_all(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take,
                      void *data) {
     uint64_t nr_bytes = end - SEEP_MIN(start, end);
+    const unsigned char *ahead = nr_bytes ? read_ahead(memory, start, (size_t)nr_bytes) : NULL;
+    if (ahead)
+        return give(memory, start, ahead, (size_t)nr_bytes, take, data);
     if (nr_bytes > SHORT_BYTES && !memory->large)
         memory->large = seep_large_alloc(PIECE_BYTES, 1);
     bool is_short = nr_bytes <= SHORT_BYTES || !memory->large;

@@ -47,6 +47,7 @@ struct seep_memory {
     unsigned char *piece; // of seep_memory_walk
     unsigned char *large; // the same, where a range is long; NULL: there was none yet
     struct seep_shared_files shared;
+    struct seep_memory_ahead *ahead; // of small mappings that follow one another; NULL: there were none yet
     struct seep_memory_pages *pages; // that were read, see seep_memory_is_still; NULL: none is kept
     struct seep_arena arena;
 };
