@@ -97,6 +97,22 @@ def test_a_file_system_that_answers_nothing_is_not_waited_for(silent):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
+def test_a_folder_that_answers_nothing_keeps_no_run_from_its_start(tmp_path):
+    """It has the name of one that an ended run has left in the folder for temporary files."""
+    folder = tmp_path / 'seep-abcdef'
+    folder.mkdir()
+    files = start(FUSE, folder, TARGET, 1000)
+    files.send_signal(signal.SIGUSR1)
+    seep = subprocess.Popen([SEEP, 'run', '-q', '-o', '/dev/null', '--', '/bin/echo', 'done'], stdout=subprocess.PIPE,
+                            env=environment(TMPDIR=tmp_path))
+    try:
+        assert seep.communicate(timeout=30)[0] == b'done\n' and seep.returncode == 0
+    finally:
+        end(files)  # who waits for it goes on
+        seep.communicate(timeout=TIMEOUT)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_heard_meanwhile(silent, number):
     _, bare = silent

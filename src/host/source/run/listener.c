@@ -88,6 +88,34 @@ static bool is_left_over(const char *folder, const char *path) {
     return refused;
 }
 
+// The mount that a descriptor is in, as a number; -1: not known. Of the kernel alone: no file system is
+// asked.
+static long mount_of(int fd) {
+    char path[64], line[128];
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+    FILE *file = fd < 0 ? NULL : fopen(path, "re");
+    long mount = -1;
+    while (file && mount < 0 && fgets(line, sizeof(line), file))
+        if (sscanf(line, "mnt_id: %ld", &mount) != 1)
+            mount = -1;
+    if (file)
+        fclose(file);
+    return mount;
+}
+
+// A folder of ours in this place. Another user may have mounted a file system on one of such a name, which
+// never answers: even its status may not be asked for.
+static bool is_ours(int place, const char *name) {
+    int fd = openat(place, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    long mount = mount_of(fd);
+    struct stat status;
+    bool ours = mount >= 0 && mount == mount_of(place) && fstat(fd, &status) == 0 &&
+                S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+    if (fd >= 0)
+        close(fd);
+    return ours;
+}
+
 // SIGKILL leaves a tool no time to tidy up: the next one does.
 static void remove_left_overs(const char *place) {
     DIR *all = opendir(place);
@@ -96,6 +124,7 @@ static void remove_left_overs(const char *place) {
         char name[NAME_BYTES];
         char path[sizeof(folder) + sizeof(name)];
         if (strncmp(entry->d_name, "seep-", 5) != 0 || strlen(entry->d_name) != sizeof("seep-XXXXXX") - 1 ||
+            !is_ours(dirfd(all), entry->d_name) ||
             snprintf(folder, sizeof(folder), "%s/%s", place, entry->d_name) >= (int)sizeof(folder))
             continue;
         name_in(folder, name);
