@@ -21,7 +21,7 @@ def put(target, name, data):
 
 # ---- records of the ring (image/bpf_events.h) ----
 
-ALLOC, FREE, RESIZE, RESIZED, FAILED, STACK, LANDING, MODULES, MET, CODE, FORK, EXEC, EXIT, MAP, UNMAP, FAULT, SAMPLE = range(1, 18)
+ALLOC, FREE, RESIZE, RESIZED, FAILED, STACK, LANDING, MODULES, MET, CODE, FORK, EXEC, EXIT, MAP, UNMAP, FAULT, SAMPLE, UNREAD = range(1, 19)
 
 
 def event(kind, address=0, pid=0, rest=b'', detail=0):
@@ -49,6 +49,9 @@ def bpf_events():
         alloc(FAULT, 0x10001000, 0, 12) + alloc(UNMAP, 0x10010000, 4096, 0) + alloc(MAP, 0x10000000, 8192, 12))
     put('bpf_events', 'samples', b'\2' + first + event(SAMPLE, 0x100000, rest=struct.pack('<QQQ', 64, 11, 1 << 20)) +
         event(SAMPLE, 0x100000, rest=struct.pack('<QQQ', 64, 12, 0)) + event(FREE, 0x100000))
+    names = b''.join(name.ljust(64, b'\0') for name in (b'closed.so', b'nowhere'))
+    put('bpf_events', 'unread', b'\1' + event(UNREAD, 21, rest=struct.pack('<QQQQQ', 0x7000, 0x9000, 1, 2, 3) + names) +
+        stack(21, 0x8000, end=7) + alloc(ALLOC, 0x100000, 64, 21))
     put('bpf_events', 'code', b'\1' + event(CODE, 0x7000, rest=struct.pack('<QQQQ', 0x9000, 1, 2, 3)))
 
 

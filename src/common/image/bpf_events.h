@@ -26,7 +26,6 @@ enum seep_bpf_kind {
     SEEP_BPF_MODULES,   // seep_bpf_event: the loader has changed the list of modules
     SEEP_BPF_MET,       // seep_bpf_event: a process that was not known came into the scope
     SEEP_BPF_CODE,      // seep_bpf_code: code that a stack was found in and the tables do not have yet
-    SEEP_BPF_UNREAD,    // seep_bpf_unread: address is the stack that was cut in such code
     SEEP_BPF_FORK,      // seep_bpf_event: address is the pid of the child
     SEEP_BPF_EXEC,      // seep_bpf_exec: address is the pid of the parent
     SEEP_BPF_EXIT,      // seep_bpf_event: the last thread ended; address is the status, as of wait(2)
@@ -34,6 +33,7 @@ enum seep_bpf_kind {
     SEEP_BPF_UNMAP,     // seep_bpf_alloc: memory is unmapped, without a stack
     SEEP_BPF_FAULT,     // seep_bpf_alloc: a page was touched that was not in memory
     SEEP_BPF_SAMPLE,    // seep_bpf_sample: a block that the program's own allocator took as a sample
+    SEEP_BPF_UNREAD,    // seep_bpf_unread: address is the stack that was cut in such code
 };
 
 #define SEEP_BPF_NOT_TAKEN 1u
