@@ -3,7 +3,9 @@
 """What the link of `seep serve` costs: bytes by number of sites, processor time by clients, memory of the server, and the
 program's throughput beside no server, one that is asked, and one that is stopped.
 
-    remote.py --build DIR [--sites N...] [--blocks N] [--soak N]
+    remote.py --build DIR [--agent FILE] [--sites N...] [--blocks N] [--soak N]
+
+With --agent, that seep-agent is the server, and its size is told.
 
 and, over a link of 1 Mbit/s and 100 ms (there and back 200), until a client has the totals and the first 20 sites, and until it has
 all; until a page of 1,000 of so many blocks is there; what so many requests leave behind in the server.
@@ -33,6 +35,8 @@ FRESH = 1.5  # seconds until a new look is made, whatever the image is
 
 
 class Traced:
+    server_program = None  # of the build, where it is not told
+
     def __init__(self, build, scratch, sites):
         program = os.path.join(scratch, "remote")
         if not os.path.exists(program):
@@ -43,7 +47,7 @@ class Traced:
         with open(f"/proc/{self.run.pid}/task/{self.run.pid}/children", encoding="ascii") as file:
             self.pid = int(file.read().split()[0])
         self.path = os.path.join(scratch, f"s{sites}")
-        self.server = subprocess.Popen([os.path.join(build, "seep"), "serve", "--listen", "unix:" + self.path, str(self.pid)],
+        self.server = subprocess.Popen([self.server_program or os.path.join(build, "seep"), "serve", "--listen", "unix:" + self.path, str(self.pid)],
                                        stdout=subprocess.PIPE, env=common.clean_environment())
         self.server.stdout.readline()
 
@@ -250,10 +254,14 @@ def measure(build, scratch, sites):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
+    parser.add_argument("--agent")
     parser.add_argument("--sites", type=int, nargs="+", default=[1000, 10000, 100000])
     parser.add_argument("--blocks", type=int, default=1_000_000)
     parser.add_argument("--soak", type=int, default=10_000)
     options = parser.parse_args()
+    if options.agent:
+        Traced.server_program = os.path.abspath(options.agent)
+        say(f"{options.agent}: {os.path.getsize(options.agent):,} bytes")
     with tempfile.TemporaryDirectory(prefix="seep-remote-") as scratch:
         for number, sites in enumerate(options.sites):
             folder = os.path.join(scratch, str(number))
