@@ -365,6 +365,18 @@ def test_rules(name, tmp_path):
     assert (done.code, done.out) == (0, b''), done
 
 
+@pytest.mark.parametrize('name', [name for name in TESTED if name == 'armhf'])
+def test_a_cpu_without_wide_atomics_is_refused(name, tmp_path):
+    """As armel has none: while the library is built, with the reason."""
+    need_tools(CPUS[name])
+    (tmp_path / 'gnu').mkdir()
+    (tmp_path / 'gnu/stubs-soft.h').write_text('')
+    (tmp_path / 'library.c').write_text('#include "preload/sys.h"\n')
+    done = run([f'{CPUS[name].triplet}-gcc', '-D_GNU_SOURCE', '-march=armv5te', '-mfloat-abi=soft', '-marm', '-I', tmp_path, '-I', ROOT / 'src/tracee',
+                '-I', ROOT / 'src/common', '-fsyntax-only', tmp_path / 'library.c'])
+    assert done.code != 0 and b'need atomic operations on 64 bits, which this CPU does not have' in done.err, done
+
+
 @pytest.mark.parametrize('name', TESTED)
 def test_library_needs_libc_alone(name):
     cpu, cross = CPUS[name], built(name)
