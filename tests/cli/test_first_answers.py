@@ -102,3 +102,10 @@ def test_a_program_that_cannot_be_run_has_files_too(run, seep, tmp_path, program
     whole = json.loads((tmp_path / "s.json").read_text())
     sarif.check(whole)
     assert whole["runs"][0]["invocations"][0]["executionSuccessful"] is False
+
+
+def test_a_process_is_one_line(seep, root):
+    """In 80 columns its program stands in the line of its figures."""
+    shown = on_terminal(80, seep, "report", os.path.join(root, "tests", "golden", "v1-forked.seep"))
+    (heading,) = [line for line in shown.splitlines() if " live blocks " in line]
+    assert heading.endswith(" program") and heading.split()[0] == "pid", shown

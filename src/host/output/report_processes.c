@@ -102,6 +102,16 @@ struct row {
     bool peak_exact;
 };
 
+// Of cells. On a narrow terminal as wide as what is in them.
+struct widths {
+    int live_bytes;
+    int live_blocks;
+    int peak;
+    int allocations;
+    int end;
+};
+#define WIDE_TABLE 110u // columns of a terminal that the usual widths leave room on for names
+
 struct rows {
     struct row *items; // parents before children
     uint32_t nr;
@@ -109,6 +119,7 @@ struct rows {
     struct seep_map known; // merged: (parent, program, origin) to index + 1
     struct seep_texts programs;
     bool merged;
+    struct widths widths;
 };
 
 static void rows_deinit(struct rows *rows) {
@@ -241,6 +252,7 @@ static void put_row(FILE *out, const struct rows *rows, const struct row *row) {
     char who[64];
     char end[32];
     char peak[48];
+    const struct widths *w = &rows->widths;
     if (row->nr > 1)
         snprintf(who, sizeof(who), "%s ×", seep_format_count(row->nr).text);
     else
@@ -248,13 +260,15 @@ static void put_row(FILE *out, const struct rows *rows, const struct row *row) {
     put_ending(row, end, sizeof(end));
     int wide = 8 + (row->nr > 1); // the sign has two bytes
     if (row->nr == row->nr_untraced) {
-        fprintf(out, "%*s %16s %12s %16s %12s  %-14s ", wide, who, "not traced", "-", "-", "-", end);
+        fprintf(out, "%*s %*s %*s %*s %*s  %-*s ", wide, who, w->live_bytes, "not traced", w->live_blocks,
+                "-", w->peak, "-", w->allocations, "-", w->end, end);
     } else {
         snprintf(peak, sizeof(peak), "%s%s", row->peak_exact ? "" : "~",
                  seep_format_count(row->peak_bytes).text);
-        fprintf(out, "%*s %16s %12s %16s %12s  %-14s ", wide, who, seep_format_count(row->live_bytes).text,
-                seep_format_count(row->live_blocks).text, peak, seep_format_count(row->allocations).text,
-                end);
+        fprintf(out, "%*s %*s %*s %*s %*s  %-*s ", wide, who, w->live_bytes,
+                seep_format_count(row->live_bytes).text, w->live_blocks,
+                seep_format_count(row->live_blocks).text, w->peak, peak, w->allocations,
+                seep_format_count(row->allocations).text, w->end, end);
     }
     put_branches(out, rows, row);
     if (row->origin == SEEP_ORIGIN_EXEC)
@@ -287,6 +301,28 @@ static void put_all(FILE *out, const struct rows *rows) {
     }
 }
 
+static void widen(int *width, const char *cell) {
+    *width = SEEP_MAX(*width, (int)strlen(cell));
+}
+
+static void choose_widths(struct rows *rows, const struct seep_style *style) {
+    struct widths *w = &rows->widths;
+    *w = (struct widths){16, 12, 16, 12, 14};
+    if (!style->width || style->width >= WIDE_TABLE)
+        return;
+    *w = (struct widths){10, 11, 11, 11, 6}; // of their headings, and a blank or a sign
+    for (uint32_t i = 0; i < rows->nr; i++) {
+        const struct row *row = &rows->items[i];
+        char end[32];
+        put_ending(row, end, sizeof(end));
+        widen(&w->live_bytes, seep_format_count(row->live_bytes).text);
+        widen(&w->live_blocks, seep_format_count(row->live_blocks).text);
+        widen(&w->peak, seep_format_count(row->peak_bytes).text);
+        widen(&w->allocations, seep_format_count(row->allocations).text);
+        widen(&w->end, end);
+    }
+}
+
 struct seep_error *seep_text_processes(FILE *out, const struct seep_view *view,
                                        const struct seep_style *style) {
     struct seep_process_tree tree;
@@ -300,8 +336,11 @@ struct seep_error *seep_text_processes(FILE *out, const struct seep_view *view,
         fprintf(out, "\n%s%s processes%s%s\n", seep_style_bold(style),
                 seep_format_count(view->nr_processes).text, seep_style_off(style),
                 rows.merged ? ", those of one program below one parent together; each with --top 0" : "");
-        fprintf(out, "%8s %16s %12s %16s %12s  %-14s %s\n", rows.merged ? "pid, nr" : "pid", "live bytes",
-                "live blocks", "peak bytes", "allocations", "end", "program");
+        choose_widths(&rows, style);
+        const struct widths *w = &rows.widths;
+        fprintf(out, "%8s %*s %*s %*s %*s  %-*s %s\n", rows.merged ? "pid, nr" : "pid", w->live_bytes,
+                "live bytes", w->live_blocks, "live blocks", w->peak, "peak bytes", w->allocations,
+                "allocations", w->end, "end", "program");
         put_all(out, &rows);
     }
     rows_deinit(&rows);
