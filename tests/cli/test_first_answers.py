@@ -59,6 +59,11 @@ def test_what_hangs_under_a_lost_block_names_it(run, seep, lost):
     assert re.search(r"^leaks .* from leaf \(first.c:\d+\), which a lost block from lose_owner \(first.c:\d+\) leads to$", shown, re.M), shown
 
 
+def test_the_first_line_names_the_next_place_too(run, seep, lost):
+    shown = run(seep, "report", lost / "first.seep").stdout
+    assert re.search(r"^leaks .* of it from lose_owner \(first.c:\d+\), [\d.]+% from lose_three \(first.c:\d+\)$", shown, re.M), shown
+
+
 def test_no_byte_is_retained_twice(run, seep, lost):
     """Nodes of a list, and the data under them, are from one line: the sum of what each retains says nothing."""
     shown = run(seep, "report", "--top", "0", lost / "first.seep").stdout

@@ -172,6 +172,25 @@ static struct seep_error *name_owner(struct seep_view *view, const struct seep_v
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
+// ", 18.6% from PLACE": the next place, where it has a part that is worth to be mended.
+static struct seep_error *name_next(struct seep_view *view, const struct seep_view_leaders *leaders,
+                                    const struct seep_finding *finding, const char **ret_text) {
+    *ret_text = "";
+    for (size_t i = 1; i < leaders->nr_rows && (double)leaders->values[i] >= 0.05 * (double)finding->value;
+         i++) {
+        const char *place;
+        struct seep_error *error = seep_summary_place(view, leaders->rows[i].node, &place);
+        if (error)
+            return error;
+        if (!place || strcmp(place, finding->place) == 0)
+            continue;
+        *ret_text = seep_arena_printf(&view->arena, ", %s from %s",
+                                      seep_format_share(leaders->values[i], finding->value).text, place);
+        return *ret_text ? NULL : seep_error_no_memory();
+    }
+    return NULL;
+}
+
 static struct seep_error *answer_leaks(struct maker *maker) {
     const struct seep_view *view = maker->view;
     const struct seep_view_kinds *kinds = &view->all.kinds;
@@ -202,14 +221,16 @@ static struct seep_error *answer_leaks(struct maker *maker) {
         return add(maker, &finding, "%s lost in %s block%s", seep_format_bytes(bytes).text,
                    seep_format_count(blocks).text, seep_plural(blocks));
     bool all = finding.place_value >= bytes;
-    const char *owner;
+    const char *owner, *next;
     error = name_owner(maker->view, &view->leaders[SEEP_LEAD_LEAKED].rows[0], &owner);
+    if (!error)
+        error = name_next(maker->view, &view->leaders[SEEP_LEAD_LEAKED], &finding, &next);
     if (error)
         return error;
-    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s", seep_format_bytes(bytes).text,
+    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s", seep_format_bytes(bytes).text,
                seep_format_count(blocks).text, seep_plural(blocks),
                all ? "all" : seep_format_share(finding.place_value, bytes).text, all ? "" : " of it",
-               finding.place, owner);
+               finding.place, owner, next);
 }
 
 // The heap has no place to name then.
