@@ -419,6 +419,26 @@ def test_frees_of_blocks_from_before_are_unknown(private, tmp_path):
     assert re.search(rb'unknown +3 +frees of blocks whose allocation was not seen', run([SEEP, 'report', trace]).out)
 
 
+def test_functions_of_an_allocator_with_names_of_its_own(private, tmp_path):
+    """-S: the program calls je_malloc and je_free, and those alone are traced."""
+    need('gcc')
+    source = program_source('loading_bump.c').replace('SCOPE', '__attribute__((noipa))').replace('PREFIX_', 'je_')
+    source += program_source('attach_prefix.c')
+    (tmp_path / 'own.c').write_text(source)
+    done = run(['gcc', '-g', '-O1', '-rdynamic', tmp_path / 'own.c', '-o', tmp_path / 'own'])
+    assert done.code == 0, done
+    program, trace = private(tmp_path / 'own'), tmp_path / 'own.seep'
+    hear(program, b'ready\n')
+    attached = Attached(program.pid, '-S', 'je_', '-O', tmp_path / 'own', '--output', trace, '-o', '0')
+    say(program)
+    hear(program)
+    attached.stop()
+    process, = report(trace)
+    assert process['health']['lost'] == {}, process['health']
+    assert (process['totals']['allocations'], process['totals']['frees'], process['totals']['live_bytes']) == (10, 5, 100)
+    assert {site['stack'][0]['function'] for site in process['sites'] if site['allocations']} == {'main'}
+
+
 def test_the_end_of_the_process_ends_the_trace(private, tmp_path):
     program = private(STEPS, 1)
     attached = Attached(program.pid)

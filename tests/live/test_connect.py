@@ -80,6 +80,7 @@ def test_scans_tell_what_is_new(shop):  # noqa: F811
     assert first['new since the scan before']['blocks'] == first['lost']['blocks'] + first['indirect']['blocks']
     again = {row['class']: row for row in console.ask('scan')['rows']}
     assert again['new since the scan before']['blocks'] == 0 and again['lost'] == first['lost']
+    assert 'error' in console.ask('scan new')  # no word of it, and no pid
     assert 'lose' in console.ask('leaks 1')['rows'][0]['where']
     assert any('cache' in row['held_by'] for row in console.ask('holders')['rows'])
     site = next(row['site'] for row in console.ask('sites 0')['rows'] if row['where'].startswith('cache_init'))

@@ -171,6 +171,19 @@ static struct seep_error *run_to_file(struct seep_console *console,
     return error;
 }
 
+// A command takes as many words as its usage has.
+static struct seep_error *check_words(const struct seep_console_command *command,
+                                      const struct seep_console_line *line) {
+    size_t nr_most = *command->usage != 0;
+    for (const char *at = command->usage; *at; at++)
+        nr_most += *at == ' ';
+    if (line->nr_words <= nr_most + 1)
+        return NULL;
+    struct seep_error *error = seep_error_create(SEEP_E_USAGE, "what is '%s' for?", line->words[nr_most + 1]);
+    return nr_most ? seep_error_hint(error, "its words are %s", command->usage)
+                   : seep_error_hint(error, "it takes no words");
+}
+
 bool seep_console_run(struct seep_console *console, const char *text, FILE *out) {
     struct seep_console_line line;
     const char *why = NULL;
@@ -180,7 +193,9 @@ bool seep_console_run(struct seep_console *console, const char *text, FILE *out)
     else if (!line.nr_words)
         return true;
     const struct seep_console_command *command = error ? NULL : seep_console_find(line.words[0], &error);
-    if (command && !command->stays)
+    if (command)
+        error = check_words(command, &line);
+    if (command && !error && !command->stays)
         error = look_again(console);
     if (command && !error)
         error = line.file ? run_to_file(console, command, line.words + 1, line.file)
