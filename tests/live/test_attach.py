@@ -108,9 +108,9 @@ def hear(process, word=b'done\n'):
     assert process.stdout.readline() == word
 
 
-def no_probes_in(pid):
-    """Nothing of ours is left in the code that the process runs."""
-    areas = [line.split() for line in open('/proc/%d/maps' % pid) if 'r-xp' in line and 'libc.so' in line]
+def no_probes_in(pid, library='libc.so'):
+    """Nothing of ours is in the code that the process runs."""
+    areas = [line.split() for line in open('/proc/%d/maps' % pid) if 'r-xp' in line and library in line]
     assert areas
     for area in areas:
         start, end = (int(x, 16) for x in area[0].split('-'))
@@ -935,6 +935,31 @@ def test_a_control_group(group, private, tmp_path, whole_machine, probes):
     for program in (inside, joins):
         program.kill()
         program.wait()
+
+
+def test_a_control_group_with_a_process_that_has_the_library(group, private, tmp_path, whole_machine):
+    """The library's malloc gets no probe, so its stacks stay whole; the process is the library's alone."""
+    own = tmp_path / 'own.seep'
+    preloaded = private(STEPS, 3, env=environment(LD_PRELOAD=str(BUILD / 'libseep.so'), SEEP_OUT=str(own)))
+    other = private(STEPS, 4)
+    for program in (preloaded, other):
+        hold_until_mapped(program.pid)
+        (group / 'cgroup.procs').write_text(str(program.pid))
+    trace = tmp_path / 'group.seep'
+    attached = Attached(None, '--cgroup', group, '-o', '0', '--output', trace)
+    no_probes_in(preloaded.pid, 'libseep.so')
+    for program in (preloaded, other):
+        say(program)
+        hear(program)
+    no_probes_in(preloaded.pid, 'libseep.so')
+    attached.stop()
+    processes = of_pids(trace)
+    assert other.pid in processes and preloaded.pid not in processes
+    for program in (preloaded, other):
+        program.stdin.close()
+        program.wait(timeout=TIMEOUT)
+    process, = report(own)
+    assert process['health']['complete'] and process['health']['stacks_cut'] == 0, process['health']
 
 
 @pytest.fixture(params=['a folder', 'an overlay'])
