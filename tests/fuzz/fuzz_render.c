@@ -271,7 +271,7 @@ static void diff_all(const struct seep_session *session, struct seep_session *se
                      struct seep_symbols *symbols) {
     const struct seep_profile *profile = session->profiles[0];
     diff(session, session, symbols);
-    if (!profile->nr_marks || !took(seep_moment_go(second, profile->marks[0].name)))
+    if (!profile->nr_marks || !took(seep_at_mark_go(second, profile->marks[0].name)))
         for (size_t i = 0; i < second->nr_profiles; i++)
             for (uint32_t site = 0; site < second->profiles[i]->nr_sites; site++)
                 second->profiles[i]->sites[site].counters = (struct seep_counters){0};

@@ -119,9 +119,9 @@ static struct seep_error *run_diff(const struct seep_arguments *arguments, int *
     if (!error)
         error = resolve(options);
     if (!error)
-        error = seep_moment_open(names.before, &before);
+        error = seep_at_mark_open(names.before, &before);
     if (!error)
-        error = seep_moment_open(names.after, &after);
+        error = seep_at_mark_open(names.after, &after);
     if (!error)
         error = seep_report_symbols_of_text(options, names.after, &symbols);
     if (!error)

@@ -102,7 +102,7 @@ static struct seep_error *write_events(const char *path, const struct seep_sessi
 static struct seep_error *open_session(const char *source, const struct seep_view_options *options,
                                        struct seep_session **ret_session) {
     if (!(seep_output_of(options)->needs & SEEP_OUTPUT_POINTERS))
-        return seep_moment_open_some(source, options->pid, options->program, ret_session);
+        return seep_at_mark_open_some(source, options->pid, options->program, ret_session);
     return seep_session_scan(source, NULL, &(struct seep_scan_options){.keep_pointers = true}, ret_session);
 }
 

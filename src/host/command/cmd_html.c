@@ -78,11 +78,11 @@ static struct seep_error *run_html(const struct seep_arguments *arguments, int *
     struct seep_history *histories = NULL;
     struct seep_error *error = seep_suppress_read(arguments, &suppress);
     if (!error)
-        error = seep_moment_open(source.name, &session);
+        error = seep_at_mark_open(source.name, &session);
     if (!error && !two)
         take_account(source.name, session);
     if (!error && two)
-        error = seep_moment_open(source.old_name, &old);
+        error = seep_at_mark_open(source.old_name, &old);
     if (!error)
         error = seep_report_symbols(&options, source.name, &source.symbols);
     if (!error)

@@ -121,7 +121,7 @@ static struct seep_error *run_plot(const struct seep_arguments *arguments, int *
     if (!error)
         error = seep_suppress_read(arguments, &suppress);
     if (!error)
-        error = seep_moment_open_some(plot.source, options->pid, options->program, &session);
+        error = seep_at_mark_open_some(plot.source, options->pid, options->program, &session);
     if (!error)
         error = seep_report_symbols(options, plot.source, &plot.symbols);
     if (!error)

@@ -67,10 +67,10 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
     options->given = given;
     error = given ? seep_suppress_read(arguments, &suppress) : seep_error_no_memory();
     if (!error)
-        error = seep_moment_open_some(source, options->pid, options->program, &session);
+        error = seep_at_mark_open_some(source, options->pid, options->program, &session);
     const struct report_values *values = seep_arguments_values(arguments, &moment_group);
     if (!error && values->at)
-        error = seep_moment_go_in(session, source, values->at, !asks_for_blocks(options));
+        error = seep_at_mark_go_in(session, source, values->at, !asks_for_blocks(options));
     if (!error && options->rss)
         error = seep_session_take_account(source, session);
     if (!error)

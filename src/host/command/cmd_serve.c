@@ -70,7 +70,7 @@ struct serving {
 
 static struct seep_error *open_now(struct serving *serving, const char *source,
                                    struct seep_session **ret_session) {
-    struct seep_error *error = seep_moment_open(source, ret_session);
+    struct seep_error *error = seep_at_mark_open(source, ret_session);
     if (error)
         return error;
     error = seep_suppress_apply(serving->suppress, *ret_session, serving->symbols);

@@ -143,7 +143,7 @@ static struct seep_error *run_sql(const struct seep_arguments *arguments, int *r
     struct seep_session *session = NULL;
     struct seep_view *view = NULL;
     struct seep_event_file *file = NULL;
-    struct seep_error *error = seep_moment_open(source, &session);
+    struct seep_error *error = seep_at_mark_open(source, &session);
     sites.session = session;
     if (!error)
         error = seep_report_symbols(&sites.options, source, &sites.symbols);

@@ -472,7 +472,7 @@ static bool show_threads(const struct seep_rebuilt_heap *heap, struct seep_profi
 struct seep_error *seep_rebuilt_heap_show(const struct seep_rebuilt_heap *heap, int64_t at_ns,
                                           struct seep_profile *profile) {
     uint32_t nr_threads = profile->nr_threads;
-    seep_moment_drop_details(profile);
+    seep_at_mark_drop_details(profile);
     profile->nr_threads = nr_threads; // blocks name theirs
     for (uint32_t i = 0; i < profile->nr_sites; i++) {
         struct seep_counters none = {.size_min = UINT64_MAX};

@@ -15,7 +15,7 @@
 #include "source/image/profile_image.h"
 #include "session/session_open.h"
 
-void seep_moment_drop_details(struct seep_profile *profile) {
+void seep_at_mark_drop_details(struct seep_profile *profile) {
     profile->nr_blocks = 0;
     profile->nr_thread_sites = 0;
     profile->nr_threads = 0;
@@ -55,12 +55,12 @@ static void set_counts(struct seep_profile *profile, const struct seep_mark *mar
     }
     profile->process.duration_ns = mark ? mark->at_ns : 0;
     profile->process.exit_kind = SEEP_EXIT_RUNNING;
-    seep_moment_drop_details(profile);
+    seep_at_mark_drop_details(profile);
     seep_profile_derive(profile);
     profile->totals.peak_bytes = profile->totals.live_bytes; // at least
 }
 
-struct seep_error *seep_moment_go(struct seep_session *session, const char *name) {
+struct seep_error *seep_at_mark_go(struct seep_session *session, const char *name) {
     const struct seep_mark *first = NULL;
     int64_t moment_ns = 0;
     for (size_t p = 0; p < session->nr_profiles && !first; p++) {
@@ -215,7 +215,7 @@ static struct seep_error *go_in(struct seep_session *session, const char *source
         return snapshot_go(session, when, which, 0);
     if (is_time && at_ns != SEEP_REBUILD_PEAK)
         return go_to_time(session, source, when, at_ns, counts_only);
-    return seep_moment_go(session, when);
+    return seep_at_mark_go(session, when);
 }
 
 // Not a mark of that name.
@@ -231,8 +231,8 @@ static bool is_peak_of_each(const struct seep_session *session, const char *sour
 
 // At a moment most processes still run. How one ended stays where each is at a moment of its own; that it
 // became another program stays always, for that is where the next one comes from.
-struct seep_error *seep_moment_go_in(struct seep_session *session, const char *source, const char *when,
-                                     bool counts_only) {
+struct seep_error *seep_at_mark_go_in(struct seep_session *session, const char *source, const char *when,
+                                      bool counts_only) {
     bool is_peak = is_peak_of_each(session, source, when);
     enum seep_exit_kind *kinds = calloc(session->nr_profiles + 1, sizeof(*kinds));
     if (!kinds)
@@ -250,12 +250,12 @@ struct seep_error *seep_moment_go_in(struct seep_session *session, const char *s
                              "each process at its own peak; they were not at the same moment");
 }
 
-struct seep_error *seep_moment_open(const char *source, struct seep_session **ret_session) {
-    return seep_moment_open_some(source, 0, NULL, ret_session);
+struct seep_error *seep_at_mark_open(const char *source, struct seep_session **ret_session) {
+    return seep_at_mark_open_some(source, 0, NULL, ret_session);
 }
 
-struct seep_error *seep_moment_open_some(const char *source, uint64_t only_pid, const regex_t *program,
-                                         struct seep_session **ret_session) {
+struct seep_error *seep_at_mark_open_some(const char *source, uint64_t only_pid, const regex_t *program,
+                                          struct seep_session **ret_session) {
     const char *at = strrchr(source, '@');
     if (!at || !at[1] || at == source || access(source, F_OK) == 0)
         return seep_session_open_some(source, only_pid, program, ret_session);
@@ -265,7 +265,7 @@ struct seep_error *seep_moment_open_some(const char *source, uint64_t only_pid, 
     struct seep_session *session = NULL;
     struct seep_error *error = seep_session_open_some(file, only_pid, program, &session);
     if (!error)
-        error = seep_moment_go_in(session, file, at + 1, false);
+        error = seep_at_mark_go_in(session, file, at + 1, false);
     free(file);
     if (error) {
         seep_session_destroy(session);
