@@ -86,7 +86,7 @@ CPUS = {
                    {**USUAL, 'gcc-O2-signed': ('gcc', '-O2', '-mbranch-protection=standard')}),
     's390x': Cpu('s390x-linux-gnu', 'qemu-s390x', 'libc6-dev-s390x-cross', 'ld64.so.1', 'S/390, 64 bits, big-endian', USUAL, trap=signal.SIGFPE),
     'riscv64': Cpu('riscv64-linux-gnu', 'qemu-riscv64', 'libc6-dev-riscv64-cross', 'ld-linux-riscv64-lp64d.so.1',
-                   'RISC-V, 64 bits, little-endian', USUAL, ('-fasynchronous-unwind-tables',)),
+                   'RISC-V, 64 bits, little-endian', USUAL, ('-fasynchronous-unwind-tables',), without=frozenset({'library'})),
     'armhf': Cpu('arm-linux-gnueabihf', 'qemu-arm', 'libc6-dev-armhf-cross', 'ld-linux-armhf.so.3', 'ARM, 32 bits, little-endian',
                  {**USUAL, 'gcc-O2-arm': ('gcc', '-O2', '-marm'), 'gcc-O0-arm': ('gcc', '-O0', '-marm')}, ('-funwind-tables',),
                  without=frozenset({'library'}), share=frozenset({'callbacks', 'exceptions'}), everywhere=False),
