@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -208,12 +209,14 @@ def test_the_program_does_its_work_whatever_listens(kind, tmp_path):
         return environment(LD_PRELOAD=LIBSEEP, SEEP_SOCKET=where, SEEP_SCAN='yes')
 
     # A tool that takes the message and is silent is waited for.
+    begun = time.monotonic()
     waiting = subprocess.Popen([TARGET], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=variables(silent))
     try:
         assert waiting.stdout.readline() == b'ready\n'
         done = run([TARGET], input=b'', env=variables(path), timeout=60)
         assert done.code == 0 and done.out == b'ready\n' and done.err == b'', done
-        assert kind == 'mute' or waiting.poll() is None, 'it was waited for'
+        # On a busy machine its ten seconds may be over by now.
+        assert kind == 'mute' or waiting.poll() is None or time.monotonic() - begun > 10, 'it was waited for'
     finally:
         waiting.kill()
         waiting.communicate()
