@@ -69,11 +69,16 @@ static uint64_t grow_branches(struct document *d, const struct seep_measure *mea
     return without_frames;
 }
 
+// Sums of absurd counts stop at the largest number that every reader of JSON takes.
+static uint64_t shown(uint64_t value) {
+    return SEEP_MIN(value, (uint64_t)INT64_MAX);
+}
+
 // Millions of them. Returns what stands between two of them.
 static const char *put_event(const struct document *d, const char *between, char type, uint32_t node,
                              uint64_t at) {
     fprintf(d->out, "%s{\"type\":\"%c\",\"frame\":%" PRIu32 ",\"at\":%" PRIu64 "}", between, type,
-            d->table.nodes[node].frame, at);
+            d->table.nodes[node].frame, shown(at));
     return ",\n";
 }
 
@@ -106,7 +111,7 @@ static void put_profile(struct document *d, const struct seep_measure *measure) 
     fprintf(d->out,
             "{\"type\":\"evented\",\"name\":\"%s\",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
             ",\n\"events\":[",
-            measure->title, measure->bytes ? "bytes" : "none", sum);
+            measure->title, measure->bytes ? "bytes" : "none", shown(sum));
     put_events(d, first);
     fputs("]}", d->out);
 }
