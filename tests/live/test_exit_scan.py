@@ -234,6 +234,15 @@ def test_two_threads_leave_at_once(program, tmp_path, how):
 KILLED = program_source('exit_scan_killed.c')
 
 
+def test_child_with_threads_that_is_killed_is_waited_for_by_its_parent(tmp_path):
+    """A killed process is gone for its parent once its tracer has waited for each thread, the last of which ends later."""
+    (tmp_path / 'killed.c').write_text(program_source('exit_scan_killed_threads.c'))
+    program = tmp_path / 'killed'
+    subprocess.run(['gcc', '-O1', '-w', '-pthread', str(tmp_path / 'killed.c'), '-o', str(program)], check=True, timeout=PATIENCE_S)
+    done = harness.run([SEEP, 'run', '-q', '-o', tmp_path / 'killed.seep', program], timeout=PATIENCE_S)
+    assert done.code == 0, done
+
+
 def test_child_that_is_killed_at_any_moment(tmp_path):
     """Its parent gets its wait(), the run ends, and no block of a list that a global holds is called lost."""
     harness.need('gcc')

@@ -244,7 +244,7 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 
 // ---- stopping ----
 
-#define BURY_MAX_MS 3000 // a killed process gives its memory back before it counts as ended
+#define BURY_MAX_MS 10000 // a killed process gives its memory back before it counts as ended
 
 // A thread that ended while it was ours: its parent is not told before we have waited for it. The end
 // of a child of our own (`seep run`) is for its parent to see.
@@ -313,6 +313,15 @@ static struct seep_error *leave_asleep(struct seep_stopped *stopped, pid_t tid,
     return NULL;
 }
 
+// A thread that is on its way out, and ours: its parent waits for it until we have.
+static struct seep_error *keep_unburied(struct seep_stopped *stopped, pid_t tid) {
+    if (!seep_grow(&stopped->unburied, &stopped->unburied_capacity, stopped->nr_unburied + 1,
+                   sizeof(*stopped->unburied)))
+        return seep_error_no_memory();
+    stopped->unburied[stopped->nr_unburied++] = tid;
+    return NULL;
+}
+
 static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     if (has_ended(stopped->pid, tid))
         return NULL;
@@ -339,8 +348,9 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
         err = wait_stop(stopped->pid, thread, end_ns, &there);
     if (!err && !there) {
-        (void)!bury(stopped->pid, tid);
         stopped->nr_threads--;
+        if (!bury(stopped->pid, tid))
+            err = keep_unburied(stopped, tid);
     }
     return err;
 }
@@ -463,6 +473,8 @@ static void bury_all(const struct seep_stopped *stopped) {
         bool all = true;
         for (size_t i = 0; i < stopped->nr_threads; i++)
             all &= !stopped->threads[i].lost || bury(stopped->pid, stopped->threads[i].tid);
+        for (size_t i = 0; i < stopped->nr_unburied; i++)
+            all &= bury(stopped->pid, stopped->unburied[i]);
         if (all)
             return;
         pause_ms(1);
@@ -501,7 +513,7 @@ void seep_stopped_release(struct seep_stopped *stopped) {
         if (!thread->left_asleep && !thread->sleeps)
             detach(stopped, thread);
     }
-    if (stopped->was_killed)
+    if (stopped->was_killed || stopped->nr_unburied)
         bury_all(stopped);
     stopped->released = true;
 }
@@ -513,5 +525,6 @@ void seep_resume_process(struct seep_stopped *stopped) {
     for (size_t i = 0; i < stopped->nr_threads; i++)
         free(stopped->threads[i].words);
     free(stopped->threads);
+    free(stopped->unburied);
     free(stopped);
 }

@@ -50,7 +50,9 @@ struct seep_stopped {
     pid_t other_seep;  // that has a thread of it; 0: none
     int64_t waited_ns; // for another seep, before any thread was stopped for good
     bool released;     // they run again; what is here is as it was
-    bool was_killed;   // before it was released: what was read of its memory may be nothing
+    pid_t *unburied;   // threads that ended while they were being stopped, and have not been waited for
+    size_t nr_unburied, unburied_capacity;
+    bool was_killed; // before it was released: what was read of its memory may be nothing
 };
 
 // Errors: no such process, no right (the hint says which), held by a debugger, a thread that does not
