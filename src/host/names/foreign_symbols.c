@@ -195,6 +195,7 @@ static struct seep_error *start_worker(struct seep_foreign_symbols *far) {
     const struct seep_symbols_options options = {.sysroot = far->search->sysroot,
                                                  .debug_dir = far->search->debug_dir,
                                                  .no_demangle = far->names->no_demangle,
+                                                 .plain_runtime = far->search->plain_runtime,
                                                  .no_debuginfod = far->search->server.off,
                                                  .hasty = far->search->hasty};
     struct seep_foreign_server *server = NULL;

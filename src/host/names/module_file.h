@@ -29,6 +29,7 @@ struct seep_file_search {
     char *debug_dir;                     // on this machine; NULL: /usr/lib/debug under sysroot
     uint64_t copied_bytes;               // see seep_symbol_file_open
     bool hasty;                          // files are mapped, none is copied
+    bool plain_runtime;                  // see struct seep_symbols_options
     const struct seep_file_giver *giver; // NULL: files are opened here, but for foreign ones:
     bool met_foreign;                    // one was left out
     struct seep_debug_server server;

@@ -55,7 +55,6 @@ struct seep_symbols {
     size_t modules_capacity;
     struct seep_place place; // of the frame being looked up: too large for the stack
     struct seep_foreign_symbols *far;
-    bool plain_runtime;
     bool met_foreign; // from then on the reader of foreign files reads all that it may
 };
 
@@ -78,7 +77,7 @@ struct seep_error *seep_symbols_create(const struct seep_symbols_options *option
     symbols->search.hasty = options->hasty;
     symbols->search.copied_bytes = options->hasty ? UINT64_MAX / 2 : 0;
     symbols->names.no_demangle = options->no_demangle;
-    symbols->plain_runtime = options->plain_runtime;
+    symbols->search.plain_runtime = options->plain_runtime;
     seep_debug_server_init(&symbols->search.server, options->no_debuginfod, options->debuginfod_timeout_s);
     *ret_symbols = symbols;
     return NULL;
@@ -183,7 +182,7 @@ static struct seep_error *load_table(struct module *module) {
 
 static struct seep_error *open_debug_info(struct seep_symbols *symbols, struct module *module) {
     struct seep_symbol_file *file = module->files.debug;
-    if (symbols->plain_runtime && module->quality == SEEP_SYMBOLS_TABLE &&
+    if (symbols->search.plain_runtime && module->quality == SEEP_SYMBOLS_TABLE &&
         seep_module_is_runtime(module->path))
         return NULL;
     if (!file || !seep_symbol_file_has_debug_info(file))
