@@ -30,6 +30,7 @@ enum {
     SEAL_MS = 80,         // a chunk waits no longer; with its way into the file that is a tenth of a second
     SUM_EVENTS = 1 << 20, // of a process, between sums
     MANY_EVENTS = 4096,   // in a pass: no nap follows
+    BUSY_PART = 16,       // of a ring, taken in a pass: a short nap follows
     LOOK_PASSES = 64,     // ends of processes are looked for that seldom
 };
 
@@ -130,6 +131,7 @@ struct seep_recorder {
     size_t nr_sums;
     size_t sums_capacity;
     uint64_t beat;
+    bool busy; // in the latest pass
 };
 
 // The clock that the library stamps with (preload/events.h). Of another CPU under qemu-user it is the time of
@@ -537,6 +539,7 @@ static size_t take_all(struct seep_recorder *recorder, struct recorded_process *
             process->rings.rings[slot].read--;
             nr--;
         }
+        recorder->busy |= nr * BUSY_PART > process->rings.rings[slot].capacity;
         if (nr) {
             queue->end += nr;
             process->nr_events += nr;
@@ -737,6 +740,7 @@ static void end_residence(struct seep_recorder *recorder, struct recorded_proces
 
 static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
     size_t sum = 0;
+    recorder->busy = false;
     beat(recorder);
     for (size_t i = 0; i < recorder->nr_processes;) {
         struct recorded_process *process = recorder->processes[i];
@@ -781,7 +785,7 @@ static void *work(void *data) {
         size_t nr = pass(recorder, number++, false);
         if (nr > MANY_EVENTS)
             continue;
-        nap_ns = nr ? NAP_LEAST_NS : SEEP_MIN(nap_ns * 2, (int64_t)NAP_MOST_NS);
+        nap_ns = recorder->busy ? NAP_LEAST_NS : SEEP_MIN(nap_ns * 2, (int64_t)NAP_MOST_NS);
         struct timespec nap = {0, nap_ns};
         nanosleep(&nap, NULL);
     }

@@ -15,7 +15,7 @@ enum {
     PAGES_AT_ONCE = 512,
     LOOK_PAGES = 1 << 16, // of one look
     LOOK_EVERY_NS = 5000000,
-    REST_TIMES = 20, // of what a look has taken
+    REST_TIMES = 50, // of what a look has taken
 };
 #define PAGE_PRESENT (UINT64_C(1) << 63) // Source: the kernel's Documentation/admin-guide/mm/pagemap.rst
 #define PAGE_SWAPPED (UINT64_C(1) << 62)

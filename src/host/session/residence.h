@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // How much of the larger blocks of a process is in memory, looked up while it is recorded: in
-// /proc/PID/pagemap, which costs the process nothing. Looks take at most a twentieth of the time.
+// /proc/PID/pagemap, which costs the process nothing. Looks take at most a fiftieth of the time.
 #ifndef SEEP_SESSION_RESIDENCE_H
 #define SEEP_SESSION_RESIDENCE_H
 
