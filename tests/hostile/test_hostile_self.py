@@ -70,7 +70,12 @@ def children_of(pid):
 
 def is_free(pid):
     """Nothing of it is stopped or traced."""
-    words = [Path(f'/proc/{pid}/task/{task}/status').read_text() for task in os.listdir(f'/proc/{pid}/task')]
+    words = []
+    for task in os.listdir(f'/proc/{pid}/task'):
+        try:
+            words.append(Path(f'/proc/{pid}/task/{task}/status').read_text())
+        except (FileNotFoundError, ProcessLookupError):  # a thread that has ended
+            pass
     return all('TracerPid:\t0' in text and '\nState:\tT' not in text and '\nState:\tt' not in text for text in words)
 
 

@@ -201,7 +201,7 @@ def test_the_program_does_its_work_whatever_listens(kind, tmp_path):
         listening.listen(0)
         threads.append(threading.Thread(target=answer, args=(kind, listening, stop)))
     other.bind(silent)
-    other.listen(0)
+    other.listen(8)  # else it may be full still when the process leaves, which then does not wait
     for thread in threads:
         thread.start()
 
