@@ -220,11 +220,21 @@ static size_t compare(const char *name) {
     return pair.nr_types;
 }
 
+static bool is_missing(const char *name) {
+    char *path = test_format("%s/%s", programs, name);
+    bool missing = access(path, R_OK) != 0;
+    if (missing)
+        print_message("left out: %s was not made\n", name);
+    free(path);
+    return missing;
+}
+
 static void test_says_the_same(void **state) {
     size_t nr_types = 0;
     static const char *const names[] = {"c_dwarf5", "c_typed", "c_locals", "cxx_dwarf5", "s_mini", "c_split"};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++)
-        nr_types += compare(names[i]);
+        if (!is_missing(names[i]))
+            nr_types += compare(names[i]);
     assert_true(nr_types > 100);
 }
 

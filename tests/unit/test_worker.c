@@ -76,8 +76,11 @@ static bool serve(void *context, struct seep_worker_end *end, struct seep_take *
         for (;;)
             ;
     case EAT:
-        for (;;)
-            memset(malloc(1 << 20), 1, 1 << 20);
+        for (;;) {
+            void *eaten = malloc(1 << 20);
+            memset(eaten, 1, 1 << 20);
+            __asm__ volatile("" : : "r"(eaten) : "memory"); // clang leaves out what nobody reads
+        }
     case LARGE_ANSWER:
         for (size_t i = 0; i < 5000; i++)
             seep_put_text(answer, "more");

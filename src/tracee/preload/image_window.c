@@ -167,13 +167,14 @@ bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
                                 : grow(start, from, wanted);
     if (!done || !populate(start + from, wanted - from))
         return false;
-    seep_g.opened[area] = wanted;
+    // Without the lock it is read by seep_area_lock_and_open().
+    __atomic_store_n(&seep_g.opened[area], wanted, __ATOMIC_RELEASE);
     seep_window_tell_space();
     return true;
 }
 
 bool seep_area_lock_and_open(enum seep_area_kind area, uint64_t bytes) {
-    if (bytes <= seep_g.opened[area])
+    if (bytes <= __atomic_load_n(&seep_g.opened[area], __ATOMIC_ACQUIRE))
         return true;
     if (!seep_lock_take(&seep_g.image_lock))
         return false;
@@ -204,7 +205,7 @@ void seep_window_open_all(void) {
         uint64_t size = seep_g.area_size[i];
         uint64_t wanted = SEEP_MIN(seep_g.opened[i] + STEPS * seep_areas[i].step_bytes, size);
         if (all)
-            seep_g.opened[i] = size;
+            __atomic_store_n(&seep_g.opened[i], size, __ATOMIC_RELEASE);
         else if (!seep_area_open((enum seep_area_kind)i, wanted))
             continue; // lost by reason when it is needed
     }
