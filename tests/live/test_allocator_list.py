@@ -75,7 +75,8 @@ def test_the_text_is_a_table(tmp_path):
     done = compare(tmp_path, 'glibc,glibc:arena_max=1', '--', 'true')
     lines = done.err.decode().splitlines()
     assert lines[0].startswith('ran true: 3 rounds') and lines[2].split()[0] == 'allocator'
-    assert [line.split()[0] for line in lines[3:]] == ['glibc', 'glibc:arena_max=1'], lines
+    # A name that is wider than its column has a line of its own.
+    assert [line.split()[0] for line in lines[3:] if not line.startswith(' ')] == ['glibc', 'glibc:arena_max=1'], lines
 
 
 @pytest.mark.parametrize('words, code, said', [

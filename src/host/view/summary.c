@@ -367,12 +367,6 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     error = name_places(maker, &leaders, nr, &places);
     if (error)
         return error;
-    if (pool_bytes > leaders.all) { // the rest is next to nothing
-        uint64_t all = pool_bytes + leaders.all;
-        *ret_text = seep_arena_printf(&view->arena, ", %s of it " SEEP_EXCEPTION_POOL,
-                                      seep_format_share(pool_bytes, all).text);
-        return *ret_text ? NULL : seep_error_no_memory();
-    }
     const char *share = part == leaders.all ? "all"
                                             : seep_arena_printf(&view->arena, "%s",
                                                                 seep_format_share(part, leaders.all).text);
