@@ -205,6 +205,17 @@ def test_sql_of_events(run, seep, recording):
     assert (blocks["n"], blocks["s"]) == (of["live_blocks"], of["live_bytes"] if of["live_blocks"] else None)
 
 
+def test_outputs_without_a_health_line_say_what_is_missing(run, seep, recording, tmp_path):
+    """A recording that was cut: sql, history, exports and pictures tell so on stderr, in one line, as report does on stdout."""
+    whole = pathlib.Path(recording).read_bytes()
+    (tmp_path / "cut.seep").write_bytes(whole[:len(whole) * 3 // 4])
+    for words in (["sql", "FILE", "select count(*) from event"], ["history", "FILE"], ["export", "--format", "folded", "FILE"], ["plot", "FILE"]):
+        done = run(seep, *[str(tmp_path / "cut.seep") if word == "FILE" else word for word in words])
+        assert done.returncode == 0 and re.fullmatch(r"seep: process \S+ \(\d+\) is incomplete: .*\n", done.stderr), (words, done)
+        done = run(seep, *[str(recording) if word == "FILE" else word for word in words])
+        assert done.returncode == 0 and done.stderr == "", (words, done)
+
+
 def test_sql_reads_no_names_for_events(run, seep, brief):
     """Debug information is unpacked when a statement reads sites: what is asked of times is answered at once."""
     if "without" in run(seep, "sql", "/dev/null", "select 1").stderr:

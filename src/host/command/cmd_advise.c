@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "command/command.h"
 #include "command/report_options.h"
+#include "command/warn.h"
 #include "output/report_advice.h"
 #include "replay/walk.h"
 #include "session/session_open.h"
@@ -120,6 +121,8 @@ static struct seep_error *run_advise(const struct seep_arguments *arguments, int
     struct seep_symbols *symbols = NULL;
     struct seep_view *view = NULL;
     struct seep_error *error = seep_session_open(path, &session);
+    if (!error)
+        seep_warn_incomplete(session);
     if (!error)
         error = seep_report_symbols(&options, NULL, &symbols);
     if (!error)

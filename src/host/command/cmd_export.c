@@ -7,14 +7,15 @@
 #include "command/events_of.h"
 #include "command/report_options.h"
 #include "command/result_file.h"
-#include "scan/scan.h"
-#include "session/source.h"
+#include "command/warn.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "output/report_events.h"
 #include "profile/anonymize.h"
+#include "scan/scan.h"
 #include "session/session_at_mark.h"
 #include "session/session_open.h"
+#include "session/source.h"
 
 struct export_values {
     const char *output;
@@ -144,6 +145,8 @@ static struct seep_error *run_export(const struct seep_arguments *arguments, int
     error = seep_suppress_read(arguments, &suppress);
     if (!error)
         error = open_session(source, options, &session);
+    if (!error)
+        seep_warn_incomplete(session);
     if (!error && values->anonymize)
         error = seep_session_anonymize(session);
     if (!error)

@@ -4,6 +4,7 @@
 
 #include "command/command.h"
 #include "command/report_options.h"
+#include "command/warn.h"
 #include "output/report_history.h"
 #include "session/recording_history.h"
 #include "session/session_open.h"
@@ -63,6 +64,8 @@ static struct seep_error *run_history(const struct seep_arguments *arguments, in
     struct seep_session *session = NULL;
     struct seep_history *histories = NULL;
     struct seep_error *error = seep_session_open(arguments->operands[0], &session);
+    if (!error)
+        seep_warn_incomplete(session);
     if (!error)
         error = seep_histories_make(session, arguments->operands[0], &options, &histories);
     if (!error)

@@ -6,6 +6,7 @@
 #include "command/command.h"
 #include "command/report_options.h"
 #include "command/result_file.h"
+#include "command/warn.h"
 #include "plot/plot.h"
 #include "session/recording_history.h"
 #include "session/session_at_mark.h"
@@ -122,6 +123,8 @@ static struct seep_error *run_plot(const struct seep_arguments *arguments, int *
         error = seep_suppress_read(arguments, &suppress);
     if (!error)
         error = seep_at_mark_open_some(plot.source, options->pid, options->program, &session);
+    if (!error)
+        seep_warn_incomplete(session);
     if (!error)
         error = seep_report_symbols(options, plot.source, &plot.symbols);
     if (!error)

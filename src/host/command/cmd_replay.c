@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-#include "command/command.h"
 #include "command/allocator_options.h"
+#include "command/command.h"
 #include "command/result_file.h"
+#include "command/warn.h"
 #include "output/report_replay.h"
 #include "replay/allocator_choice.h"
 #include "replay/compare.h"
@@ -123,6 +124,8 @@ static struct seep_error *run_replay(const struct seep_arguments *arguments, int
     struct seep_error *error = list ? NULL : seep_error_no_memory();
     if (!error)
         error = seep_session_open(path, &session);
+    if (!error)
+        seep_warn_incomplete(session);
     if (!error)
         error = seep_plan_make(path, session, &options, &plan);
     seep_session_destroy(session);

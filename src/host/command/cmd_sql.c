@@ -8,6 +8,7 @@
 #include "command/command.h"
 #include "command/events_of.h"
 #include "command/report_options.h"
+#include "command/warn.h"
 #include "output/sql.h"
 #include "session/session_at_mark.h"
 #include "session/session_open.h"
@@ -144,6 +145,8 @@ static struct seep_error *run_sql(const struct seep_arguments *arguments, int *r
     struct seep_view *view = NULL;
     struct seep_event_file *file = NULL;
     struct seep_error *error = seep_at_mark_open(source, &session);
+    if (!error)
+        seep_warn_incomplete(session);
     sites.session = session;
     if (!error)
         error = seep_report_symbols(&sites.options, source, &sites.symbols);
