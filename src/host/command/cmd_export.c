@@ -145,14 +145,14 @@ static struct seep_error *run_export(const struct seep_arguments *arguments, int
     error = seep_suppress_read(arguments, &suppress);
     if (!error)
         error = open_session(source, options, &session);
-    if (!error)
-        seep_warn_incomplete(session);
     if (!error && values->anonymize)
         error = seep_session_anonymize(session);
     if (!error)
         error = events ? write_events(path, session, form, options, source)
                        : write_to(path, session, &suppress, options, source);
     seep_suppress_deinit(&suppress);
+    if (!error)
+        seep_warn_incomplete(session);
     seep_session_destroy(session);
     return error;
 }

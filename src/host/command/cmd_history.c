@@ -65,11 +65,11 @@ static struct seep_error *run_history(const struct seep_arguments *arguments, in
     struct seep_history *histories = NULL;
     struct seep_error *error = seep_session_open(arguments->operands[0], &session);
     if (!error)
-        seep_warn_incomplete(session);
-    if (!error)
         error = seep_histories_make(session, arguments->operands[0], &options, &histories);
     if (!error)
         error = show(values, session, histories);
+    if (!error)
+        seep_warn_incomplete(session);
     seep_histories_destroy(histories, session);
     seep_session_destroy(session);
     return error;

@@ -124,8 +124,6 @@ static struct seep_error *run_plot(const struct seep_arguments *arguments, int *
     if (!error)
         error = seep_at_mark_open_some(plot.source, options->pid, options->program, &session);
     if (!error)
-        seep_warn_incomplete(session);
-    if (!error)
         error = seep_report_symbols(options, plot.source, &plot.symbols);
     if (!error)
         error = seep_suppress_apply(&suppress, session, plot.symbols);
@@ -138,6 +136,8 @@ static struct seep_error *run_plot(const struct seep_arguments *arguments, int *
     }
     if (!error)
         error = write_to(values->output, &plot);
+    if (!error)
+        seep_warn_incomplete(plot.session);
     free(some.profiles);
     seep_symbols_destroy(plot.symbols);
     seep_suppress_deinit(&suppress);

@@ -125,9 +125,9 @@ static struct seep_error *run_replay(const struct seep_arguments *arguments, int
     if (!error)
         error = seep_session_open(path, &session);
     if (!error)
-        seep_warn_incomplete(session);
-    if (!error)
         error = seep_plan_make(path, session, &options, &plan);
+    if (!error)
+        seep_warn_incomplete(session);
     seep_session_destroy(session);
     seep_interrupt_catch(NULL);
     if (!error)
