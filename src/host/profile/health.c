@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The notes of a profile and what follows from them: how far its figures can be trusted. See profile.h.
+// How far the figures of a profile can be trusted: its notes, and the verdict on its health. See profile.h.
 #include <string.h>
 
 #include "profile/profile.h"
