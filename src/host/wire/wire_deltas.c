@@ -73,12 +73,6 @@ void seep_deltas_destroy(struct seep_deltas *deltas) {
 
 // ---- what is told of a process ----
 
-static void put_list(struct seep_put *put, const uint64_t *values, size_t nr) {
-    seep_put_leb(put, nr);
-    for (size_t i = 0; i < nr; i++)
-        seep_put_leb(put, values[i]);
-}
-
 static void put_threads(struct seep_put *put, const struct seep_profile *profile) {
     uint32_t nr = SEEP_MIN(profile->nr_threads, 4096u);
     seep_put_leb(put, nr);
@@ -122,16 +116,16 @@ static void put_told(struct seep_put *put, const struct seep_profile *profile) {
     seep_put_leb(put, totals->unknown_frees);
     seep_put_leb(put, totals->inherited_blocks);
     seep_put_leb(put, totals->inherited_bytes);
-    put_list(put, totals->releases, SEEP_RELEASE_NR);
-    put_list(put, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
+    seep_put_list(put, totals->releases, SEEP_RELEASE_NR);
+    seep_put_list(put, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
     seep_put_leb(put, health->state);
     seep_put_leb(put, health->passive_reason);
     seep_put_leb(put, health->flags);
     seep_put_leb(put, health->depth_limit);
     seep_put_leb(put, health->sample_bytes);
     seep_put_text(put, health->preempted_by);
-    put_list(put, health->lost, SEEP_LOST_NR);
-    put_list(put, health->cut, SEEP_CUT_NR);
+    seep_put_list(put, health->lost, SEEP_LOST_NR);
+    seep_put_list(put, health->cut, SEEP_CUT_NR);
     size_t nr_notes = SEEP_MIN(health->nr_notes, (size_t)64);
     seep_put_leb(put, nr_notes);
     for (size_t i = 0; i < nr_notes; i++) {
