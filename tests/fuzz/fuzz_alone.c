@@ -2,21 +2,13 @@
 //
 // The file of a library that recorded alone, of any bytes. Besides not crashing: events come in the order of their
 // stamps, of kinds that there are, no more of them than bytes, and the same again after a rewind.
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "file/event_chunk.h"
 #include "source/image/event_alone.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 // How many there were.
 static uint64_t walk(struct seep_event_alone *alone) {

@@ -8,14 +8,7 @@
 #include <unistd.h>
 
 #include "analysis/baseline.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check(const struct seep_baseline *baseline) {
     for (size_t i = 0; i < baseline->nr_entries; i++) {

@@ -11,14 +11,7 @@
 #include "source/attach/attach_parts.h"
 #include "source/attach/profile_traced.h"
 #include "source/attach/traced_process.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 #define PIDS       8u
 #define FIRST_PID  0x40000000u // above what a kernel gives

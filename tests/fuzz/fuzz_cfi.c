@@ -15,17 +15,9 @@
 #include "unwind/arch.h"
 #include "unwind/rule.h"
 #include "unwind/step.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 #define NR_HEAD 8
-
-// The compiler must not take the check for its own: no assert, which NDEBUG removes.
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 struct memory {
     uint8_t seed;

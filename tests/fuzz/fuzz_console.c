@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "console/console.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check_again(const char *word) {
     char quoted[8192] = "'";

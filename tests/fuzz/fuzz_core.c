@@ -3,19 +3,11 @@
 // A core file of any bytes. Besides not crashing: segments are in order and none overlaps another, what is
 // said to be there can be read, and threads have their registers.
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "scan/core_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check_memory(const struct seep_core *core) {
     unsigned char bytes[64];

@@ -13,17 +13,9 @@
 
 #include "unwind/ehabi.h"
 #include "unwind/step.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { NR_HEAD = 16, MOST_FUNCTIONS = 64, NR_REGS = 16, LR = 14 };
-
-// The compiler must not take the check for its own: no assert, which NDEBUG removes.
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 static bool read_word(void *context, uint64_t address, uint64_t *ret_word) {
     (void)context;

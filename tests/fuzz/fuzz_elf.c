@@ -4,7 +4,6 @@
 // table keeps the promises of unwind_table.h, which the program in the kernel relies on, and every probe
 // place lies in the file.
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,14 +11,7 @@
 #include "process/own_allocator.h"
 #include "source/attach/unwind_table.h"
 #include "image/bpf_events.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check_table(const struct seep_elf_file *elf) {
     struct seep_unwind_table table;

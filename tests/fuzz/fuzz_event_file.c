@@ -9,15 +9,8 @@
 #include <unistd.h>
 
 #include "file/event_file.h"
+#include "fuzz.h"
 #include "trace_repair.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 static void go_round(const uint8_t *data, size_t size) {
     struct seep_take take = {data, data + size, false};

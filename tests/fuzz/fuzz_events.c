@@ -2,18 +2,10 @@
 //
 // A chunk of a recording of any bytes. Besides not crashing: what was understood is written and read again as the
 // same events.
-#include <stdlib.h>
 #include <string.h>
 
 #include "file/event_chunk.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static struct seep_chunk_packer *packer;
 static struct seep_chunk_unpacker *unpacker;

@@ -3,21 +3,13 @@
 // Answers of a reader of other users' files that lies: any bytes. The first says of which question. Besides not
 // crashing: what is taken of a file keeps the promises that the program in the kernel relies on, and says the
 // same when it is put and taken again.
-#include <stdlib.h>
 #include <string.h>
 
 #include "names/foreign_symbols.h"
 #include "names/foreign_messages.h"
 #include "process/own_allocator.h"
 #include "source/attach/object_contents.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 #define FILE_BYTES 100000u
 

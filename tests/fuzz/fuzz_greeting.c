@@ -3,7 +3,6 @@
 // The tool's socket: messages of any bytes, with any of a memory file, another file and none. Besides not crashing:
 // what is taken has the form that it must have, and no descriptor stays.
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -11,14 +10,7 @@
 #include <unistd.h>
 
 #include "source/run/listener.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static struct seep_listener listener;
 static int memory, other;

@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "http/http_request.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check_text(const char *text, size_t room) {
     MUST(memchr(text, 0, room));

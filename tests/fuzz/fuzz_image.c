@@ -4,19 +4,10 @@
 // profile.h about its ids. tests/fuzz/corpus/image is written by tests/unit/image_builder.h's images
 // (make_image_seeds).
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "source/image/profile_image.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-// The compiler must not take the check for its own: no assert, which NDEBUG removes.
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check(const struct seep_profile *profile) {
     MUST(profile->nr_modules >= 1 && profile->nr_nodes >= 1 && profile->nr_sites >= 1);

@@ -2,18 +2,10 @@
 //
 // A file of names of code that was made at run time, from any bytes. Whatever address is asked for, the name
 // that comes out is one of the text, and its function covers the address.
-#include <stdlib.h>
 #include <string.h>
 
 #include "names/jit_names.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check(struct seep_jit_names *names, const uint8_t *data, size_t size, uint64_t address) {
     const struct seep_symbol *symbol;

@@ -7,14 +7,7 @@
 #include <string.h>
 
 #include "names/kallsyms.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void look_up(const struct seep_kallsyms *symbols, uint64_t address) {
     struct seep_kernel_function function, again;

@@ -8,14 +8,7 @@
 #include "file/session_file.h"
 #include "source/kernel/kernel_memory.h"
 #include "source/kernel/profile_kernel.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static const char functions[] = "ffffffff81000000 T first\nffffffff81001000 T bpf_prog_1\n"
                                 "ffffffff81002000 T last\nffffffffc0000000 t inside\t[module]\n";

@@ -10,14 +10,7 @@
 #include <unistd.h>
 
 #include "wire/noise.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static const unsigned char key[SEEP_NOISE_KEY_BYTES] = "a key that the bytes do not have";
 

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 
 #include "source/attach/prologue.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint32_t site = seep_prologue_site(data, size);

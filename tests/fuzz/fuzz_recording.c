@@ -13,15 +13,8 @@
 #include "file/session_file.h"
 #include "replay/plan.h"
 #include "session/recording_history.h"
+#include "fuzz.h"
 #include "trace_repair.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 #define ALL_NS INT64_MAX
 

@@ -27,16 +27,8 @@
 #include "profile/pointers.h"
 #include "scan/inspect.h"
 #include "session/session_at_mark.h"
+#include "fuzz.h"
 #include "trace_repair.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-// The compiler must not take the check for its own: no assert, which NDEBUG removes.
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 // true: it went well. An error is one of these, in one line.
 static bool took(struct seep_error *error) {

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "file/event_residence.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static uint64_t take(const uint8_t *bytes, size_t nr_bytes, struct seep_residence_head *ret_head,
                      struct seep_resident_block *blocks) {

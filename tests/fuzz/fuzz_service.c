@@ -10,14 +10,7 @@
 
 #include "service/drop_in.h"
 #include "service/obstacles.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static const char folder[] = "/var/lib/seep/a b%c\"d\\e$f";
 

@@ -12,15 +12,8 @@
 #include "file/event_file.h"
 #include "output/sql.h"
 #include "file/session_file.h"
+#include "fuzz.h"
 #include "trace_repair.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 #define COMPARISONS_MAX  3u
 #define COMPARISON_BYTES 11u // column, operator, kind of value, value

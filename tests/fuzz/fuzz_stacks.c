@@ -2,18 +2,10 @@
 //
 // What events of a recording refer to, of any bytes. Besides not crashing: what was understood is written and read
 // again as the same, and a profile takes it only where it continues what the profile has, with no id out of range.
-#include <stdlib.h>
 #include <string.h>
 
 #include "file/event_stacks.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check_profile(const struct seep_profile *profile) {
     for (uint32_t i = 1; i < profile->nr_modules; i++)

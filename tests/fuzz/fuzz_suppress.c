@@ -8,14 +8,7 @@
 
 #include "profile/profile.h"
 #include "analysis/suppress_rules.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check_rule(const struct seep_suppress_rules *rules, const struct seep_suppress_rule *rule) {
     MUST(rule->name && rule->name[0] && rule->line && strcmp(rule->file, "input") == 0);

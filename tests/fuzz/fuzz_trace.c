@@ -11,16 +11,8 @@
 #include <unistd.h>
 
 #include "file/session_file.h"
+#include "fuzz.h"
 #include "trace_repair.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-// The compiler must not take the check for its own: no assert, which NDEBUG removes.
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
 
 static void check(const struct seep_profile *profile) {
     MUST(profile->nr_modules >= 1 && profile->nr_nodes >= 1 && profile->nr_sites >= 1);

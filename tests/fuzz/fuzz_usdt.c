@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "source/attach/usdt_notes.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 struct section {
     const uint8_t *bytes;

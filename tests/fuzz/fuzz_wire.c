@@ -6,14 +6,7 @@
 #include <stdlib.h>
 
 #include "wire/wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            abort();                                                                                         \
-    } while (0)
+#include "fuzz.h"
 
 static void check(const struct seep_profile *profile) {
     for (uint32_t i = 0; i < profile->nr_sites; i++)
