@@ -23,17 +23,17 @@ enum seep_bpf_kind {
     SEEP_BPF_STACK,     // seep_bpf_stack, then nr_frames addresses
     SEEP_BPF_LANDING,   // seep_bpf_event: an operator new was called from here and has no probe where it
                         // returns
-    SEEP_BPF_MODULES,   // seep_bpf_event: the loader has changed the list of modules
-    SEEP_BPF_MET,       // seep_bpf_event: a process that was not known came into the scope
-    SEEP_BPF_CODE,      // seep_bpf_code: code that a stack was found in and the tables do not have yet
-    SEEP_BPF_FORK,      // seep_bpf_event: address is the pid of the child
-    SEEP_BPF_EXEC,      // seep_bpf_exec: address is the pid of the parent
-    SEEP_BPF_EXIT,      // seep_bpf_event: the last thread ended; address is the status, as of wait(2)
-    SEEP_BPF_MAP,       // seep_bpf_alloc: memory was mapped; detail: SEEP_MAPPING_*
-    SEEP_BPF_UNMAP,     // seep_bpf_alloc: memory is unmapped, without a stack
-    SEEP_BPF_FAULT,     // seep_bpf_alloc: a page was touched that was not in memory
-    SEEP_BPF_SAMPLE,    // seep_bpf_sample: a block that the program's own allocator took as a sample
-    SEEP_BPF_UNREAD,    // seep_bpf_unread: address is the stack that was cut in such code
+    SEEP_BPF_MODULES, // seep_bpf_event: the loader has changed the list of modules; address is the generation
+    SEEP_BPF_MET,     // seep_bpf_event: a process that was not known came into the scope
+    SEEP_BPF_CODE,    // seep_bpf_code: code that a stack was found in and the tables do not have yet
+    SEEP_BPF_FORK,    // seep_bpf_event: address is the pid of the child
+    SEEP_BPF_EXEC,    // seep_bpf_exec: address is the pid of the parent
+    SEEP_BPF_EXIT,    // seep_bpf_event: the last thread ended; address is the status, as of wait(2)
+    SEEP_BPF_MAP,     // seep_bpf_alloc: memory was mapped; detail: SEEP_MAPPING_*
+    SEEP_BPF_UNMAP,   // seep_bpf_alloc: memory is unmapped, without a stack
+    SEEP_BPF_FAULT,   // seep_bpf_alloc: a page was touched that was not in memory
+    SEEP_BPF_SAMPLE,  // seep_bpf_sample: a block that the program's own allocator took as a sample
+    SEEP_BPF_UNREAD,  // seep_bpf_unread: address is the stack that was cut in such code
 };
 
 #define SEEP_BPF_NOT_TAKEN 1u
@@ -129,6 +129,8 @@ struct seep_bpf_process {
 };
 #define SEEP_BPF_PROCESS_IGNORED 1u // of the scope, but traced in another way
 #define SEEP_BPF_PROCESS_LOADING 2u // its loader has not said yet that all is mapped
+#define SEEP_BPF_PROCESS_MOVED                                                                               \
+    4u // its loader has mapped or unmapped code since: what the table says may be gone
 
 // Code of a file, by the place in it that is mapped: for processes whose mappings are not known yet.
 struct seep_bpf_file {

@@ -142,10 +142,14 @@ static inline bool seep_is_in_scope(uint32_t pid) {
     return seep_scope == SEEP_BPF_SCOPE_ALL && pid != seep_self;
 }
 
+// One of its own: no stack from before has the same id.
+static inline uint32_t seep_new_generation(void) {
+    return (uint32_t)(bpf_ktime_get_ns() >> 10) | 1u << 31;
+}
+
 // Puts the current process into the table without its mappings.
 static inline void seep_enrol(uint32_t pid) {
-    // The generation is its own, so that no stack from before has the same id.
-    struct seep_bpf_process process = {.generation = (uint32_t)(bpf_ktime_get_ns() >> 10) | 1u << 31};
+    struct seep_bpf_process process = {.generation = seep_new_generation()};
     if (bpf_map_update_elem(&seep_processes, &pid, &process, BPF_ANY))
         seep_count_lost(SEEP_BPF_LOST_OTHER);
 }
@@ -460,8 +464,17 @@ int seep_otel_free(struct pt_regs *regs) {
 // On the function that the loader calls for debuggers (_dl_debug_state).
 SEC("uprobe")
 int seep_modules(struct pt_regs *regs) {
-    if (seep_is_wanted())
-        seep_send(SEEP_BPF_MODULES, 0, 0, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
+    uint32_t pid = bpf_get_current_pid_tgid() >> 32;
+    if (!seep_is_wanted())
+        return 0;
+    // Until user space has read what is mapped now.
+    struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
+    uint32_t generation = seep_new_generation();
+    if (process) {
+        process->generation = generation;
+        process->flags |= SEEP_BPF_PROCESS_MOVED;
+    }
+    seep_send(SEEP_BPF_MODULES, 0, generation, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
     return 0;
 }
 

@@ -14,6 +14,12 @@
 #include "bpf/tables.bpf.h"
 #include "unwind/row_kinds.h"
 
+enum seep_asks {
+    SEEP_ASKS_NOT,
+    SEEP_ASKS_REST, // about what is not among the process's mappings
+    SEEP_ASKS_ALL,  // these may be gone, and others be in their places
+};
+
 // Where code is looked up. Without pointers in it, so that the functions that do so can be global: the
 // verifier then looks at each of them once, not at every call. Old kernels look at them even where no program
 // calls them, so they ask themselves whether bpf_loop is there.
@@ -21,7 +27,7 @@ struct seep_place {
     uint64_t seed;  // of stack ids: the process and its generation
     uint32_t first; // of the process's mappings
     uint32_t nr;
-    uint32_t asks; // the kernel about what is not among them
+    uint32_t asks; // the kernel: enum seep_asks
     uint32_t reserved;
     struct seep_bpf_mapping mapping; // of the latest address
 };
@@ -169,6 +175,8 @@ __noinline int seep_find_mapping(struct seep_place *place, uint64_t pc) {
     if (pc >= place->mapping.start && pc < place->mapping.end)
         return true;
     struct seep_search search = {.address = pc, .low = place->first, .high = place->first + place->nr};
+    if (seep_find_vma && place->asks == SEEP_ASKS_ALL)
+        search.high = search.low;
     bpf_loop(13, seep_search_mapping, &search, 0);
     uint32_t last = search.low - 1;
     const struct seep_bpf_mapping *mapping = bpf_map_lookup_elem(&seep_mappings, &last);
@@ -467,7 +475,7 @@ static long seep_walk_step(uint32_t i, void *context) {
     walk->unread = walk->unknown_pc ? seep_unread_at(&walk->place, walk->unknown_pc) : 0;
     if (!walk->unread || walk->place.asks)
         return 1;
-    walk->place.asks = true;
+    walk->place.asks = SEEP_ASKS_REST;
     seep_walk_begin(walk, walker->thread);
     return 0;
 }
@@ -484,14 +492,16 @@ __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc,
                                           .first_sp = sp,
                                           .first_bp = bp,
                                           .first_exact = exact,
-                                          .place.asks = true,
+                                          .place.asks = SEEP_ASKS_REST,
                                           .place.seed = pid}};
     struct seep_walk *walk = &walker.walk;
     const struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
     if (process) {
         walk->place.first = process->first;
         walk->place.nr = process->nr;
-        walk->place.asks = !process->nr || process->flags & SEEP_BPF_PROCESS_LOADING;
+        walk->place.asks = process->flags & SEEP_BPF_PROCESS_MOVED                     ? SEEP_ASKS_ALL
+                           : !process->nr || process->flags & SEEP_BPF_PROCESS_LOADING ? SEEP_ASKS_REST
+                                                                                       : SEEP_ASKS_NOT;
         walk->place.seed |= (uint64_t)process->generation << 32;
         walk->generation = process->generation;
     }

@@ -86,12 +86,17 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
     if (is_call(event->kind, &kind))
         return took_call(attached, process, kind, event, nr_bytes);
     struct seep_error *err = NULL;
+    uint32_t moved;
     switch (event->kind) {
     case SEEP_BPF_STACK:
         return took_stack(process, event, nr_bytes);
     case SEEP_BPF_MODULES:
         process->is_loading = false;
-        err = seep_attach_update_process(attached, process);
+        // What is mapped now is not what was mapped at an event that others follow: stacks between them have
+        // their code told by the kernel.
+        moved = seep_bpf_tables_moved(&attached->tables, (uint32_t)process->heap.pid);
+        if (!moved || moved == event->address)
+            err = seep_attach_update_process(attached, process);
         break;
     case SEEP_BPF_EXEC:
         err = seep_attach_took_exec(attached, process, program ? program : "", &birth);

@@ -131,6 +131,7 @@ static bool is_same_life(struct seep_traced_process *process, const struct seep_
 struct seep_error *seep_attach_update_process(struct seep_attached *attached,
                                               struct seep_traced_process *process) {
     struct seep_process_map map;
+    uint32_t pid = (uint32_t)process->heap.pid, moved = seep_bpf_tables_moved(&attached->tables, pid);
     struct seep_error *err = seep_process_map_init(process->heap.pid, &map);
     if (err)
         return err;
@@ -144,12 +145,14 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
         err = seep_error_no_memory();
     for (size_t i = 0; i < map.nr_areas && !err; i++)
         err = add_area(attached, process, &map.areas[i], &layout);
-    attached->generation += !err && lost_code(&process->heap, &layout);
-    if (!err)
-        err = seep_bpf_tables_set_process(&attached->tables, (uint32_t)process->heap.pid, layout.mappings,
-                                          layout.nr_mappings, attached->generation,
+    // Where the loader has gone on meanwhile these are mappings of a later event, which leads here again.
+    bool later = seep_bpf_tables_moved(&attached->tables, pid) != moved;
+    attached->generation += !err && !later && lost_code(&process->heap, &layout);
+    if (!err && !later)
+        err = seep_bpf_tables_set_process(&attached->tables, pid, layout.mappings, layout.nr_mappings,
+                                          attached->generation,
                                           process->is_loading ? SEEP_BPF_PROCESS_LOADING : 0);
-    if (!err)
+    if (!err && !later)
         err = seep_heap_set_areas(&process->heap, layout.areas, layout.nr_areas, attached->now_ns);
     free(layout.areas);
     free(layout.mappings);

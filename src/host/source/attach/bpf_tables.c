@@ -65,6 +65,12 @@ static struct seep_error *put_process(struct seep_bpf_tables *tables, uint32_t p
     return NULL;
 }
 
+uint32_t seep_bpf_tables_moved(const struct seep_bpf_tables *tables, uint32_t pid) {
+    struct seep_bpf_process process = {0};
+    bool known = bpf_map_lookup_elem(tables->processes_fd, &pid, &process) == 0;
+    return known && process.flags & SEEP_BPF_PROCESS_MOVED ? process.generation : 0;
+}
+
 struct seep_error *seep_bpf_tables_set_process(struct seep_bpf_tables *tables, uint32_t pid,
                                                const struct seep_bpf_mapping *mappings, size_t nr,
                                                uint32_t generation, uint32_t flags) {

@@ -38,6 +38,9 @@ struct seep_bpf_table_place {
 bool seep_bpf_tables_add(struct seep_bpf_tables *tables, const struct seep_unwind_table *table,
                          struct seep_bpf_table_place *ret_place);
 
+// The generation in which the process's loader has moved code that user space has not read yet; 0: none.
+uint32_t seep_bpf_tables_moved(const struct seep_bpf_tables *tables, uint32_t pid);
+
 // Sorted mappings, at most SEEP_BPF_MAPPINGS_MAX of them count.
 SEEP_MUST_CHECK struct seep_error *seep_bpf_tables_set_process(struct seep_bpf_tables *tables, uint32_t pid,
                                                                const struct seep_bpf_mapping *mappings,
