@@ -372,6 +372,21 @@ static void image_covered(void) {
     work_everywhere();
 }
 
+// Ranges that leave the address space, around the image, too: the kernel refuses them.
+static void no_such_memory(void) {
+    work_everywhere();
+    void *low = (void *)0x10000;
+    const size_t wraps = -(size_t)0x10000, ends = SIZE_MAX - 0x1ffff;
+    const size_t lengths[] = {wraps, ends};
+    for (size_t i = 0; i < 2; i++) {
+        MUST(munmap(low, lengths[i]) == -1);
+        MUST(mprotect(low, lengths[i], PROT_NONE) == -1);
+        MUST(mmap(low, lengths[i], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED);
+        MUST(syscall(SYS_munmap, low, lengths[i]) == -1);
+    }
+    work_everywhere();
+}
+
 static _Atomic int goes_on;
 
 static void *works_meanwhile(void *data) {
@@ -442,6 +457,7 @@ static const struct {
     {"image-protected", image_protected},
     {"image-read-only", image_read_only},
     {"image-covered", image_covered},
+    {"no-such-memory", no_such_memory},
     {"plugins", plugins},
 };
 

@@ -14,7 +14,7 @@ from harness import BUILD, SEEP, TIMEOUT, environment, need, run, wait_until  # 
 
 PROGRAM, PLUGIN = BUILD / 'tests/hostile/hostile-self', BUILD / 'tests/hostile/hostile-plugin.so'
 WAYS = ['descriptors', 'limits', 'forks', 'stacks', 'no-new-code', 'landlock', 'asked-about', 'same-memory', 'plugins', 'image-unmapped',
-        'image-unmapped-at-work', 'image-protected', 'image-read-only', 'image-covered']
+        'image-unmapped-at-work', 'image-protected', 'image-read-only', 'image-covered', 'no-such-memory']
 
 
 def how_it_ends(command, **env):

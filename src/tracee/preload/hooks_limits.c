@@ -259,24 +259,26 @@ static void memory_goes(long nr, uint64_t address, uint64_t bytes, long c, long 
     if (nr == SYS_mremap || (nr == SYS_OF_MMAP && (d & MAP_FIXED)))
         seep_memory_goes(address, bytes);
     if (nr == SYS_mremap && (d & 2 /* MREMAP_FIXED */))
-        seep_memory_goes(e, (uint64_t)c);
+        seep_memory_goes(e, (unsigned long)c);
 }
 
 static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, long e, long f) {
     const bool filters = is_filter(nr, a);
+    // A long of 32 bits would bring its sign along.
+    const uint64_t address = (unsigned long)a, bytes = (unsigned long)b;
     if (filters)
         filter_begins();
     if ((nr == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT) || (nr == SYS_prctl && takes_counter(a, b)))
         seep_confined.no_counter = true;
-    if ((nr == SYS_munmap || nr == SYS_mprotect) && seep_memory_is_ours((uint64_t)a, (uint64_t)b))
+    if ((nr == SYS_munmap || nr == SYS_mprotect) && seep_memory_is_ours(address, bytes))
         return nr == SYS_munmap ? munmap((void *)a, (size_t)b) : mprotect((void *)a, (size_t)b, (int)c);
-    memory_goes(nr, (uint64_t)a, (uint64_t)b, c, d, (uint64_t)e);
+    memory_goes(nr, address, bytes, c, d, (unsigned long)e);
     long result = with_errno(sys6_real(nr, a, b, c, d, e, f));
     if (filters && result < 0)
         filter_failed();
     // Stacks that were walked may be gone: hooks_map.c does the same for the functions of these names.
     if (nr == SYS_munmap || nr == SYS_mremap || (nr == SYS_mprotect && !(c & PROT_READ)))
-        seep_stack_gone((uint64_t)a, (uint64_t)b);
+        seep_stack_gone(address, bytes);
     return result;
 }
 
