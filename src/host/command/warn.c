@@ -38,5 +38,6 @@ void seep_warn_incomplete(const struct seep_session *session) {
         fputc('\n', stderr);
     }
     if (nr > WARNED_MAX)
-        fprintf(stderr, "seep: so are %zu more\n", nr - WARNED_MAX);
+        fprintf(stderr, "seep: %zu more incomplete or not traced (seep report tells of all)\n",
+                nr - WARNED_MAX);
 }
