@@ -212,7 +212,7 @@ static struct seep_error *check_file(const char *path, const char *what) {
     struct seep_error *err =
         access(there ? path : folder, W_OK) != 0
             ? seep_error_hint(seep_error_system(errno, "%s: cannot write %s", path, what),
-                              "the program was not started")
+                              "the program was not started; name another file")
             : NULL;
     free(folder);
     return err;
