@@ -74,7 +74,7 @@ def in_order(events):
     return live
 
 
-@pytest.mark.parametrize('name', ['plain', 'threads', 'resize', 'failures', 'operators', 'storm', 'family', 'forks'])
+@pytest.mark.parametrize('name', ['plain', 'threads', 'resize', 'failures', 'zero', 'operators', 'storm', 'family', 'forks'])
 def test_the_end_of_the_recording_is_the_end_of_the_program(name, tmp_path):
     """Site by site and block by block, what the events make is what the library counted in its other way."""
     trace = record(tmp_path, PROGRAMS / f'gcc-O2@{name}')

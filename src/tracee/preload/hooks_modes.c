@@ -53,6 +53,104 @@ SEEP_INLINE bool recorded_release(struct seep_thread *thread, const void *block,
     return done;
 }
 
+// A block that realloc may move, from before the real one to behind it.
+struct resize {
+    uint64_t entry;
+    bool temporary;
+};
+
+// false: not the short way, and nothing has been done.
+SEEP_INLINE bool recorded_resize_begin(struct seep_thread *thread, const void *block,
+                                       struct resize *ret_resize) {
+    uint64_t mode = recording_mode();
+    if (SEEP_UNLIKELY(thread->guard != mode))
+        return false;
+    thread_mark_busy(thread);
+    struct seep_place place = place_of(thread, block);
+    uint64_t entry = SEEP_LIKELY(place.at != NULL) ? *place.at : 0;
+    bool known = place.at && SEEP_ENTRY_IS_LIVE(entry) && place_has(place, entry);
+    if (SEEP_LIKELY(known)) {
+        // As begin_realloc(): a scan that stops us anywhere must find what is in the block.
+        struct seep_image_thread *slot = thread->slot;
+        slot->moving_bytes = 0;
+        slot->moving_rt = (uintptr_t)block;
+        atomic_signal_fence(memory_order_release);
+        map_end(place.at, SEEP_ENTRY_SITE(entry));
+        slot->moving_bytes = SEEP_ENTRY_SIZE(entry);
+        event_append(thread, SEEP_EVENT_FREE + SEEP_RELEASE_REALLOC, (uintptr_t)block, entry,
+                     event_stamp_of(place.at));
+        *ret_resize = (struct resize){entry, thread->last_block == (uintptr_t)block};
+    }
+    thread_mark_idle(thread, mode);
+    return known;
+}
+
+// The real function has resized the block, given it back (fresh: NULL, of size 0), or failed. The caller as
+// numbers, so that it stays in registers.
+static SEEP_NOINLINE void resized_long(void *block, struct resize resize, void *fresh, uint64_t size,
+                                       uint64_t pc, uint64_t sp, uint64_t bp) {
+    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return;
+    uint32_t site = SEEP_ENTRY_SITE(resize.entry);
+    uint64_t freed = SEEP_ENTRY_SIZE(resize.entry);
+    if (!fresh && size) {
+        thread->slot->failed++;
+        seep_record_put_back(thread, block, site, freed);
+    } else {
+        thread->last_block = 0;
+        struct seep_image_counters *suspect =
+            seep_record_free_special(thread, site, freed, SEEP_RELEASE_REALLOC, resize.temporary);
+        if (suspect)
+            seep_misuse_check(thread, suspect, site, (uintptr_t)block, freed, SEEP_RELEASE_REALLOC, caller);
+    }
+    if (fresh)
+        seep_record_allocation(thread, fresh, size, SEEP_VIA_REALLOC, pc, sp, bp);
+    atomic_signal_fence(memory_order_release);
+    thread->slot->moving_rt = 0;
+    thread_leave(thread);
+}
+
+// A free by realloc that needs no more than to be counted, as record_free_short() does. false: it does.
+SEEP_INLINE bool count_resized(struct seep_thread *thread, uint64_t entry, bool temporary) {
+    uint32_t site = SEEP_ENTRY_SITE(entry);
+    uint64_t size = SEEP_ENTRY_SIZE(entry);
+    uint32_t page = thread->chunk_dir[site >> SEEP_CHUNK_SITES_SHIFT];
+    struct seep_image_counters *counters = counters_in(page, site);
+    if (SEEP_UNLIKELY(!page || (int64_t)size > thread->net_most - thread->slot->net_room ||
+                      !((counters->temporary + temporary) & SEEP_RELEASE_OK(SEEP_RELEASE_REALLOC))))
+        return false;
+    SEEP_ADD(counters->frees, 1);
+    SEEP_ADD(counters->freed_bytes, size);
+    SEEP_ADD(counters->temporary, temporary);
+    SEEP_ADD(thread->slot->releases[SEEP_RELEASE_REALLOC], 1);
+    SEEP_ADD(thread->slot->net_room, (int64_t)size);
+    thread->last_block = 0;
+    return true;
+}
+
+SEEP_INLINE bool recorded_resize_end(struct seep_thread *thread, struct resize resize, const void *fresh,
+                                     uint64_t size, struct seep_caller caller) {
+    uint64_t mode = recording_mode();
+    if (SEEP_UNLIKELY(thread->guard != mode || !fresh))
+        return false;
+    thread_mark_busy(thread);
+    bool done = count_resized(thread, resize.entry, resize.temporary);
+    if (SEEP_LIKELY(done)) {
+        if (SEEP_LIKELY(record_allocation_short(thread, fresh, size, SEEP_VIA_REALLOC, caller))) {
+            uint64_t *at = entry_of(thread, fresh);
+            event_append(thread, SEEP_EVENT_ALLOCATION, (uintptr_t)fresh, *at, event_stamp_of(at));
+        } else {
+            seep_record_allocation(thread, fresh, size, SEEP_VIA_REALLOC, caller.pc, caller.sp, caller.bp);
+        }
+        atomic_signal_fence(memory_order_release);
+        thread->slot->moving_rt = 0;
+    }
+    thread_leave(thread);
+    return done;
+}
+
 // ---- all of them ----
 
 // Where the thread is not known yet, the allocation failed, or the short way is none: the long way.
@@ -124,6 +222,14 @@ void seep_delete_apart(void *block, size_t alignment, uint32_t form) {
 
 void *seep_realloc_apart(void *block, size_t size) {
     struct seep_thread *thread = seep_self();
+    struct resize resize;
+    if (SEEP_LIKELY(!thread->called && recorded_resize_begin(thread, block, &resize))) {
+        void *moved = seep_g.real.realloc(block, size);
+        struct seep_caller caller = SEEP_HOOK_CALLER();
+        if (SEEP_UNLIKELY(!recorded_resize_end(thread, resize, moved, size, caller)))
+            resized_long(block, resize, moved, size, caller.pc, caller.sp, caller.bp);
+        return moved;
+    }
     if (SEEP_UNLIKELY(!counts(thread, block)))
         return seep_realloc_here(block, size, SEEP_VIA_REALLOC);
     void *fresh = seep_g.real.realloc(block, size);
