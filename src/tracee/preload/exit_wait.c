@@ -10,6 +10,7 @@
 
 #include "image/hello.h"
 #include "preload/preload.h"
+#include "preload/proc_path.h"
 
 #define PARK_MS 10000
 // After each slice of that time we look whether the tool has been stopped: it is not waited for then.
@@ -27,13 +28,9 @@ static _Atomic uint64_t parking; // OF_PROCESS(pid) | tid
 
 // The state letter of a process comes after its name in brackets, which may hold anything.
 static bool is_stopped(uint32_t pid) {
-    char path[] = "/proc/4294967295/stat", text[256];
-    char *at = path + sizeof("/proc/4294967295") - 1;
-    for (; pid; pid /= 10)
-        *--at = (char)('0' + pid % 10);
-    at -= sizeof("/proc/") - 1;
-    __builtin_memmove(at, "/proc/", sizeof("/proc/") - 1);
-    int fd = sys_open(at, O_RDONLY | O_CLOEXEC, 0);
+    struct seep_proc_path path = seep_proc_path("/proc/", pid, "/stat");
+    char text[256];
+    int fd = sys_open(path.text, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return false;
     long got = sys3(SYS_read, fd, text, sizeof(text));

@@ -13,6 +13,7 @@
 #include "preload/mapping.h"
 #include "preload/fork_undo.h"
 #include "preload/image_window.h"
+#include "preload/proc_path.h"
 
 enum { WIPED = 0, OWN = 1, SETTING_UP = 2 };
 
@@ -124,13 +125,9 @@ static void wait_for_setter(void) {
 // "232 0x4 ... 0x7ffd0000 0x7f000000": the last but one; of a thread that runs only "running".
 // Source: proc_pid_syscall(5).
 static uint64_t sleeping_sp(uint32_t tid) {
-    char path[] = "/proc/self/task/4294967295/syscall", text[256];
-    char *at = path + sizeof("/proc/self/task/4294967295") - 1;
-    for (; tid; tid /= 10)
-        *--at = (char)('0' + tid % 10);
-    at -= sizeof("/proc/self/task/") - 1;
-    __builtin_memmove(at, "/proc/self/task/", sizeof("/proc/self/task/") - 1);
-    int fd = sys_open(at, O_RDONLY | O_CLOEXEC, 0);
+    struct seep_proc_path path = seep_proc_path("/proc/self/task/", tid, "/syscall");
+    char text[256];
+    int fd = sys_open(path.text, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return 0;
     long got = sys3(SYS_read, fd, text, sizeof(text));

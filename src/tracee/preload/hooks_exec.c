@@ -12,6 +12,7 @@
 #include "image/hello.h"
 #include "preload/hooks.h"
 #include "preload/fork_undo.h"
+#include "preload/proc_path.h"
 
 // `path` NULL: it cannot be named.
 #define BECOME(call, flags, path, environment)                                                               \
@@ -46,17 +47,10 @@ SEEP_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[]
 
 // The program that a descriptor stands for, for people. NULL: it cannot be named.
 static const char *name_of(int fd, char *ret_text, size_t room) {
-    char link[] = "/proc/self/fd/4294967295";
-    char *end = link + sizeof("/proc/self/fd/") - 1;
-    uint32_t unit = 1;
     if (fd < 0 || !seep_g.header || !seep_calls_seem_free())
         return NULL;
-    while ((uint32_t)fd / unit >= 10)
-        unit *= 10;
-    for (; unit; unit /= 10)
-        *end++ = (char)('0' + (uint32_t)fd / unit % 10);
-    *end = 0;
-    long length = sys6(SYS_readlinkat, AT_FDCWD, (long)link, (long)ret_text, (long)room - 1, 0, 0);
+    struct seep_proc_path link = seep_proc_path("/proc/self/fd/", (uint32_t)fd, "");
+    long length = sys6(SYS_readlinkat, AT_FDCWD, (long)link.text, (long)ret_text, (long)room - 1, 0, 0);
     if (length <= 0)
         return NULL;
     ret_text[length] = 0;

@@ -5,6 +5,7 @@
 
 #include "preload/areas.h"
 #include "preload/image_window.h"
+#include "preload/proc_path.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
@@ -70,15 +71,8 @@ static void drop_seeds(void) {
 
 // The file behind a descriptor, once more, to be read only. Negative: /proc is not there, say.
 static int open_read_only(int fd) {
-    char path[] = "/proc/self/fd/4294967295";
-    char *end = path + sizeof("/proc/self/fd/") - 1;
-    uint32_t unit = 1;
-    while ((uint32_t)fd / unit >= 10)
-        unit *= 10;
-    for (; unit; unit /= 10)
-        *end++ = (char)('0' + (uint32_t)fd / unit % 10);
-    *end = 0;
-    return sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    struct seep_proc_path path = seep_proc_path("/proc/self/fd/", (uint32_t)fd, "");
+    return sys_open(path.text, O_RDONLY | O_CLOEXEC, 0);
 }
 
 // Without them children of fork are not traced, and counted.
