@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep export: each format, opened by a program that is not ours where there is one, its totals compared with the report."""
+import csv
 import gzip
 import json
 import os
 import re
 import subprocess
+from xml.etree import ElementTree
 
 import pytest
 from small_programs import program_source
@@ -269,6 +271,36 @@ def test_peak_is_that_of_the_process(run, seep, trace, export):
         assert wanted == sum(point["gb"] for point in json.loads(export("dhat").read_text())["pps"])
     lines = export("folded", "--sort", "peak").read_text().splitlines()
     assert sum(int(line.rpartition(" ")[2]) for line in lines) == wanted > 0
+
+
+def test_hostile_names_stay_names(run, seep, build, require, tmp_path):
+    """Names that are HTML, quotes, newlines, escapes and separators: each consumer reads the whole file, with the report's sums."""
+    trace = str(tmp_path / "hostile.seep")
+    call(os.path.join(build, "tests", "web", "page_traces"), "hostile", trace)
+    totals = json.loads(run(seep, "report", "--json", trace).stdout)["totals"]
+    raw, bidi = re.compile("[\x00-\x08\x0b-\x1f\x7f]"), re.compile("[\u202a-\u202e]")
+
+    def export(name):
+        path = tmp_path / ("out." + name)
+        done = run(seep, "export", trace, "--format", name, "-o", str(path))
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return path
+    for name in ("text", "tree", "folded", "csv", "md", "dot", "massif", "callgrind"):
+        assert not bidi.search(export(name).read_text(encoding="utf-8")), name
+    for name in ("text", "tree", "folded", "csv", "md", "dot", "massif", "callgrind", "dhat", "speedscope", "json"):
+        assert not raw.search(export(name).read_text(encoding="utf-8")), name
+    assert sum(int(line.rpartition(" ")[2]) for line in export("folded").read_text().splitlines()) == totals["live_bytes"] > 0
+    assert call(require("sqlite3"), export("sqlite"), "pragma integrity_check; select sum(live_bytes) from site") == "ok\n%d\n" % totals["live_bytes"]
+    annotated = call(require("callgrind_annotate"), "--auto=no", export("callgrind"))
+    assert re.search(r"^ *%s \(100\.0%%\).*PROGRAM TOTALS" % format(totals["live_bytes"], ","), annotated, re.M)
+    assert "100.00%% (%sB)" % format(totals["live_bytes"], ",") in call(require("ms_print"), export("massif"))
+    drawn = call(require("dot"), "-Tsvg", export("dot"))
+    assert ElementTree.fromstring(drawn).tag.endswith("svg") and "&lt;script&gt;ran=1" in drawn
+    samples = call(require("go"), "tool", "pprof", "-raw", "-sample_index=inuse_space", export("pprof"))
+    assert "inuse_space/bytes" in samples
+    assert sum(point["eb"] for point in json.loads(export("dhat").read_text())["pps"]) == totals["live_bytes"]
+    rows = list(csv.DictReader(export("csv").open(encoding="utf-8", newline="")))
+    assert sum(int(row["live_bytes"]) for row in rows if row["row"] == "site") == totals["live_bytes"]
 
 
 def test_same_as_report(run, seep, trace, export):

@@ -230,6 +230,16 @@ await check('hostile', 'hostile', async (page) => {
     names: Array.from({ length: window.seep.model.nrFunctions }, (_, fn) => window.seep.model.name(fn)) }));
   return { shown, wide, ...marks };
 });
+await check('marked', 'marked', async (page) => {
+  await page.waitForFunction(() => document.documentElement.dataset.times === 'ready' && window.seep.timeline.plot);
+  await page.locator('#tab-threads').click();
+  const threads = await page.locator('#rows').innerText();
+  await page.locator('#tab-sites').click();
+  await page.locator('#rows').getByText('work').first().click();
+  const source = await page.locator('.source').innerText();
+  return { threads, source, ...await page.evaluate(() => ({ marks: window.seep.timeline.marks.length, ran: window.ran ?? null,
+    scripts: document.querySelectorAll('script').length, images: document.images.length, wide: document.documentElement.scrollWidth - window.innerWidth })) };
+});
 await check('policy', 'shop', async (page) => ({ refused: await page.evaluate(() => new Promise((done) => {
   document.addEventListener('securitypolicyviolation', (event) => done(event.violatedDirective), { once: true });
   const script = document.createElement('script');

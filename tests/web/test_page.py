@@ -53,12 +53,13 @@ def traces(build, seep, tmp_path_factory):
     call(seep, "run", "-q", "-o", "family.seep", "--", "/bin/sh", "-c", "ls / >/dev/null; ls /usr >/dev/null; true")
     call(seep, "run", "-q", "-o", "grown.seep", "--interval", "100ms", "--", binary(build, "shop"), "1500", "1000")
     call(seep, "run", "-q", "--mode", "record", "-o", "recorded.seep", "--", binary(build, "shop"), "300", "300")
+    call(seep, "run", "-q", "--mode", "record", "-o", "marked.seep", "--", binary(build, "strange"), "</title><script>window.ran=6</script>")
     snap(build, seep, folder, call)
     call(binary(build, "page_traces"), "hostile", "hostile.seep")
     call(binary(build, "page_traces"), "sites", "300", "12", "many.seep")
     make = os.path.join(build, "tests", "golden", "make_traces")
     call(make, "make", "empty", "empty.seep")
-    return {name: str(folder / (name + ".seep")) for name in ("shop", "newer", "family", "grown", "many", "hostile", "empty", "snapped", "recorded")}
+    return {name: str(folder / (name + ".seep")) for name in ("shop", "newer", "family", "grown", "many", "hostile", "empty", "snapped", "recorded", "marked")}
 
 
 @pytest.fixture(scope="session")
@@ -74,6 +75,7 @@ def pages(seep, traces, tmp_path_factory):
 
     files = {name: make(name, traces[name]) for name in ("shop", "family", "grown", "many", "hostile", "empty", "snapped", "recorded")}
     files["sourced"] = make("sourced", traces["shop"], "--embed-sources")
+    files["marked"] = make("marked", traces["marked"], "--embed-sources")
     files["strange"] = files["hostile"]
     files["folded"] = make("folded", traces["many"], "--max-size", "%d" % (os.path.getsize(files["many"]) - 20000))
     files["folded diff"] = make("folded diff", traces["many"], traces["many"], "--max-size", "1K")
@@ -458,6 +460,13 @@ def test_hostile_names_are_text(seen):
     assert "<script>ran=1</script>" in text and "__proto__" in text and "\\u{202e}" in text and "\\u{001b}" in text
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e\u2066-\u2069\u2028]", text)
     assert max(len(name) for name in found["names"]) <= 400 and "constructor" in found["names"]
+
+
+def test_hostile_marks_threads_and_sources_are_text(seen):
+    found = result(seen, "marked")
+    assert found["ran"] is None and found["scripts"] == 3 and found["images"] == 0 and found["wide"] <= 0
+    assert found["marks"] == 8 and "window.ran=10</script>" in found["source"] and "<i>t\\u{001b}[31m</i>" in found["threads"]
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e]", found["threads"] + found["source"])
 
 
 def test_nothing_else_may_run(seen):

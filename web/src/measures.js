@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What can be shown of a site: measures for the graph, columns for the tables. Only those that the trace knows.
+import { TRENDS } from './model.js';
 import { bytes, count, signed } from './words.js';
 
 export function measuresOf(model) {
@@ -49,6 +50,7 @@ export function columnsOf(model) {
       column('live_bytes', 'Now', 'live bytes now', bytes, undefined, 'after'),
     ];
   }
+  const trending = () => model.site('slope').map((v, i) => (['growing', 'shrinking'].includes(TRENDS[model.site('growth')[i]]) ? v : 0));
   const lost = () => model.site('lost_bytes').map((v, i) => v + model.site('indirect_bytes')[i]);
   const all = [
     column('live_bytes', 'Live', 'bytes that are live', bytes, undefined, 'live'),
@@ -56,7 +58,7 @@ export function columnsOf(model) {
     { ...column('lost', 'Lost', 'lost and indirectly lost bytes', bytes, lost, 'lost'), tone: (value) => (value ? 'up' : '') },
     { ...column('possible_bytes', 'Possible', 'possibly lost bytes', bytes, undefined, 'possible'), rare: true },
     { ...column('retained_bytes', 'Retained', 'its blocks, and what only they hold', bytes, undefined, 'retained'), rare: true },
-    column('slope', 'Growth', 'bytes a minute, over all snapshots', (value) => signed(bytes, value * 60)),
+    column('slope', 'Growth/min', 'bytes a minute, of sites that grow or shrink', (value) => signed(bytes, value * 60), trending),
     column('allocated_bytes', 'Allocated', 'bytes over the whole time', bytes, undefined, 'allocated'),
     column('allocations', 'Calls', 'allocations over the whole time', count, undefined, 'calls'),
     { ...column('at_peak_bytes', 'At the peak', 'live bytes when most was live', bytes, undefined, 'at_peak'), rare: true },

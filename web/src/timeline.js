@@ -16,6 +16,14 @@ function clock(seconds) {
   return `${hours ? `${hours}:${two((seconds % 3600) / 60)}` : Math.floor(seconds / 60)}:${two(seconds % 60)}`;
 }
 
+/** `text`, or as much of it as `width` pixels of `c` hold with an ellipsis; '' where that is next to nothing. */
+function fitted(c, text, width) {
+  if (c.measureText(text).width <= width) return text;
+  for (let length = text.length - 1; length > 2; length--)
+    if (c.measureText(`${text.slice(0, length)}…`).width <= width) return `${text.slice(0, length)}…`;
+  return '';
+}
+
 export class Timeline {
   /** `on`: {range(a, b), clear()} */
   constructor(host, model, on) {
@@ -129,18 +137,24 @@ export class Timeline {
     c.save();
     c.font = `${11 * ratio}px sans-serif`;
     c.textAlign = 'left';
-    for (const mark of this.marks.slice(0, 40)) {
-      const x = plot.valToPos(mark.at_s, 'x', true);
-      if (!(x >= plot.bbox.left && x <= plot.bbox.left + plot.bbox.width)) continue;
-      c.strokeStyle = c.fillStyle = ink;
-      c.globalAlpha = 0.45;
-      c.beginPath();
-      c.moveTo(x, plot.bbox.top);
-      c.lineTo(x, plot.bbox.top + plot.bbox.height);
-      c.stroke();
-      c.globalAlpha = 0.9;
-      c.fillText(safe(mark.name, 24), x + 4 * ratio, plot.bbox.top + 11 * ratio);
+    const { left, top, width, height } = plot.bbox;
+    const places = this.marks.map((mark) => ({ x: plot.valToPos(mark.at_s, 'x', true), name: mark.name }))
+      .filter(({ x }) => x >= left && x <= left + width).sort((a, b) => a.x - b.x)
+      .filter(({ x }, i, all) => !i || Math.round(x) !== Math.round(all[i - 1].x)); // one line a pixel
+    c.strokeStyle = c.fillStyle = ink;
+    c.globalAlpha = 0.45;
+    c.beginPath();
+    for (const { x } of places) {
+      c.moveTo(x, top);
+      c.lineTo(x, top + height);
     }
+    c.stroke();
+    c.globalAlpha = 0.9;
+    places.forEach(({ x, name }, i) => {
+      const start = x + 4 * ratio;
+      const label = fitted(c, safe(name, 24), (places[i + 1]?.x ?? left + width) - start - 2 * ratio);
+      if (label) c.fillText(label, start, top + 11 * ratio);
+    });
     c.restore();
   }
 

@@ -48,7 +48,7 @@ static const struct seep_option_group export_group = {
 
 static struct seep_error *check(const struct seep_view_options *options, const char *path) {
     const struct seep_output *output = seep_output_of(options);
-    if (output == &seep_output_text)
+    if (output == &seep_output_text && options->format == SEEP_FORMAT_DEFAULT)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "export: --format is missing"),
                                "--format pprof, for example; docs/formats.md has the list");
     if (output->needs & SEEP_OUTPUT_BINARY && strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
@@ -118,7 +118,7 @@ static struct seep_error *choose_events(const struct seep_view_options *options,
                 seep_error_create(SEEP_E_USAGE, "--format %s and --events exclude one another", output->name),
                 "take one of them");
         *ret_form = EVENTS_PARQUET;
-        ret_options->format = 0;
+        ret_options->format = SEEP_FORMAT_DEFAULT;
     }
     if (*ret_form == EVENTS_PARQUET && strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "export: parquet is not for a terminal"),

@@ -57,7 +57,7 @@ static struct seep_error *refuse(const struct seep_view_options *options, enum s
                  {"--blocks", options->blocks},
                  {"--rss", options->rss},
                  {"--full-stacks", options->full_stacks},
-                 {"--format", options->format != 0},
+                 {"--format", options->format != SEEP_FORMAT_DEFAULT},
                  {"--json", options->json != 0},
                  {"--csv", options->csv},
                  {"--tree", options->tree != 0},

@@ -76,8 +76,9 @@ const struct seep_option_group seep_report_group = {
 // One form at most, and one that says what the other options ask for.
 static struct seep_error *check_output(const struct seep_view_options *options) {
     const char *first = NULL, *second = NULL;
-    const char *const asked[] = {options->format ? "--format" : NULL, options->json ? "--json" : NULL,
-                                 options->csv ? "--csv" : NULL, options->tree ? "--tree" : NULL,
+    const char *const asked[] = {options->format != SEEP_FORMAT_DEFAULT ? "--format" : NULL,
+                                 options->json ? "--json" : NULL, options->csv ? "--csv" : NULL,
+                                 options->tree ? "--tree" : NULL,
                                  options->gen_suppressions ? "--gen-suppressions" : NULL};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(asked); i++) {
         second = first && !second ? asked[i] : second;

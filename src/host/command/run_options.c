@@ -146,13 +146,13 @@ static struct seep_error *check_interval(const struct seep_run_values *values) {
 
 static struct seep_error *check_quiet(const struct seep_run_values *values,
                                       const struct seep_view_options *view) {
-    const char *other = values->report           ? "--report"
-                        : view->format           ? "--format"
-                        : view->json             ? "--json"
-                        : view->csv              ? "--csv"
-                        : view->tree             ? "--tree"
-                        : view->gen_suppressions ? "--gen-suppressions"
-                                                 : NULL;
+    const char *other = values->report                        ? "--report"
+                        : view->format != SEEP_FORMAT_DEFAULT ? "--format"
+                        : view->json                          ? "--json"
+                        : view->csv                           ? "--csv"
+                        : view->tree                          ? "--tree"
+                        : view->gen_suppressions              ? "--gen-suppressions"
+                                                              : NULL;
     if (!values->quiet || !other)
         return NULL;
     return seep_error_hint(seep_error_create(SEEP_E_USAGE, "-q means no report, and %s asks for one", other),

@@ -17,5 +17,5 @@ const struct seep_output *seep_output_of(const struct seep_view_options *options
         return options->json == 2 ? &seep_output_json1 : &seep_output_json;
     if (options->csv)
         return &seep_output_csv;
-    return seep_outputs[options->format];
+    return options->format == SEEP_FORMAT_DEFAULT ? &seep_output_text : seep_outputs[options->format];
 }

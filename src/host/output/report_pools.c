@@ -117,7 +117,7 @@ void seep_text_marks(FILE *out, const struct seep_view *view) {
             fprintf(out, "%s earlier, ", seep_format_count(first).text);
         for (uint32_t i = first; i < nr; i++) {
             fputs(i > first ? ", " : "", out);
-            seep_put_escaped(out, profile->marks[i].name);
+            seep_put_escaped(out, *profile->marks[i].name ? profile->marks[i].name : "(unnamed)");
             fprintf(out, " at %s", seep_format_duration(profile->marks[i].at_ns).text);
         }
         put_who(out, view, (uint32_t)(view->first_process + p));

@@ -14,6 +14,7 @@ const struct seep_view_options seep_view_options_default = {
     .by = SEEP_BY_SITE,
     .max_size = UINT64_MAX,
     .older_ns = -1,
+    .format = SEEP_FORMAT_DEFAULT,
 };
 
 const char *const seep_view_sort_names[SEEP_SORT_NR + 1] = {

@@ -60,7 +60,8 @@ enum seep_view_by {
     SEEP_BY_NR
 };
 
-#define SEEP_TOP_DEFAULT UINT64_MAX // not given: 10; of outputs for programs all
+#define SEEP_FORMAT_DEFAULT (-1)       // not given: text
+#define SEEP_TOP_DEFAULT    UINT64_MAX // not given: 10; of outputs for programs all
 
 enum seep_gen { SEEP_GEN_NONE, SEEP_GEN_VALGRIND, SEEP_GEN_LSAN };
 
@@ -107,7 +108,7 @@ struct seep_view_options {
     bool all_rows;       // nothing is cut to the top, which the output cuts in a way of its own
     bool no_names;       // of functions, files and modules none is asked for; with by site and each_stack
     // Which output; see seep_output_of() in output/output.h.
-    int format; // in seep_output_names
+    int format; // in seep_output_names; SEEP_FORMAT_DEFAULT
     int json;   // 0: not asked for; 1: the newest schema; 2: schema 1
     bool csv;
     int tree;             // enum seep_tree
