@@ -148,6 +148,11 @@ SEEP_INLINE void raise_peak(struct seep_rebuilt_heap *heap, struct seep_counters
     }
 }
 
+// Of events that lie the sum may be any number.
+SEEP_INLINE void add_live(struct seep_rebuilt_heap *heap, uint64_t bytes) {
+    heap->live_bytes = (int64_t)((uint64_t)heap->live_bytes + bytes);
+}
+
 // NULL: out of memory.
 static struct seep_counters *thread_counters(struct seep_rebuilt_heap *heap,
                                              const struct seep_recorded *event) {
@@ -207,7 +212,7 @@ SEEP_INLINE bool allocate(struct seep_rebuilt_heap *heap, struct kept kept, cons
         return false;
     keep_then(heap, kept, event->site);
     struct seep_counters *site = &heap->sites[event->site];
-    heap->live_bytes += (int64_t)event->size;
+    add_live(heap, event->size);
     if (event->kind == SEEP_EVENT_KEPT) { // the realloc that took it has failed: it was never freed
         site->frees--;
         site->freed_bytes -= event->size;
@@ -250,7 +255,7 @@ SEEP_INLINE bool give_back(struct seep_rebuilt_heap *heap, struct kept kept,
     site->frees++;
     site->freed_bytes += event->size;
     site->temporary += temporary;
-    heap->live_bytes -= (int64_t)event->size;
+    add_live(heap, -event->size);
     heap->releases[event->kind - SEEP_EVENT_FREE]++;
     return true;
 }
@@ -341,6 +346,11 @@ static uint64_t above(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
+// Counters of a process may be absurd.
+static int64_t no_more(uint64_t bytes) {
+    return (int64_t)SEEP_MIN(bytes, (uint64_t)INT64_MAX);
+}
+
 static bool find_sites_before(const struct seep_rebuilt_heap *heap, const struct seep_profile *last,
                               struct seep_counters *before, bool *ret_late) {
     for (uint32_t i = 1; before && i < heap->nr_sites && i < last->nr_sites; i++) {
@@ -404,7 +414,7 @@ bool seep_rebuilt_heap_begin(struct seep_rebuilt_heap *heap, const struct seep_r
             continue;
         heap->sites[i] = *site;
         heap->sites[i].peak_bytes = above(site->allocated_bytes, site->freed_bytes);
-        heap->live_bytes += (int64_t)(site->allocated_bytes - site->freed_bytes);
+        add_live(heap, site->allocated_bytes - site->freed_bytes);
     }
     heap->peak_bytes = heap->live_bytes;
     for (size_t i = 0; i < before->nr_blocks; i++) {
@@ -579,10 +589,12 @@ struct seep_error *seep_rebuilt_peak_give(const struct seep_rebuilt_peak *peak,
             site = peak->sites[at];
         if (!seep_via_is_heap(profile->sites[i].via))
             continue;
-        int64_t before = (int64_t)above(last->allocated_bytes, site.end.allocated_bytes) -
-                         (int64_t)above(last->freed_bytes, site.end.freed_bytes);
-        live_bytes += before;
-        last->peak_bytes = (uint64_t)SEEP_MAX((int64_t)site.most_bytes + before, INT64_C(0));
+        int64_t before = no_more(above(last->allocated_bytes, site.end.allocated_bytes)) -
+                         no_more(above(last->freed_bytes, site.end.freed_bytes));
+        int64_t most_bytes = (int64_t)site.most_bytes;
+        seep_add_signed(&live_bytes, before);
+        seep_add_signed(&most_bytes, before);
+        last->peak_bytes = (uint64_t)SEEP_MAX(most_bytes, INT64_C(0));
         sites[nr] = with_before(&site, last);
         nr += sites[nr].allocations != 0;
     }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,11 +28,12 @@
 enum {
     NAP_LEAST_NS = 200000,
     NAP_MOST_NS = 2000000,
-    SEAL_MS = 80,         // a chunk waits no longer; with its way into the file that is a tenth of a second
-    SUM_EVENTS = 1 << 20, // of a process, between sums
-    MANY_EVENTS = 4096,   // in a pass: no nap follows
-    BUSY_PART = 16,       // of a ring, taken in a pass: a short nap follows
-    LOOK_PASSES = 64,     // ends of processes are looked for that seldom
+    SEAL_MS = 80,          // a chunk waits no longer; with its way into the file that is a tenth of a second
+    SUM_EVENTS = 1 << 20,  // of a process, between sums
+    MANY_EVENTS = 4096,    // in a pass: no nap follows
+    BUSY_PART = 16,        // of a ring, taken in a pass: a short nap follows
+    LOOK_PASSES = 64,      // ends of processes are looked for that seldom
+    SURE_EVENTS = 1 << 20, // of a process: so many may be held, whatever its image says
 };
 
 // Events of one thread that were taken and not yet written, in the order of their stamps.
@@ -65,6 +67,7 @@ struct recorded_process {
     size_t nr_queues;
     size_t queues_capacity;
     size_t nr_events;       // in all of them
+    size_t nr_room;         // events that there is room for in all of them
     uint64_t nr_unwritten;  // events that were taken, and that an error has kept out of the trace
     struct summing summing; // not with options.keep_bytes
     bool pressed;           // a ring is half full of what is not written yet
@@ -479,6 +482,33 @@ static void seal(struct seep_recorder *recorder, struct recorded_process *proces
 
 // ---- passes ----------------------------------------------------------------------------------------
 
+// How many events its rings can hold together. All that is held is in a ring still, for the library does not
+// write over it; of a process that says otherwise, or that has all rings in one place, the rest is taken as
+// lost.
+static size_t most_events(const struct recorded_process *process) {
+    struct stat status;
+    uint64_t bytes = fstat(process->fd, &status) == 0 ? (uint64_t)status.st_blocks * 512 : 0;
+    return SEEP_MAX((size_t)(bytes / sizeof(struct seep_event)), (size_t)SURE_EVENTS);
+}
+
+static bool is_too_many(const struct recorded_process *process, size_t nr) {
+    return process->nr_events + nr > SURE_EVENTS && process->nr_events + nr > most_events(process);
+}
+
+// One slot after the other may have had many events: the room of those that have none now.
+static void give_back_room(struct recorded_process *process) {
+    if (process->nr_room <= 4 * (size_t)SURE_EVENTS || process->nr_room <= 4 * most_events(process))
+        return;
+    for (size_t slot = 0; slot < process->nr_queues; slot++) {
+        struct queue *queue = &process->queues[slot];
+        if (queue->first < queue->end)
+            continue;
+        free(queue->events);
+        process->nr_room -= queue->capacity;
+        *queue = (struct queue){.last_stamp = queue->last_stamp};
+    }
+}
+
 // Room for so many more at the end of a queue. false: out of memory.
 static bool make_room(struct recorded_process *process, size_t slot, size_t nr) {
     if (slot >= process->nr_queues) {
@@ -495,7 +525,10 @@ static bool make_room(struct recorded_process *process, size_t slot, size_t nr) 
         queue->end -= queue->first;
         queue->first = 0;
     }
-    return seep_grow(&queue->events, &queue->capacity, queue->end + nr, sizeof(*queue->events));
+    process->nr_room -= queue->capacity;
+    bool fits = seep_grow(&queue->events, &queue->capacity, queue->end + nr, sizeof(*queue->events));
+    process->nr_room += queue->capacity;
+    return fits;
 }
 
 // What was taken and not written is in the file of the library, or in the rings still.
@@ -527,6 +560,11 @@ static size_t take_all(struct seep_recorder *recorder, struct recorded_process *
     process->pressed = false;
     for (size_t slot = 0; slot < process->rings.nr_rings; slot++) {
         size_t nr = seep_event_rings_waiting(&process->rings, slot, over);
+        if (is_too_many(process, nr)) {
+            process->rings.rings[slot].read += nr;
+            process->nr_unwritten += nr;
+            continue;
+        }
         if (nr && !make_room(process, slot, nr)) {
             fail(recorder, seep_error_no_memory());
             continue;
@@ -761,6 +799,7 @@ static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
             finish_process(recorder, process);
         else
             seal(recorder, process, process->latest_before, last);
+        give_back_room(process);
         process->latest_before = process->latest;
         if (!over)
             seep_residence_look(&process->residence, seep_monotonic_ns());

@@ -12,6 +12,7 @@
 
 enum {
     PAGE_SHIFT = 12,
+    BLOCKS_MOST = 1 << 20, // 8 GiB at least: a process that says it has more may lie
     PAGES_AT_ONCE = 512,
     LOOK_PAGES = 1 << 16, // of one look
     LOOK_EVERY_NS = 5000000,
@@ -55,20 +56,23 @@ static void end_block(struct seep_residence *residence, const struct tracked_blo
 
 // The last one takes its place.
 static void drop(struct seep_residence *residence, uint64_t address) {
-    uint64_t *index = seep_map_find(&residence->blocks_of, address);
-    if (!index || !*index)
+    const uint64_t *index = seep_map_find(&residence->blocks_of, address);
+    if (!index)
         return;
-    struct tracked_block *block = &residence->blocks[*index - 1];
+    uint64_t at = *index;
+    struct tracked_block *block = &residence->blocks[at - 1];
+    seep_map_remove(&residence->blocks_of, address);
     end_block(residence, block);
     *block = residence->blocks[--residence->nr_blocks];
     uint64_t *moved = seep_map_find(&residence->blocks_of, block->address);
-    if (moved && block->address != address)
-        *moved = *index;
-    *index = 0;
+    if (moved)
+        *moved = at;
 }
 
 static void track(struct seep_residence *residence, const struct seep_recorded *event) {
     drop(residence, event->address); // its free was not seen
+    if (residence->nr_blocks == BLOCKS_MOST)
+        return;
     uint64_t *index = seep_map_at(&residence->blocks_of, event->address, NULL);
     if (!index || !seep_grow(&residence->blocks, &residence->capacity, residence->nr_blocks + 1,
                              sizeof(*residence->blocks))) {

@@ -56,7 +56,8 @@ struct seep_event_alone {
     struct seep_map stream_of; // slot to stream + 1
     struct seep_map blocks;    // those that live: address to site << 32 | size, or SIZE_IS_WIDE
     struct seep_map sizes;     // of the latter
-    uint32_t *heap;            // streams that have events, the one with the lowest stamp first
+    uint64_t nr_in_rings;
+    uint32_t *heap; // streams that have events, the one with the lowest stamp first
     size_t nr_heap;
     struct seep_chunk_clock begin, end;
     uint64_t nr_damaged;      // what was found when it was opened
@@ -141,14 +142,17 @@ static struct seep_error *find_ring(struct seep_event_alone *alone, uint32_t slo
     seep_image_swap_ring(&alone->copy->head, &ring);
     ring.read = ring.own ? ring.own - 1 : ring.read; // of a tool that was taken over from
     uint64_t nr = ring.written - ring.read;
+    // Together they have no more than the image has: a hole is no event.
+    uint64_t room = alone->copy->data_bytes / sizeof(struct seep_event) - alone->nr_in_rings;
     if (!nr || !ring.capacity || ring.capacity > SEEP_RING_EVENTS || ring.capacity & (ring.capacity - 1) ||
-        nr > ring.capacity) {
+        nr > SEEP_MIN(ring.capacity, room)) {
         alone->nr_damaged += nr != 0;
         return NULL;
     }
     struct stream *stream = stream_of(alone, slot);
     if (!stream)
         return seep_error_no_memory();
+    alone->nr_in_rings += nr;
     stream->ring = (struct ring){
         .off = off + SEEP_POOL_PAGE, .mask = ring.capacity - 1, .first = ring.read, .end = ring.written};
     return NULL;

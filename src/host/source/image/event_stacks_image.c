@@ -2,6 +2,7 @@
 // Reads what events refer to out of a live image, see event_stacks_image.h.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/read_at.h"
 #include "source/image/event_stacks_image.h"
@@ -14,12 +15,18 @@ struct look {
     int fd;
     struct seep_image_head head;
     struct seep_recorded_stacks *to;
+    uint64_t data_bytes; // of the image
     char text[TEXT_MAX + 1];
 };
 
 static bool read_elements(const struct look *look, enum seep_area_kind kind, uint64_t first, uint64_t nr,
                           void *ret_elements) {
     return seep_image_elements_read(look->fd, &look->head, kind, first, nr, ret_elements);
+}
+
+// What an image counts may be any number; what it has fills pages.
+static bool are_there(const struct look *look, enum seep_area_kind kind, uint64_t nr) {
+    return nr <= look->data_bytes / look->head.header.areas[kind].element_bytes;
 }
 
 // "" where there is none.
@@ -60,6 +67,8 @@ static bool take_process(struct look *look) {
 // Sites up to `site`, and the highest node that they are of.
 static bool take_sites(struct look *look, uint32_t site, uint32_t *ret_node) {
     uint32_t nr = site >= look->to->first_site ? site + 1 - look->to->first_site : 0;
+    if (!are_there(look, SEEP_AREA_SITES, nr))
+        return false;
     struct seep_image_site *from = calloc(nr + 1, sizeof(*from));
     look->to->sites = seep_arena_alloc(&look->to->arena, nr + 1, sizeof(*look->to->sites));
     bool good =
@@ -76,6 +85,8 @@ static bool take_sites(struct look *look, uint32_t site, uint32_t *ret_node) {
 
 static bool take_nodes(struct look *look, uint32_t node, uint32_t *ret_module) {
     uint32_t nr = node >= look->to->first_node ? node + 1 - look->to->first_node : 0;
+    if (!are_there(look, SEEP_AREA_NODES, nr))
+        return false;
     struct seep_image_node *from = calloc(nr + 1, sizeof(*from));
     look->to->nodes = seep_arena_alloc(&look->to->arena, nr + 1, sizeof(*look->to->nodes));
     bool good =
@@ -108,6 +119,8 @@ static int64_t since_start(const struct look *look, uint64_t ns) {
 
 static bool take_modules(struct look *look, uint32_t module) {
     uint32_t nr = module >= look->to->first_module ? module + 1 - look->to->first_module : 0;
+    if (!are_there(look, SEEP_AREA_MODULES, nr))
+        return false;
     struct seep_image_module *from = calloc(nr + 1, sizeof(*from));
     look->to->modules = seep_arena_alloc(&look->to->arena, nr + 1, sizeof(*look->to->modules));
     bool good =
@@ -134,6 +147,8 @@ static bool take_modules(struct look *look, uint32_t module) {
 
 static bool take_threads(struct look *look, uint32_t thread) {
     uint32_t nr = thread >= look->to->first_thread ? thread + 1 - look->to->first_thread : 0;
+    if (!are_there(look, SEEP_AREA_THREADS, nr))
+        return false;
     struct seep_image_thread *from = calloc(nr + 1, sizeof(*from));
     look->to->threads = seep_arena_alloc(&look->to->arena, nr + 1, sizeof(*look->to->threads));
     bool good =
@@ -149,9 +164,11 @@ static bool take_threads(struct look *look, uint32_t thread) {
 
 static bool look_at(struct look *look, uint32_t site, uint32_t thread) {
     uint32_t node = 0, module = 0;
+    struct stat status;
     const struct seep_image_area *areas = look->head.header.areas;
     if (site >= areas[SEEP_AREA_SITES].used || thread >= areas[SEEP_AREA_THREADS].used)
         return false;
+    look->data_bytes = fstat(look->fd, &status) == 0 ? (uint64_t)status.st_blocks * 512 : 0;
     return take_process(look) && take_sites(look, site, &node) && take_nodes(look, node, &module) &&
            take_modules(look, module) && take_threads(look, thread);
 }

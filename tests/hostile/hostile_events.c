@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A recorded program that writes into its own image what its library never would: one way a run. The memory
+// of the tool must stay small. Ends with status 99 where it could do no harm.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/layout.h"
+#include "image/ring.h"
+
+static unsigned char *image;
+
+static void find_image(void) {
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && !image && fgets(line, sizeof(line), maps)) {
+        uintptr_t start;
+        uint64_t off;
+        if (strstr(line, "memfd:seep-image") &&
+            sscanf(line, "%" SCNxPTR "-%*x %*s %" SCNx64, &start, &off) == 2 && off == 0)
+            image = (unsigned char *)start;
+    }
+    if (maps)
+        fclose(maps);
+    if (!image)
+        _exit(99);
+}
+
+static struct seep_image_header *header(void) {
+    return (struct seep_image_header *)image;
+}
+
+static unsigned char *page_of_pool(uint64_t page) {
+    return image + header()->areas[SEEP_AREA_POOL].off + page * SEEP_POOL_PAGE;
+}
+
+static uint32_t *ring_pages(void) {
+    return (uint32_t *)page_of_pool(header()->ring_dir_page);
+}
+
+static struct seep_ring *ring(void) {
+    return (struct seep_ring *)page_of_pool(ring_pages()[0]);
+}
+
+static void put(uint64_t stamp, uint64_t address, uint64_t entry) {
+    struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_POOL_PAGE);
+    events[ring()->written & (ring()->capacity - 1)] =
+        (struct seep_event){stamp << SEEP_EVENT_KIND_BITS | SEEP_EVENT_ALLOCATION, address, entry};
+    __atomic_store_n(&ring()->written, ring()->written + 1, __ATOMIC_RELEASE);
+}
+
+// Events of the far future, again and again: none of them is complete.
+static void future(void) {
+    struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_POOL_PAGE);
+    for (uint64_t i = 0; i < ring()->capacity; i++)
+        events[i] = (struct seep_event){(UINT64_C(1) << 58) << SEEP_EVENT_KIND_BITS | SEEP_EVENT_ALLOCATION,
+                                        64 + 16 * i, SEEP_ENTRY_MAKE(1, 0, 16)};
+    events[(ring()->written - 1) & (ring()->capacity - 1)].stamp_kind =
+        UINT64_C(1) << SEEP_EVENT_KIND_BITS | SEEP_EVENT_ALLOCATION;
+    for (int i = 0; i < 150; i++) {
+        __atomic_fetch_add(&ring()->written, ring()->capacity, __ATOMIC_RELEASE);
+        usleep(5000);
+    }
+}
+
+// Rings of many threads, all in one place.
+static void many(void) {
+    for (uint32_t i = 1; i < 256; i++)
+        ring_pages()[i] = ring_pages()[0];
+    header()->areas[SEEP_AREA_THREADS].used = 256;
+    usleep(50000);
+    __atomic_fetch_add(&ring()->written, ring()->capacity, __ATOMIC_RELEASE);
+    usleep(300000);
+}
+
+// A site whose number says that there are four million before it.
+static void site(void) {
+    enum { SITES = 4 << 20 };
+    header()->areas[SEEP_AREA_SITES].used = SITES;
+    put(ring()->last_stamp, 64, SEEP_ENTRY_MAKE(SITES - 1, 0, 16));
+    usleep(300000);
+}
+
+// Large blocks that are at another address each time.
+static void blocks(void) {
+    const struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_POOL_PAGE);
+    uint64_t stamp = SEEP_EVENT_STAMP(events[ring()->written - 1]);
+    for (uint64_t i = 1; i <= 3000000; i++) {
+        while (ring()->written - __atomic_load_n(&ring()->read, __ATOMIC_ACQUIRE) >= ring()->capacity)
+            usleep(100);
+        put(stamp, i << 14, SEEP_ENTRY_MAKE(1, 0, 9000));
+    }
+    usleep(100000);
+}
+
+int main(int argc, char **argv) {
+    free(malloc(1));
+    if (argc == 2 && strcmp(argv[1], "nothing") == 0)
+        return 0;
+    find_image();
+    if (argc < 2 || !header()->ring_dir_page)
+        return 99;
+    if (strcmp(argv[1], "future") == 0)
+        future();
+    else if (strcmp(argv[1], "many") == 0)
+        many();
+    else if (strcmp(argv[1], "site") == 0)
+        site();
+    else if (strcmp(argv[1], "blocks") == 0)
+        blocks();
+    else
+        return 99;
+    return 0;
+}

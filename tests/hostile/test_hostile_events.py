@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A recorded program that writes into its own image what no library would. The memory of the tool stays small, and the
+recording of what the program did before is there."""
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+from harness import BUILD, SEEP, environment, run  # noqa: E402
+
+PAGE, THREADS, POOL = 4096, 4, 7
+WHOLE, END = (1 << 64) - 3, (1 << 64) - 1
+TARGET = BUILD / 'tests/hostile/hostile-events'
+MOST_MB = {'future': 150, 'many': 150, 'site': 150, 'blocks': 150}  # without the limits: 400 and more
+
+
+@pytest.mark.parametrize('what', MOST_MB)
+def test_memory_of_the_tool(what, tmp_path):
+    trace = tmp_path / 'x.seep'
+    tool = subprocess.Popen([SEEP, 'run', '-q', '--mode', 'record', '-o', trace, '--', TARGET, what], env=environment())
+    _, status, used = os.wait4(tool.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert used.ru_maxrss >> 10 < MOST_MB[what]
+    report = run([SEEP, 'report', trace])
+    assert report.code == 0 and b'hostile-events' in report.out, report
+
+
+def pages_of(data):
+    """Where in a raw dump each page of the image is; of several the last counts."""
+    pages, at = {}, 16
+    while True:
+        offset, size = struct.unpack_from('=QQ', data, at)
+        at += 16
+        if offset == END:
+            return pages
+        if offset < WHOLE:
+            pages.update((offset + i, at + i) for i in range(0, size, PAGE))
+        at += size
+
+
+def test_rings_of_a_file_that_all_lie_in_one_place(tmp_path):
+    """Each of 1,024 threads has 131,072 events, the file says: in a ring that is a hole. The report leaves them out, and says so."""
+    trace = tmp_path / 'x.seep'
+    env = environment(SEEP_MODE='record', SEEP_OUT=trace, LD_PRELOAD=BUILD / 'libseep-record.so')
+    assert run([TARGET, 'nothing'], env=env).code == 0
+    data = bytearray(trace.read_bytes())
+    pages = pages_of(data)
+    head = pages[0]
+    areas_off, nr_areas, area_bytes = struct.unpack_from('=IHH', data, head + 32)
+    areas = {}
+    for i in range(nr_areas):
+        at = head + areas_off + i * area_bytes
+        areas[struct.unpack_from('=I', data, at + 24)[0]] = at
+    (pool,) = struct.unpack_from('=Q', data, areas[POOL])
+    (ring_pages,) = struct.unpack_from('=Q', data, head + 920)
+    table = pages[pool + ring_pages * PAGE]
+    (ring,) = struct.unpack_from('=I', data, table)
+    struct.pack_into('=1024I', data, table, *[ring] * 1024)
+    struct.pack_into('=QQ6QQ', data, pages[pool + ring * PAGE], 131072, 131072, *[0] * 7)
+    struct.pack_into('=Q', data, areas[THREADS] + 16, 1024)
+    trace.write_bytes(data)
+    report = run([SEEP, 'report', '--at', '1s', trace])
+    assert report.code == 0 and b'events of 1024 places make no sense' in report.out, report
