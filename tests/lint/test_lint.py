@@ -41,11 +41,11 @@ for _room, _below in (
         ("page", "base profile growth names view analysis output"),
         ("http", "base"),
         ("service", "base process profile source/image source/run file analysis session"),
-        ("wire", "base profile"),
+        ("wire", "base profile source/image"),
         ("live", "base process profile growth names source/image file view scan session wire"),
         ("screen", "base profile growth names view output live"),
         ("console", "base profile growth names file view scan session output live"),
-        ("server", "base profile file session wire live")):
+        ("server", "base profile source/image file session wire live")):
     HOST[_room] = set(_below.split())
 HOST["command"] = set(HOST)
 HOST["agent"] = set(HOST) - {"command", "output", "screen", "console"}

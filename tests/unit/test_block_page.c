@@ -17,25 +17,38 @@ static uint64_t next_random(uint64_t *state) {
 }
 
 static bool is_after(const struct seep_server_block *a, const struct seep_server_block *b) {
-    if (a->block->size != b->block->size)
-        return a->block->size > b->block->size;
-    return a->process != b->process ? a->process < b->process : a->block->address < b->block->address;
+    if (a->block.size != b->block.size)
+        return a->block.size > b->block.size;
+    return a->process != b->process ? a->process < b->process : a->block.address < b->block.address;
+}
+
+static struct seep_error *blocks_of(const void *process, seep_block_visit *visit, void *data) {
+    const struct seep_profile *profile = process;
+    for (size_t i = 0; i < profile->nr_blocks && visit(data, &profile->blocks[i]); i++)
+        continue;
+    return NULL;
+}
+
+static void make(const struct seep_session *session, uint64_t process, uint64_t site, uint64_t first,
+                 uint64_t nr, struct seep_server_page *ret_page) {
+    assert_null(seep_server_page_make(blocks_of, (const void *const *)session->profiles, session->nr_profiles,
+                                      process, site, first, nr, ret_page));
 }
 
 static void check(struct seep_session *session, uint64_t process, uint64_t site, uint64_t step) {
-    struct seep_server_block last = {NULL, 0};
+    struct seep_server_block last = {.process = UINT32_MAX};
     uint64_t nr = 0, nr_all = 0, expected = 0;
     for (size_t p = 0; p < session->nr_profiles; p++)
         for (size_t i = 0; i < session->profiles[p]->nr_blocks; i++)
             expected += !site || (p == process && session->profiles[p]->blocks[i].site == site);
     do {
         struct seep_server_page page;
-        assert_null(seep_server_page_make(session, process, site, nr, step, &page));
+        make(session, process, site, nr, step, &page);
         nr_all = page.nr_all;
         assert_int_equal(page.nr_blocks, nr < nr_all ? SEEP_MIN(step, nr_all - nr) : 0);
         for (size_t i = 0; i < page.nr_blocks; i++) {
-            assert_true(!last.block || is_after(&last, &page.blocks[i]));
-            assert_true(!site || (page.blocks[i].process == process && page.blocks[i].block->site == site));
+            assert_true(last.process == UINT32_MAX || is_after(&last, &page.blocks[i]));
+            assert_true(!site || (page.blocks[i].process == process && page.blocks[i].block.site == site));
             last = page.blocks[i];
         }
         nr += page.nr_blocks;
@@ -73,9 +86,9 @@ static void check_pages(size_t nr, uint64_t first_step) {
             check(session, 1, 3, step);
         }
         struct seep_server_page page;
-        assert_null(seep_server_page_make(session, 0, 0, UINT64_MAX, UINT64_MAX, &page));
+        make(session, 0, 0, UINT64_MAX, UINT64_MAX, &page);
         assert_int_equal(page.nr_blocks, 0);
-        assert_null(seep_server_page_make(session, UINT64_MAX, 7, 0, 10, &page));
+        make(session, UINT64_MAX, 7, 0, 10, &page);
         assert_int_equal(page.nr_blocks + page.nr_all, 0);
         seep_session_destroy(session);
     }

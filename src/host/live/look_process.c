@@ -20,9 +20,6 @@
 #include "source/image/profile_image.h"
 #include "source/image/unseen.h"
 
-#define PROCESSES_MAX 256u                 // that are looked at
-#define NOTED_NS      INT64_C(30000000000) // then files are looked into again
-
 // A number of /proc/PID/stat; 0: the process is not there. The name, field 2, may have anything in it.
 #define STAT_THREADS 20u
 #define STAT_STARTED 22u
@@ -43,6 +40,10 @@ static uint64_t stat_field(pid_t pid, unsigned which) {
 
 uint64_t seep_look_started(pid_t pid) {
     return stat_field(pid, STAT_STARTED);
+}
+
+uint32_t seep_look_nr_threads(pid_t pid) {
+    return (uint32_t)stat_field(pid, STAT_THREADS);
 }
 
 // ---- one process ----
@@ -96,13 +97,7 @@ static const struct seep_profile *profile_before(const struct seep_look *before,
     return NULL;
 }
 
-// The contents of its files stay the same from look to look, and reading them takes longer than all the rest.
-// So they are read when there are new files, and now and then for files that were loaded but on no stack yet.
-static struct seep_error *note_files(struct seep_profile *profile, const struct seep_look *look,
-                                     const struct seep_look *before) {
-    const struct seep_profile *old = look->noted_ns ? profile_before(before, profile) : NULL;
-    if (!old || old->nr_modules != profile->nr_modules)
-        return seep_profile_note_allocators(profile, (pid_t)profile->process.pid);
+struct seep_error *seep_look_keep_notes(struct seep_profile *profile, const struct seep_profile *old) {
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < old->health.nr_notes; i++)
         if (is_of_files(&old->health.notes[i]))
@@ -110,12 +105,19 @@ static struct seep_error *note_files(struct seep_profile *profile, const struct 
     return error;
 }
 
+struct seep_error *seep_look_note_files(struct seep_profile *profile, const struct seep_profile *old) {
+    if (!old || old->nr_modules != profile->nr_modules)
+        return seep_profile_note_allocators(profile, (pid_t)profile->process.pid);
+    return seep_look_keep_notes(profile, old);
+}
+
 static struct seep_error *look_at(struct seep_look *look, const struct seep_look *before, pid_t pid) {
     struct seep_session *session = NULL;
     struct seep_error *error = seep_session_from_image_pid(pid, &session);
     if (error)
         return error;
-    error = note_files(session->profiles[0], look, before);
+    error = seep_look_note_files(session->profiles[0],
+                                 look->noted_ns ? profile_before(before, session->profiles[0]) : NULL);
     if (error) {
         seep_session_destroy(session);
         return error;
@@ -124,7 +126,7 @@ static struct seep_error *look_at(struct seep_look *look, const struct seep_look
     if (error)
         return error;
     look->rss_bytes += seep_process_rss(pid);
-    look->nr_threads += (uint32_t)stat_field(pid, STAT_THREADS);
+    look->nr_threads += seep_look_nr_threads(pid);
     int fd = seep_image_open_pid(pid);
     if (fd < 0) // it ended just now: what it left is to be read the next time
         fd = image_before(before, &look->session->profiles[look->session->nr_profiles - 1]->process);
@@ -180,7 +182,7 @@ static void look_at_all(const struct seep_live_source *source, const struct seep
     struct seep_pids pids = {NULL};
     look->error = seep_pids_add_family(&pids, source->pid);
     for (size_t i = 1; i < pids.nr_items && !look->error; i++) {
-        if (look->session->nr_profiles >= PROCESSES_MAX) {
+        if (look->session->nr_profiles >= SEEP_LOOK_PROCESSES) {
             look->nr_untraced++;
             continue;
         }
@@ -215,7 +217,7 @@ void seep_look_make_here(const struct seep_live_source *source, const struct see
                          struct seep_look *ret_look) {
     *ret_look = (struct seep_look){NULL};
     int64_t begin_ns = seep_monotonic_ns(), begin_cpu_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    if (before && begin_ns - before->noted_ns < NOTED_NS)
+    if (before && begin_ns - before->noted_ns < SEEP_LOOK_NOTED_NS)
         ret_look->noted_ns = before->noted_ns;
     look_at_all(source, before, ret_look);
     if (!ret_look->noted_ns)
@@ -232,17 +234,25 @@ struct seep_error *seep_look_scan(pid_t pid, struct seep_session **ret_session) 
     return seep_scan_process(pid, &options, ret_session);
 }
 
+struct seep_error *seep_look_control_one(pid_t pid, bool is_first, const struct seep_image_control *asked,
+                                         bool *done_by_all) {
+    bool done = false;
+    struct seep_error *error = seep_image_control_pid(pid, asked, &done);
+    if (error && is_first)
+        return error;
+    *done_by_all &= done || error;
+    seep_error_destroy(error);
+    return NULL;
+}
+
 struct seep_error *seep_look_control(const struct seep_look *look, const struct seep_image_control *asked,
                                      bool *ret_done) {
     *ret_done = true;
     for (size_t i = 0; i < look->session->nr_profiles; i++) {
-        bool done = false;
         struct seep_error *error =
-            seep_image_control_pid((pid_t)look->session->profiles[i]->process.pid, asked, &done);
-        if (error && !i)
+            seep_look_control_one((pid_t)look->session->profiles[i]->process.pid, i == 0, asked, ret_done);
+        if (error)
             return error;
-        *ret_done &= done || error;
-        seep_error_destroy(error);
     }
     return NULL;
 }

@@ -8,6 +8,7 @@
 #include "live/live.h"
 
 uint64_t seep_look_started(pid_t pid); // see struct seep_live_source; 0: it is not there
+uint32_t seep_look_nr_threads(pid_t pid);
 // As seep_look_make(), of a source that is a process here.
 void seep_look_make_here(const struct seep_live_source *source, const struct seep_look *before,
                          struct seep_look *ret_look);
@@ -16,5 +17,22 @@ void seep_look_end(struct seep_look *look,
 SEEP_MUST_CHECK struct seep_error *seep_look_scan(pid_t pid, struct seep_session **ret_session);
 SEEP_MUST_CHECK struct seep_error *seep_look_control(const struct seep_look *look,
                                                      const struct seep_image_control *asked, bool *ret_done);
+
+// ---- for look_images.h, too ----
+
+#define SEEP_LOOK_PROCESSES 256u                 // that are looked at
+#define SEEP_LOOK_NOTED_NS  INT64_C(30000000000) // then files are looked into again
+
+// Notes about the files of a process. Their contents stay the same from look to look, and reading them takes
+// longer than all the rest: so they are read when there are new files, and now and then for files that were
+// loaded but on no stack yet. `old`: of the look before, whose notes are kept; NULL: they are to be read.
+SEEP_MUST_CHECK struct seep_error *seep_look_note_files(struct seep_profile *profile,
+                                                        const struct seep_profile *old);
+SEEP_MUST_CHECK struct seep_error *seep_look_keep_notes(struct seep_profile *profile,
+                                                        const struct seep_profile *old);
+// Only of the first process a failure is an error; the others may have ended.
+SEEP_MUST_CHECK struct seep_error *seep_look_control_one(pid_t pid, bool is_first,
+                                                         const struct seep_image_control *asked,
+                                                         bool *done_by_all);
 
 #endif

@@ -256,7 +256,11 @@ void seep_profile_derive(struct seep_profile *profile) {
         if (site)
             site->nr_live++;
     }
+    seep_profile_derive_health(profile);
+}
 
+void seep_profile_derive_health(struct seep_profile *profile) {
+    struct seep_totals *totals = &profile->totals;
     struct seep_health *health = &profile->health;
     health->events = 0;
     totals->inherited_blocks = SEEP_MIN(totals->inherited_blocks, totals->allocations);

@@ -486,6 +486,9 @@ SEEP_MUST_CHECK struct seep_error *seep_session_none_selected(size_t nr_processe
 // after filling sites, thread_sites and threads.
 void seep_profile_derive(struct seep_profile *profile);
 
+// The part of it that follows from the totals alone.
+void seep_profile_derive_health(struct seep_profile *profile);
+
 // Of exe and args; seep_profile_derive() does it too.
 void seep_process_name_derive(struct seep_profile *profile);
 // A text that the process has put in place of its arguments; the same as them, or NULL, changes nothing.

@@ -20,88 +20,138 @@ static uint32_t bucket_of(uint64_t size) {
 }
 
 struct question {
-    const struct seep_session *session;
+    seep_server_blocks *blocks;
+    const void *const *processes;
+    size_t nr_processes;
     uint64_t process;
     uint64_t site; // 0: all
 };
 
-static bool is_asked(const struct question *question, size_t process, const struct seep_block *block) {
-    return !question->site || (process == question->process && block->site == question->site);
+// Of each process that is asked for.
+static struct seep_error *each_block(const struct question *question, seep_block_visit *visit, void *data,
+                                     uint32_t *ret_process) {
+    struct seep_error *error = NULL;
+    for (size_t p = 0; !error && p < question->nr_processes; p++) {
+        *ret_process = (uint32_t)p;
+        if (!question->site || p == question->process)
+            error = question->blocks(question->processes[p], visit, data);
+    }
+    return error;
 }
 
 static int compare(const void *left, const void *right) {
     const struct seep_server_block *a = left, *b = right;
-    if (a->block->size != b->block->size)
-        return a->block->size < b->block->size ? 1 : -1;
+    if (a->block.size != b->block.size)
+        return a->block.size < b->block.size ? 1 : -1;
     if (a->process != b->process)
         return a->process > b->process ? 1 : -1;
-    return a->block->address > b->block->address ? 1 : a->block->address < b->block->address ? -1 : 0;
+    return a->block.address > b->block.address ? 1 : a->block.address < b->block.address ? -1 : 0;
+}
+
+struct count {
+    const struct question *question;
+    uint64_t *buckets;
+    uint64_t nr_all;
+    uint32_t process;
+};
+
+static bool count_block(void *data, const struct seep_block *block) {
+    struct count *count = data;
+    if (count->question->site && block->site != count->question->site)
+        return true;
+    count->buckets[bucket_of(block->size)]++;
+    count->nr_all++;
+    return true;
 }
 
 // A bucket of one size needs no order: its blocks come in it. So what is collected of it are the asked ones
 // only.
-static struct seep_error *collect(const struct question *question, uint32_t low, uint32_t high, uint64_t skip,
-                                  uint64_t nr, struct seep_server_page *page) {
-    size_t capacity = 0;
-    bool exact = low == high && low < UINT32_C(1) << EXACT_SHIFT;
-    for (size_t p = 0; p < question->session->nr_profiles; p++) {
-        const struct seep_profile *profile = question->session->profiles[p];
-        for (size_t i = 0; i < profile->nr_blocks; i++) {
-            const struct seep_block *block = &profile->blocks[i];
-            uint32_t bucket = bucket_of(block->size);
-            if (bucket < low || bucket > high || !is_asked(question, p, block))
-                continue;
-            if (exact && skip) {
-                skip--;
-                continue;
-            }
-            if (exact && page->nr_blocks == nr)
-                return NULL;
-            if (!seep_grow(&page->blocks, &capacity, page->nr_blocks + 1, sizeof(*page->blocks)))
-                return seep_error_no_memory();
-            page->blocks[page->nr_blocks++] = (struct seep_server_block){block, (uint32_t)p};
-        }
+struct collection {
+    const struct question *question;
+    uint32_t low, high;
+    bool exact;
+    uint64_t skip, nr;
+    uint32_t process;
+    struct seep_server_page *page;
+    size_t capacity;
+    bool failed;
+};
+
+static bool collect_block(void *data, const struct seep_block *block) {
+    struct collection *collection = data;
+    struct seep_server_page *page = collection->page;
+    uint32_t bucket = bucket_of(block->size);
+    if (bucket < collection->low || bucket > collection->high ||
+        (collection->question->site && block->site != collection->question->site))
+        return true;
+    if (collection->exact && collection->skip) {
+        collection->skip--;
+        return true;
     }
-    if (exact)
-        return NULL;
+    if (collection->exact && page->nr_blocks == collection->nr)
+        return false;
+    if (!seep_grow(&page->blocks, &collection->capacity, page->nr_blocks + 1, sizeof(*page->blocks))) {
+        collection->failed = true;
+        return false;
+    }
+    page->blocks[page->nr_blocks++] = (struct seep_server_block){*block, collection->process};
+    return true;
+}
+
+static struct seep_error *collect(struct collection *collection) {
+    struct seep_server_page *page = collection->page;
+    struct seep_error *error =
+        each_block(collection->question, collect_block, collection, &collection->process);
+    if (!error && collection->failed)
+        error = seep_error_no_memory();
+    if (error || collection->exact)
+        return error;
     if (page->nr_blocks)
         qsort(page->blocks, page->nr_blocks, sizeof(*page->blocks), compare);
-    skip = SEEP_MIN(skip, (uint64_t)page->nr_blocks);
-    page->nr_blocks = SEEP_MIN(page->nr_blocks - (size_t)skip, (size_t)nr);
+    uint64_t skip = SEEP_MIN(collection->skip, (uint64_t)page->nr_blocks);
+    page->nr_blocks = SEEP_MIN(page->nr_blocks - (size_t)skip, (size_t)collection->nr);
     for (size_t i = 0; i < page->nr_blocks; i++)
         page->blocks[i] = page->blocks[skip + i];
     return NULL;
 }
 
-struct seep_error *seep_server_page_make(const struct seep_session *session, uint64_t process, uint64_t site,
-                                         uint64_t first, uint64_t nr, struct seep_server_page *ret_page) {
-    struct question question = {session, process, site};
-    *ret_page = (struct seep_server_page){NULL, 0, 0};
-    uint64_t *counts = calloc(NR_BUCKETS, sizeof(*counts));
-    if (!counts)
-        return seep_error_no_memory();
-    for (size_t p = 0; p < session->nr_profiles; p++)
-        for (size_t i = 0; i < session->profiles[p]->nr_blocks; i++)
-            if (is_asked(&question, p, &session->profiles[p]->blocks[i])) {
-                counts[bucket_of(session->profiles[p]->blocks[i].size)]++;
-                ret_page->nr_all++;
-            }
+struct seep_error *seep_server_page_make(seep_server_blocks *blocks, const void *const *processes,
+                                         size_t nr_processes, uint64_t process, uint64_t site, uint64_t first,
+                                         uint64_t nr, struct seep_server_page *ret_page) {
+    struct question question = {blocks, processes, nr_processes, process, site};
+    struct seep_server_page page = {NULL, 0, 0};
+    struct count count = {.question = &question, .buckets = calloc(NR_BUCKETS, sizeof(*count.buckets))};
+    struct seep_error *error =
+        count.buckets ? each_block(&question, count_block, &count, &count.process) : seep_error_no_memory();
+    if (error) {
+        free(count.buckets);
+        return error;
+    }
+    page.nr_all = count.nr_all;
     // The buckets, from the largest down, that the page reaches into.
     uint32_t high = NR_BUCKETS, low = 0;
     uint64_t before = 0;
-    nr = first < ret_page->nr_all ? SEEP_MIN(nr, ret_page->nr_all - first) : 0;
-    while (high > 0 && before + counts[high - 1] <= first)
-        before += counts[--high];
+    nr = first < page.nr_all ? SEEP_MIN(nr, page.nr_all - first) : 0;
+    while (high > 0 && before + count.buckets[high - 1] <= first)
+        before += count.buckets[--high];
     uint64_t end = before;
     for (low = high; low > 0 && end < first + nr;)
-        end += counts[--low];
-    free(counts);
-    if (!nr || !high)
-        return NULL;
-    struct seep_error *error = collect(&question, low, high - 1, first - before, nr, ret_page);
-    if (error) {
-        free(ret_page->blocks);
-        ret_page->blocks = NULL;
+        end += count.buckets[--low];
+    free(count.buckets);
+    if (nr && high) {
+        struct collection collection = {.question = &question,
+                                        .low = low,
+                                        .high = high - 1,
+                                        .exact = low == high - 1 && low < UINT32_C(1) << EXACT_SHIFT,
+                                        .skip = first - before,
+                                        .nr = nr,
+                                        .page = &page};
+        error = collect(&collection);
     }
-    return error;
+    if (error) {
+        free(page.blocks);
+        return error;
+    }
+    *ret_page = page;
+    return NULL;
 }

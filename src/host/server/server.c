@@ -61,7 +61,7 @@ void seep_server_destroy(struct seep_server *server) {
         seep_put_deinit(&server->shared[i].answer);
     }
     explicit_bzero(server->key, sizeof(server->key));
-    seep_look_deinit(&server->look);
+    seep_images_deinit(&server->look);
     seep_deltas_destroy(server->deltas);
     free(server);
 }

@@ -12,6 +12,7 @@
 #include "server/block_page.h"
 #include "server/server_client.h"
 #include "server/top_sites.h"
+#include "live/look_images.h"
 #include "live/look_process.h"
 #include "session/mark_live.h"
 
@@ -22,34 +23,23 @@
 struct seep_error *seep_server_look_again(struct seep_server *server) {
     int64_t rest_ns = SEEP_SERVER_LOOK_NS * (int64_t)SEEP_MAX(server->nr_clients, (size_t)1);
     rest_ns = SEEP_MAX(SEEP_MIN(rest_ns, SEEP_SERVER_LOOK_MOST_NS), 4 * server->look.took_ns);
-    if (server->look.session && (server->look.ended || seep_monotonic_ns() - server->look.at_ns < rest_ns))
+    if (server->look.nr && (server->look.ended || seep_monotonic_ns() - server->look.at_ns < rest_ns))
         return NULL;
-    struct seep_look look;
-    seep_look_make_here(server->source, server->look.session ? &server->look : NULL, &look);
-    if (look.error || !look.session) {
-        struct seep_error *error = look.error;
-        look.error = NULL;
-        seep_look_deinit(&look);
-        if (!server->look.session)
-            return error ? error : seep_error_create(SEEP_E_NOT_FOUND, "nothing to look at");
-        if (look.ended) { // and nothing of it could be kept: what was seen last is what it left
-            server->look.ended = true;
-            server->nr_looks++;
-        }
-        seep_error_destroy(error); // between two programs, for example: what was seen last stays
-        return NULL;
-    }
-    seep_look_deinit(&server->look);
-    server->look = look;
-    server->nr_looks++;
-    return seep_deltas_take(server->deltas, look.session);
+    struct seep_error *error =
+        seep_images_take(server->source, &server->look, seep_deltas_next(server->deltas));
+    if (!error)
+        return seep_deltas_take(server->deltas, server->look.items, server->look.nr);
+    if (!server->look.nr)
+        return error;
+    seep_error_destroy(error); // between two programs, for example: what was seen last stays
+    return NULL;
 }
 
 // ---- answers ----
 
 static struct seep_error *make_pull(struct seep_server *server, struct seep_server_client *client,
                                     uint16_t stream, const struct seep_wire_pull *pull) {
-    const struct seep_look *now = &server->look;
+    const struct seep_images *now = &server->look;
     struct seep_wire_look look = {.ended = now->ended,
                                   .rss_bytes = now->rss_bytes,
                                   .used_bytes = now->used_bytes,
@@ -57,7 +47,7 @@ static struct seep_error *make_pull(struct seep_server *server, struct seep_serv
                                   .limit = now->limit,
                                   .nr_threads = now->nr_threads,
                                   .nr_untraced = now->nr_untraced};
-    return seep_deltas_answer(server->deltas, now->session, &look, pull, stream, client->packed,
+    return seep_deltas_answer(server->deltas, now->items, now->nr, &look, pull, stream, client->packed,
                               &client->out);
 }
 
@@ -65,8 +55,8 @@ static const struct seep_server_shared *find_shared(const struct seep_server *se
                                                     const unsigned char *bytes, size_t nr) {
     for (size_t i = 0; i < SEEP_SERVER_SHARED; i++) {
         const struct seep_server_shared *shared = &server->shared[i];
-        if (shared->epoch == server->nr_looks && shared->packed == packed && shared->question.used == nr &&
-            memcmp(shared->question.bytes, bytes, nr) == 0)
+        if (shared->epoch == seep_deltas_epoch(server->deltas) && shared->packed == packed &&
+            shared->question.used == nr && memcmp(shared->question.bytes, bytes, nr) == 0)
             return shared;
     }
     return NULL;
@@ -85,7 +75,7 @@ static void share(struct seep_server *server, bool packed, const unsigned char *
     seep_put_bytes(&shared->answer, answer->bytes, answer->used);
     shared->packed = packed;
     if (!shared->question.failed && !shared->answer.failed)
-        shared->epoch = server->nr_looks;
+        shared->epoch = seep_deltas_epoch(server->deltas);
 }
 
 // The same frames, with the number of this client's question.
@@ -180,8 +170,13 @@ static struct seep_error *work_at_scan(void *data, int fd) {
 
 static struct seep_error *work_at_snapshot(void *data, int fd) {
     struct seep_server *server = data;
+    struct seep_session *session = NULL;
     leave_links(server);
-    return seep_session_save_fd(server->look.session, fd, "the answer");
+    struct seep_error *error = seep_images_session(&server->look, &session);
+    if (!error)
+        error = seep_session_save_fd(session, fd, "the answer");
+    seep_session_destroy(session);
+    return error;
 }
 
 static struct seep_error *begin_scan(struct seep_server *server, struct seep_server_client *client) {
@@ -249,7 +244,7 @@ static struct seep_error *answer_top(struct seep_server *server, struct seep_ser
         return seep_error_system(errno, "no memory file for an answer");
     struct seep_error *error = seep_server_look_again(server);
     if (!error)
-        error = seep_server_top_make(server->look.session, (uint32_t)most, &top);
+        error = seep_server_top_make(&server->look, (uint32_t)most, &top);
     if (!error)
         error = seep_session_save_fd(top, fd, "the answer");
     seep_session_destroy(top);
@@ -257,6 +252,10 @@ static struct seep_error *answer_top(struct seep_server *server, struct seep_ser
         return put_trace(client, stream, fd);
     close(fd);
     return error;
+}
+
+static struct seep_error *blocks_of(const void *process, seep_block_visit *visit, void *data) {
+    return seep_image_look_blocks(process, visit, data);
 }
 
 static struct seep_error *answer_blocks(struct seep_server *server, struct seep_server_client *client,
@@ -269,13 +268,14 @@ static struct seep_error *answer_blocks(struct seep_server *server, struct seep_
         return seep_error_create(SEEP_E_USAGE, "a page has at most %u blocks", SEEP_SERVER_PAGE_MOST);
     struct seep_error *error = seep_server_look_again(server);
     if (!error)
-        error = seep_server_page_make(server->look.session, process, site, first, nr, &page);
+        error = seep_server_page_make(blocks_of, (const void *const *)server->look.items, server->look.nr,
+                                      process, site, first, nr, &page);
     if (error)
         return error;
     struct seep_put payload = {NULL};
     seep_put_leb(&payload, page.nr_all);
     for (size_t i = 0; i < page.nr_blocks; i++) {
-        const struct seep_block *block = page.blocks[i].block;
+        const struct seep_block *block = &page.blocks[i].block;
         seep_put_leb(&payload, page.blocks[i].process);
         seep_put_leb(&payload, block->address);
         seep_put_leb(&payload, block->size);
@@ -321,7 +321,7 @@ static struct seep_error *answer_control(struct seep_server *server, struct seep
     struct seep_image_control asked = {(enum seep_image_recording)recording, (uint32_t)depth};
     struct seep_error *error = server->look.ended
                                    ? seep_error_create(SEEP_E_UNSUPPORTED, "the program has ended")
-                                   : seep_look_control(&server->look, &asked, &done);
+                                   : seep_images_control(&server->look, &asked, &done);
     struct seep_put payload = {NULL};
     seep_put_leb(&payload, done);
     if (!error)

@@ -3,13 +3,14 @@
 #ifndef SEEP_SERVER_SERVER_CLIENT_H
 #define SEEP_SERVER_SERVER_CLIENT_H
 
+#include "live/look_images.h"
 #include "server/server_job.h"
 #include "server/server.h"
 #include "wire/noise.h"
 #include "wire/wire.h"
 
 #define SEEP_SERVER_SHARED      4u
-#define SEEP_SERVER_SHARED_MOST (UINT64_C(8) << 20) // bytes of an answer that is kept for others
+#define SEEP_SERVER_SHARED_MOST (UINT64_C(256) << 10) // bytes of an answer that is kept for others
 
 struct seep_server_client {
     int in_fd;
@@ -43,9 +44,8 @@ struct seep_server_shared {
 
 struct seep_server {
     const struct seep_live_source *source;
-    struct seep_look look;
+    struct seep_images look;
     struct seep_deltas *deltas;
-    uint64_t nr_looks;
     struct seep_server_shared shared[SEEP_SERVER_SHARED];
     unsigned next_shared;
     int listen_fd; // -1: it does not

@@ -5,12 +5,12 @@
 #ifndef SEEP_SERVER_TOP_SITES_H
 #define SEEP_SERVER_TOP_SITES_H
 
-#include "profile/profile.h"
+#include "live/look_images.h"
 
 #define SEEP_SERVER_TOP_MOST 1000u
 
 // Of each process the `nr` sites with most live bytes. *ret_top owns all that is in it.
-SEEP_MUST_CHECK struct seep_error *seep_server_top_make(const struct seep_session *session, uint32_t nr,
+SEEP_MUST_CHECK struct seep_error *seep_server_top_make(const struct seep_images *images, uint32_t nr,
                                                         struct seep_session **ret_top);
 
 #endif

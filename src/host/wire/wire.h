@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/records.h"
 #include "profile/profile.h"
+#include "source/image/image_look.h"
 
 #define SEEP_WIRE_MAGIC       "SEEPWIRE"
 #define SEEP_WIRE_MAGIC_BYTES 8u
@@ -119,13 +120,16 @@ struct seep_wire_look {
 struct seep_deltas;
 SEEP_MUST_CHECK struct seep_error *seep_deltas_create(struct seep_deltas **ret_deltas);
 void seep_deltas_destroy(struct seep_deltas *deltas); // takes NULL
-// A new look: one epoch more. O(sites).
+uint64_t seep_deltas_epoch(const struct seep_deltas *deltas);
+// The epoch of a look that is about to be made.
+uint64_t seep_deltas_next(struct seep_deltas *deltas);
+// These are what there is in it.
 SEEP_MUST_CHECK struct seep_error *seep_deltas_take(struct seep_deltas *deltas,
-                                                    const struct seep_session *session);
+                                                    struct seep_image_look *const *images, size_t nr_images);
 // The frames that bring what a client has up to the last look, with SEEP_WIRE_END. `look` without server,
 // epoch and nr_processes.
 SEEP_MUST_CHECK struct seep_error *seep_deltas_answer(const struct seep_deltas *deltas,
-                                                      const struct seep_session *session,
+                                                      struct seep_image_look *const *images, size_t nr_images,
                                                       const struct seep_wire_look *look,
                                                       const struct seep_wire_pull *pull, uint16_t stream,
                                                       bool packed, struct seep_put *out);

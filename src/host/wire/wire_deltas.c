@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What changed when, for a server: of each site the epoch in which it changed last, and its figures now and
-// in the epoch before. A client that had the epoch before gets differences; one that had an older epoch gets
-// the figures of what changed since; one that had nothing gets all. The client's counts say what else it
-// lacks, for modules, nodes and sites only ever come. The server keeps nothing of a client.
+// What a client lacks, for a server: a client that had all of the look before gets differences; one that had
+// an older one gets the figures of what changed since; one that had nothing gets all. The client's counts say
+// what else it lacks, for modules, nodes and sites only ever come. The server keeps nothing of a client.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,25 +11,15 @@
 
 #include "wire/wire.h"
 
-#define CHUNK_BYTES       (200u << 10) // of a payload: then comes another frame
-#define THREAD_SITES_MOST 5000u
-#define FIGURES           8u
+#define CHUNK_BYTES (200u << 10) // of a payload: then comes another frame
+#define PIECE       512u         // nodes or sites that are read at once
 
-struct figures {
-    uint64_t values[FIGURES]; // allocations, bytes, frees, bytes, temporary, peak, least size, most size
-};
-
+// Of what is told of a process beside its time.
 struct life_deltas {
     uint64_t pid;
     uint64_t start;
-    struct figures *now;
-    struct figures *before;
-    uint64_t *changed; // epochs
-    uint32_t nr_sites;
-    size_t now_capacity, before_capacity, changed_capacity;
-    uint64_t any_changed;     // the last of them
-    uint64_t told_hash;       // of what is told of the process beside its time
-    uint64_t process_changed; // the epoch in which that changed
+    uint64_t told_hash;
+    uint64_t process_changed; // the epoch in which it changed last
     bool there;
 };
 
@@ -56,17 +45,9 @@ struct seep_error *seep_deltas_create(struct seep_deltas **ret_deltas) {
     return NULL;
 }
 
-static void life_deinit(struct life_deltas *life) {
-    free(life->now);
-    free(life->before);
-    free(life->changed);
-}
-
 void seep_deltas_destroy(struct seep_deltas *deltas) {
     if (!deltas)
         return;
-    for (size_t i = 0; i < deltas->nr_lives; i++)
-        life_deinit(&deltas->lives[i]);
     free(deltas->lives);
     free(deltas);
 }
@@ -145,10 +126,12 @@ static struct life_deltas *life_of(const struct seep_deltas *deltas, const struc
     return NULL;
 }
 
-static struct figures figures_of(const struct seep_site *site) {
-    const struct seep_counters *c = &site->counters;
-    return (struct figures){{c->allocations, c->allocated_bytes, c->frees, c->freed_bytes, c->temporary,
-                             c->peak_bytes, c->size_min, c->size_max}};
+uint64_t seep_deltas_epoch(const struct seep_deltas *deltas) {
+    return deltas->epoch;
+}
+
+uint64_t seep_deltas_next(struct seep_deltas *deltas) {
+    return ++deltas->epoch;
 }
 
 static struct seep_error *take_profile(struct seep_deltas *deltas, const struct seep_profile *profile) {
@@ -161,20 +144,6 @@ static struct seep_error *take_profile(struct seep_deltas *deltas, const struct 
                                      .start = (uint64_t)profile->process.start_realtime_ns};
     }
     life->there = true;
-    uint32_t nr = profile->nr_sites, old = life->nr_sites;
-    if (!seep_grow(&life->now, &life->now_capacity, SEEP_MAX(nr, 1u), sizeof(*life->now)) ||
-        !seep_grow(&life->before, &life->before_capacity, SEEP_MAX(nr, 1u), sizeof(*life->before)) ||
-        !seep_grow(&life->changed, &life->changed_capacity, SEEP_MAX(nr, 1u), sizeof(*life->changed)))
-        return seep_error_no_memory();
-    for (uint32_t i = 0; i < nr; i++) {
-        struct figures now = figures_of(&profile->sites[i]);
-        bool is_new = i >= old;
-        life->before[i] = is_new ? now : life->now[i];
-        if (is_new || memcmp(&now, &life->now[i], sizeof(now)) != 0)
-            life->changed[i] = life->any_changed = deltas->epoch;
-        life->now[i] = now;
-    }
-    life->nr_sites = SEEP_MAX(nr, old);
     struct seep_put told = {NULL};
     put_told(&told, profile);
     uint64_t hash = told.failed ? 0 : seep_hash_bytes(told.bytes, told.used);
@@ -185,20 +154,17 @@ static struct seep_error *take_profile(struct seep_deltas *deltas, const struct 
     return NULL;
 }
 
-struct seep_error *seep_deltas_take(struct seep_deltas *deltas, const struct seep_session *session) {
-    deltas->epoch++;
+struct seep_error *seep_deltas_take(struct seep_deltas *deltas, struct seep_image_look *const *images,
+                                    size_t nr_images) {
     for (size_t i = 0; i < deltas->nr_lives; i++)
         deltas->lives[i].there = false;
     struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < session->nr_profiles; i++)
-        error = take_profile(deltas, session->profiles[i]);
+    for (size_t i = 0; !error && i < nr_images; i++)
+        error = take_profile(deltas, seep_image_look_profile(images[i]));
     size_t nr = 0;
-    for (size_t i = 0; i < deltas->nr_lives; i++) {
+    for (size_t i = 0; i < deltas->nr_lives; i++)
         if (deltas->lives[i].there)
             deltas->lives[nr++] = deltas->lives[i];
-        else
-            life_deinit(&deltas->lives[i]);
-    }
     deltas->nr_lives = nr;
     return error;
 }
@@ -262,113 +228,117 @@ static struct seep_error *put_modules(struct answer *answer, size_t process,
     return error;
 }
 
-static struct seep_error *put_nodes(struct answer *answer, size_t process, const struct seep_profile *profile,
-                                    uint64_t first) {
+static struct seep_error *put_nodes(struct answer *answer, size_t process,
+                                    const struct seep_image_look *image, uint32_t first) {
+    struct seep_node nodes[PIECE];
     struct seep_error *error = NULL;
-    for (uint64_t i = first; !error && i < profile->nr_nodes;) {
+    uint32_t nr = seep_image_look_nr_nodes(image);
+    for (uint32_t i = first; !error && i < nr;) {
         uint64_t last = 0; // offsets lie near one another: each is told from the one before, in a frame
         begin_list(answer, process, i);
-        for (; i < profile->nr_nodes && answer->payload.used < CHUNK_BYTES; i++) {
-            const struct seep_node *node = &profile->nodes[i];
-            seep_put_leb(&answer->payload, i - node->parent);
-            seep_put_leb(&answer->payload,
-                         (uint64_t)node->module << 2 | (node->exact ? 1 : 0) | (node->kind ? 2 : 0));
-            seep_put_zigzag(&answer->payload, (int64_t)(node->offset - last));
-            last = node->offset;
+        while (!error && i < nr && answer->payload.used < CHUNK_BYTES) {
+            uint32_t piece = SEEP_MIN(nr - i, PIECE);
+            error = seep_image_look_nodes(image, i, piece, nodes);
+            for (uint32_t k = 0; !error && k < piece; k++, i++) {
+                const struct seep_node *node = &nodes[k];
+                seep_put_leb(&answer->payload, i - node->parent);
+                seep_put_leb(&answer->payload,
+                             (uint64_t)node->module << 2 | (node->exact ? 1 : 0) | (node->kind ? 2 : 0));
+                seep_put_zigzag(&answer->payload, (int64_t)(node->offset - last));
+                last = node->offset;
+            }
         }
-        error = send(answer, SEEP_WIRE_NODES);
+        if (!error)
+            error = send(answer, SEEP_WIRE_NODES);
     }
     return error;
 }
 
-static struct seep_error *put_sites(struct answer *answer, size_t process, const struct seep_profile *profile,
-                                    uint64_t first) {
+static struct seep_error *put_sites(struct answer *answer, size_t process,
+                                    const struct seep_image_look *image, uint32_t first) {
+    struct seep_look_site sites[PIECE];
     struct seep_error *error = NULL;
-    for (uint64_t i = first; !error && i < profile->nr_sites;) {
+    uint32_t nr = seep_image_look_nr_sites(image);
+    for (uint32_t i = first; !error && i < nr;) {
         uint64_t last = 0;
         begin_list(answer, process, i);
-        for (; i < profile->nr_sites && answer->payload.used < CHUNK_BYTES; i++) {
-            seep_put_zigzag(&answer->payload, (int64_t)(profile->sites[i].node - last));
-            seep_put_leb(&answer->payload, profile->sites[i].via);
-            last = profile->sites[i].node;
+        while (!error && i < nr && answer->payload.used < CHUNK_BYTES) {
+            uint32_t piece = SEEP_MIN(nr - i, PIECE);
+            error = seep_image_look_sites(image, i, piece, sites);
+            for (uint32_t k = 0; !error && k < piece; k++, i++) {
+                seep_put_zigzag(&answer->payload, (int64_t)(sites[k].node - last));
+                seep_put_leb(&answer->payload, sites[k].via);
+                last = sites[k].node;
+            }
         }
-        error = send(answer, SEEP_WIRE_SITES);
+        if (!error)
+            error = send(answer, SEEP_WIRE_SITES);
     }
     return error;
 }
 
-// A gap to the site, a bit for each figure that is told, and these: differences, or what it is now.
-static void put_figures(struct seep_put *put, uint64_t gap, const struct figures *now,
-                        const struct figures *before) {
-    uint64_t mask = 0;
-    for (unsigned i = 0; i < FIGURES; i++)
-        if (now->values[i] != (before ? before->values[i] : 0))
-            mask |= UINT64_C(1) << i;
-    seep_put_leb(put, gap);
-    seep_put_leb(put, mask);
-    for (unsigned i = 0; i < FIGURES; i++) {
-        if (!(mask >> i & 1))
-            continue;
-        if (before)
-            seep_put_zigzag(put, (int64_t)(now->values[i] - before->values[i]));
-        else
-            seep_put_leb(put, now->values[i]);
-    }
+struct counters {
+    struct answer *answer;
+    size_t process;
+    bool differences;
+    uint32_t last; // site in this frame; 0: none
+};
+
+// A gap to the site, and what the image told of it.
+static struct seep_error *put_figures(void *data, uint32_t site, const unsigned char *bytes,
+                                      size_t nr_bytes) {
+    struct counters *counters = data;
+    struct seep_put *payload = &counters->answer->payload;
+    if (!counters->last)
+        begin_list(counters->answer, counters->process, counters->differences);
+    seep_put_leb(payload, site - counters->last);
+    seep_put_bytes(payload, bytes, nr_bytes);
+    counters->last = site;
+    if (payload->used < CHUNK_BYTES)
+        return NULL;
+    counters->last = 0;
+    return send(counters->answer, SEEP_WIRE_COUNTERS);
 }
 
-static struct seep_error *put_counters(struct answer *answer, size_t process, const struct life_deltas *life,
-                                       uint32_t nr_sites, uint64_t since, bool differences) {
-    struct seep_error *error = NULL;
-    for (uint32_t i = 1; !error && i < nr_sites;) {
-        uint64_t last = 0, nr = 0;
-        begin_list(answer, process, differences);
-        for (; i < nr_sites && answer->payload.used < CHUNK_BYTES; i++) {
-            if (life->changed[i] <= since)
-                continue;
-            put_figures(&answer->payload, i - last, &life->now[i], differences ? &life->before[i] : NULL);
-            last = i;
-            nr++;
-        }
-        if (!nr)
-            answer->payload.used = 0;
-        else
-            error = send(answer, SEEP_WIRE_COUNTERS);
-    }
-    return error;
+static struct seep_error *put_counters(struct answer *answer, size_t process,
+                                       const struct seep_image_look *image, uint64_t since,
+                                       bool differences) {
+    struct counters counters = {.answer = answer, .process = process, .differences = differences};
+    struct seep_error *error = seep_image_look_each(image, since, differences, put_figures, &counters);
+    return error || !counters.last ? error : send(answer, SEEP_WIRE_COUNTERS);
 }
 
 // Where they are few all of them, each time that anything changed.
 static struct seep_error *put_thread_sites(struct answer *answer, size_t process,
-                                           const struct seep_profile *profile) {
+                                           const struct seep_image_look *image) {
+    size_t nr;
+    const struct seep_thread_figures *items = seep_image_look_threads(image, false, &nr);
     uint64_t last = 0;
-    if (!profile->nr_thread_sites || profile->nr_thread_sites > THREAD_SITES_MOST)
+    if (!items || !nr)
         return NULL;
     begin_list(answer, process, 0);
-    for (size_t i = 0; i < profile->nr_thread_sites; i++) {
-        const struct seep_thread_site *site = &profile->thread_sites[i];
-        seep_put_leb(&answer->payload, site->site - last);
-        seep_put_leb(&answer->payload, site->thread);
-        seep_put_leb(&answer->payload, site->counters.allocations);
-        seep_put_leb(&answer->payload, site->counters.allocated_bytes);
-        seep_put_leb(&answer->payload, site->counters.frees);
-        seep_put_leb(&answer->payload, site->counters.freed_bytes);
-        seep_put_leb(&answer->payload, site->counters.temporary);
-        last = site->site;
+    for (size_t i = 0; i < nr; i++) {
+        seep_put_leb(&answer->payload, items[i].site - last);
+        seep_put_leb(&answer->payload, items[i].thread);
+        for (unsigned k = 0; k < SEEP_FIGURES_OF_THREAD; k++)
+            seep_put_leb(&answer->payload, items[i].values[k]);
+        last = items[i].site;
     }
     return send(answer, SEEP_WIRE_THREAD_SITES);
 }
 
 static const struct seep_wire_have *have_of(const struct seep_deltas *deltas,
                                             const struct seep_wire_pull *pull,
-                                            const struct seep_profile *profile) {
+                                            const struct seep_image_look *image) {
+    const struct seep_profile *profile = seep_image_look_profile(image);
     if (pull->server != deltas->server || pull->epoch > deltas->epoch)
         return NULL;
     for (uint32_t i = 0; i < pull->nr_have; i++) {
         const struct seep_wire_have *have = &pull->have[i];
         if (have->pid == profile->process.pid &&
             have->start == (uint64_t)profile->process.start_realtime_ns &&
-            have->nr_modules <= profile->nr_modules && have->nr_nodes <= profile->nr_nodes &&
-            have->nr_sites <= profile->nr_sites)
+            have->nr_modules <= profile->nr_modules && have->nr_nodes <= seep_image_look_nr_nodes(image) &&
+            have->nr_sites <= seep_image_look_nr_sites(image))
             return have;
     }
     return NULL;
@@ -378,7 +348,7 @@ static struct seep_error *put_process(struct answer *answer, const struct seep_d
                                       const struct seep_profile *profile, const struct seep_wire_have *have,
                                       uint64_t since) {
     const struct life_deltas *life = life_of(deltas, profile);
-    bool all = !have || life->process_changed > since;
+    bool all = !have || !life || life->process_changed > since;
     seep_put_leb(&answer->payload, index);
     seep_put_leb(&answer->payload, profile->process.pid);
     seep_put_leb(&answer->payload, (uint64_t)profile->process.start_realtime_ns);
@@ -390,37 +360,36 @@ static struct seep_error *put_process(struct answer *answer, const struct seep_d
     return send(answer, SEEP_WIRE_PROCESS);
 }
 
-static struct seep_error *put_rest(struct answer *answer, const struct seep_deltas *deltas, size_t index,
-                                   const struct seep_profile *profile, const struct seep_wire_have *have,
-                                   uint64_t since) {
-    const struct life_deltas *life = life_of(deltas, profile);
-    struct seep_error *error = put_modules(answer, index, profile, have ? have->nr_modules : 0);
+static struct seep_error *put_rest(struct answer *answer, size_t index, const struct seep_image_look *image,
+                                   const struct seep_wire_have *have, uint64_t since) {
+    struct seep_error *error =
+        put_modules(answer, index, seep_image_look_profile(image), have ? have->nr_modules : 0);
     if (!error)
-        error = put_nodes(answer, index, profile, have ? have->nr_nodes : 0);
+        error = put_nodes(answer, index, image, have ? (uint32_t)have->nr_nodes : 0);
     if (!error)
-        error = put_sites(answer, index, profile, have ? have->nr_sites : 0);
-    // Sites that the client lacks are new since then, so their difference to nothing is not kept: a site that
-    // came in the last epoch has `before` as it is now.
-    bool differences = have && since + 1 == deltas->epoch && have->nr_sites == profile->nr_sites;
+        error = put_sites(answer, index, image, have ? (uint32_t)have->nr_sites : 0);
+    // Of sites that the client lacks the difference is to nothing.
+    bool differences = have && since >= seep_image_look_before(image) &&
+                       have->nr_sites == seep_image_look_nr_sites_before(image);
     if (!error)
-        error = put_counters(answer, index, life, profile->nr_sites, have ? since : 0, differences);
-    if (!error && (!have || life->any_changed > since))
-        error = put_thread_sites(answer, index, profile);
+        error = put_counters(answer, index, image, have ? since : 0, differences);
+    if (!error && (!have || seep_image_look_changed(image) > since))
+        error = put_thread_sites(answer, index, image);
     return error;
 }
 
-struct seep_error *seep_deltas_answer(const struct seep_deltas *deltas, const struct seep_session *session,
-                                      const struct seep_wire_look *look, const struct seep_wire_pull *pull,
-                                      uint16_t stream, bool packed, struct seep_put *out) {
+struct seep_error *seep_deltas_answer(const struct seep_deltas *deltas, struct seep_image_look *const *images,
+                                      size_t nr_images, const struct seep_wire_look *look,
+                                      const struct seep_wire_pull *pull, uint16_t stream, bool packed,
+                                      struct seep_put *out) {
     struct answer answer = {.out = out, .stream = stream, .packed = packed};
-    struct seep_error *error = put_look(&answer, deltas, look, session->nr_profiles);
+    struct seep_error *error = put_look(&answer, deltas, look, nr_images);
     // The processes first: their totals are there before all that may be long.
-    for (size_t i = 0; !error && i < session->nr_profiles; i++)
-        error = put_process(&answer, deltas, i, session->profiles[i],
-                            have_of(deltas, pull, session->profiles[i]), pull->epoch);
-    for (size_t i = 0; !error && i < session->nr_profiles; i++)
-        error = put_rest(&answer, deltas, i, session->profiles[i],
-                         have_of(deltas, pull, session->profiles[i]), pull->epoch);
+    for (size_t i = 0; !error && i < nr_images; i++)
+        error = put_process(&answer, deltas, i, seep_image_look_profile(images[i]),
+                            have_of(deltas, pull, images[i]), pull->epoch);
+    for (size_t i = 0; !error && i < nr_images; i++)
+        error = put_rest(&answer, i, images[i], have_of(deltas, pull, images[i]), pull->epoch);
     seep_put_leb(&answer.payload, deltas->epoch);
     if (!error)
         error = send(&answer, SEEP_WIRE_END);

@@ -17,15 +17,18 @@ struct walk {
     bool sorted;
 };
 
-// The age of a block at the moment of the snapshot, or -1.
-static int64_t age_ns(const struct walk *walk, uint64_t birth) {
-    const struct seep_image_copy *copy = walk->reader->copy;
-    uint64_t now = copy->head.header.end_ns ? copy->head.header.end_ns : copy->taken_ns;
+int64_t seep_image_age_ns(uint64_t birth, uint64_t now) {
     uint64_t us = SEEP_BIRTH_US(birth);
     if (!us || !now)
         return -1;
     // Taken a moment before the clock was read, or rounded.
     return now / 1000 > us ? (int64_t)((now / 1000 - us) * 1000) : 0;
+}
+
+// The age of a block at the moment of the snapshot, or -1.
+static int64_t age_ns(const struct walk *walk, uint64_t birth) {
+    const struct seep_image_copy *copy = walk->reader->copy;
+    return seep_image_age_ns(birth, copy->head.header.end_ns ? copy->head.header.end_ns : copy->taken_ns);
 }
 
 static void add_block(struct walk *walk, uint64_t address, uint64_t size, uint64_t site, uint64_t birth) {
@@ -63,8 +66,13 @@ static bool find_leaves(struct seep_image_reader *reader, struct seep_pool_claim
     return true;
 }
 
-static uint64_t leaf_bytes(const struct seep_image_header *header) {
+uint64_t seep_image_leaf_bytes(const struct seep_image_header *header) {
     return (UINT64_C(1) << (header->leaf_shift - header->granule_shift)) * sizeof(uint64_t);
+}
+
+uint64_t seep_image_leaf_planes(const struct seep_image_header *header) {
+    return UINT64_C(1) + !!(header->flags & SEEP_FLAG_AGES) + !!(header->flags & SEEP_FLAG_FREE_STACKS) +
+           !!(header->flags & SEEP_FLAG_EVENTS);
 }
 
 static bool has_births(const struct walk *walk) {
@@ -75,7 +83,8 @@ static uint64_t birth_of(const struct walk *walk, uint64_t leaf_off, uint64_t en
     const struct seep_image_copy *copy = walk->reader->copy;
     if (!walk->blocks || !has_births(walk))
         return 0;
-    return seep_image_number64(copy, leaf_off + leaf_bytes(&copy->head.header) + entry * sizeof(uint64_t));
+    return seep_image_number64(copy, leaf_off + seep_image_leaf_bytes(&copy->head.header) +
+                                         entry * sizeof(uint64_t));
 }
 
 enum { STRIDE = 4 * sizeof(uint64_t) };
@@ -96,7 +105,7 @@ static size_t skip_dead(const struct seep_image_head *head, const unsigned char 
 }
 
 // The bits of a block's address that its entry has.
-static uint64_t sub_of(const struct seep_image_header *header, uint64_t entry) {
+uint64_t seep_image_sub_of(const struct seep_image_header *header, uint64_t entry) {
     return SEEP_MAP_HAS_SUB(header->flags, header->granule_shift)
                ? SEEP_ENTRY_SUB(entry) << SEEP_MAP_SUB_SHIFT(header->flags)
                : 0;
@@ -110,7 +119,7 @@ static void walk_entry(struct walk *walk, const struct seep_pool_claim *leaf, ui
     uint32_t plane_shift = SEEP_MAP_PLANE_SHIFT(header->flags);
     uint64_t base = (uint64_t)(leaf->owner >> plane_shift) << header->leaf_shift |
                     (leaf->owner & ((1u << plane_shift) - 1)) << 3;
-    uint64_t address = base + (index << header->granule_shift) + sub_of(header, entry);
+    uint64_t address = base + (index << header->granule_shift) + seep_image_sub_of(header, entry);
     add_block(walk, address, SEEP_ENTRY_SIZE(entry), SEEP_ENTRY_SITE(entry),
               birth_of(walk, seep_image_pool_off(walk->reader->copy, leaf->page), index));
 }
@@ -118,7 +127,7 @@ static void walk_entry(struct walk *walk, const struct seep_pool_claim *leaf, ui
 static void walk_leaf(struct walk *walk, const struct seep_pool_claim *leaf) {
     const struct seep_image_copy *copy = walk->reader->copy;
     uint64_t off = seep_image_pool_off(copy, leaf->page);
-    uint64_t end = off + leaf_bytes(&copy->head.header);
+    uint64_t end = off + seep_image_leaf_bytes(&copy->head.header);
     const unsigned char *bytes;
     size_t nr;
     for (uint64_t at = off; (nr = seep_image_next(copy, &at, end, &bytes)); at += nr) {
@@ -201,11 +210,9 @@ struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader) {
         free(leaves.items);
         return seep_error_no_memory();
     }
-    uint32_t flags = reader->copy->head.header.flags;
-    uint64_t nr_planes = UINT64_C(1) + !!(flags & SEEP_FLAG_AGES) + !!(flags & SEEP_FLAG_FREE_STACKS) +
-                         !!(flags & SEEP_FLAG_EVENTS);
+    const struct seep_image_header *header = &reader->copy->head.header;
     seep_pool_claims_settle(reader, &leaves,
-                            nr_planes * leaf_bytes(&reader->copy->head.header) / SEEP_POOL_PAGE);
+                            seep_image_leaf_planes(header) * seep_image_leaf_bytes(header) / SEEP_POOL_PAGE);
     if (leaves.nr_items)
         qsort(leaves.items, leaves.nr_items, sizeof(*leaves.items), compare_leaves);
     struct seep_error *err = fill_blocks(reader, &leaves);
@@ -237,10 +244,10 @@ static bool entry_tells(const struct seep_image_copy *copy, uint64_t off, uint64
     if (!entry)
         return false;
     uint64_t nr_planes = header->flags & SEEP_FLAG_AGES ? 2 : 1;
-    uint64_t word = seep_image_number64(copy, off + nr_planes * leaf_bytes(header));
+    uint64_t word = seep_image_number64(copy, off + nr_planes * seep_image_leaf_bytes(header));
     if (!word)
         return true;
-    ret_freed->address = granule | sub_of(header, word);
+    ret_freed->address = granule | seep_image_sub_of(header, word);
     ret_freed->size = SEEP_ENTRY_SIZE(word);
     ret_freed->site = (uint32_t)entry;
     ret_freed->release_site = SEEP_ENTRY_SITE(word);

@@ -46,6 +46,10 @@ struct seep_image_copy {
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_fd(int fd, const char *name,
                                                            struct seep_image_copy **ret_copy);
 
+// The same of the header, the strings, the modules and the threads only.
+SEEP_MUST_CHECK struct seep_error *seep_image_copy_small_from_fd(int fd, const char *name,
+                                                                 struct seep_image_copy **ret_copy);
+
 // The live image of a process. Tried in this order: /proc/PID/map_files (root), a descriptor of the
 // same file in the process or in one of its ancestors (`seep run` holds one), /proc/PID/mem.
 #define SEEP_IMAGE_PID_ONLY_MEM (1u << 0) // for tests: the last way only

@@ -71,9 +71,23 @@ static bool find_chunks(const struct seep_image_reader *reader, const struct see
     return true;
 }
 
-static void add_counters(struct seep_profile *profile, uint32_t site_id, uint32_t thread_id,
-                         const struct seep_counters *counters) {
-    struct seep_counters *sum = &profile->sites[site_id].counters;
+struct seep_counters seep_image_counters_of(const struct seep_image_copy *copy,
+                                            const struct seep_image_counters *from) {
+    bool sampled = copy->head.header.sample_bytes != 0;
+    return (struct seep_counters){
+        .allocations = sampled ? seep_sample_blocks(from->allocations) : from->allocations,
+        .allocated_bytes = from->allocated_bytes,
+        .frees = sampled ? seep_sample_blocks(from->frees) : from->frees,
+        .freed_bytes = from->freed_bytes,
+        .temporary =
+            sampled ? seep_sample_blocks(SEEP_TEMPORARY(from->temporary)) : SEEP_TEMPORARY(from->temporary),
+        .peak_bytes = from->peak_bytes, // sampled: the number of recorded allocations, in the profile too
+        .size_min = from->size_min_inverted ? ~from->size_min_inverted : UINT64_MAX,
+        .size_max = from->size_max,
+    };
+}
+
+void seep_counters_add(struct seep_counters *sum, const struct seep_counters *counters) {
     seep_add_up(&sum->allocations, counters->allocations);
     seep_add_up(&sum->allocated_bytes, counters->allocated_bytes);
     seep_add_up(&sum->frees, counters->frees);
@@ -83,6 +97,11 @@ static void add_counters(struct seep_profile *profile, uint32_t site_id, uint32_
     sum->peak_bytes = SEEP_MAX(sum->peak_bytes, counters->peak_bytes);
     sum->size_min = SEEP_MIN(sum->size_min, counters->size_min);
     sum->size_max = SEEP_MAX(sum->size_max, counters->size_max);
+}
+
+static void add_counters(struct seep_profile *profile, uint32_t site_id, uint32_t thread_id,
+                         const struct seep_counters *counters) {
+    seep_counters_add(&profile->sites[site_id].counters, counters);
     if (!seep_via_is_heap(profile->sites[site_id].via))
         return; // a class of its own
     struct seep_thread *thread = &profile->threads[thread_id];
@@ -109,18 +128,7 @@ static bool add_one(struct seep_image_reader *reader, const struct seep_pool_cla
         reader->nr_damaged++;
         return true;
     }
-    bool sampled = reader->copy->head.header.sample_bytes != 0;
-    struct seep_counters counters = {
-        .allocations = sampled ? seep_sample_blocks(from->allocations) : from->allocations,
-        .allocated_bytes = from->allocated_bytes,
-        .frees = sampled ? seep_sample_blocks(from->frees) : from->frees,
-        .freed_bytes = from->freed_bytes,
-        .temporary =
-            sampled ? seep_sample_blocks(SEEP_TEMPORARY(from->temporary)) : SEEP_TEMPORARY(from->temporary),
-        .peak_bytes = from->peak_bytes, // sampled: the number of recorded allocations, in the profile too
-        .size_min = from->size_min_inverted ? ~from->size_min_inverted : UINT64_MAX,
-        .size_max = from->size_max,
-    };
+    struct seep_counters counters = seep_image_counters_of(reader->copy, from);
     add_counters(reader->profile, (uint32_t)site, chunk->owner, &counters);
     if (!seep_grow(&all->items, &all->capacity, all->nr_items + 1, sizeof(*all->items)))
         return false;

@@ -18,6 +18,7 @@
 // Pieces of this size bound what one lie about the size can make us allocate.
 #define PIECE_BYTES ((size_t)1 << 20)
 #define SPARE_BYTES (UINT64_C(64) << 20)
+#define SHORT_NOTE  "the memory file of the image is shorter than it was made: something cut it"
 
 // The next range of data in [from, end) of a file; false: none.
 static bool fd_next(const struct seep_image_source *source, uint64_t from, uint64_t end, uint64_t *ret_start,
@@ -219,9 +220,7 @@ static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_i
     if (!err)
         err = copy_arrays(copy, source, SEEP_MIN(split, source->nr_bytes), &is_short);
     if (!err && is_short)
-        err = seep_image_copy_note(
-            copy, SEEP_NOTE_IMAGE_CUT,
-            "the memory file of the image is shorter than it was made: something cut it");
+        err = seep_image_copy_note(copy, SEEP_NOTE_IMAGE_CUT, SHORT_NOTE);
     if (!err)
         err = seep_image_copy_finish(copy, source->name);
     copy->taken_ns = (uint64_t)seep_monotonic_ns();
@@ -243,18 +242,69 @@ struct seep_error *seep_image_copy_from_source(const struct seep_image_source *s
     return NULL;
 }
 
-struct seep_error *seep_image_copy_from_fd(int fd, const char *name, struct seep_image_copy **ret_copy) {
+static struct seep_error *source_of_fd(int fd, const char *name, struct seep_image_source *ret_source) {
     struct stat status;
     if (fstat(fd, &status))
         return seep_error_system(errno, "%s", name);
     if (!S_ISREG(status.st_mode))
         return seep_error_create(SEEP_E_FORMAT, "%s: not a heap image (not a file)", name);
-    struct seep_image_source source = {.name = name,
-                                       .fd = fd,
-                                       .nr_bytes = (uint64_t)status.st_size,
-                                       .data_bytes = (uint64_t)status.st_blocks * 512,
-                                       .pagemap_fd = -1};
-    return seep_image_copy_from_source(&source, ret_copy);
+    *ret_source = (struct seep_image_source){.name = name,
+                                             .fd = fd,
+                                             .nr_bytes = (uint64_t)status.st_size,
+                                             .data_bytes = (uint64_t)status.st_blocks * 512,
+                                             .pagemap_fd = -1};
+    return NULL;
+}
+
+struct seep_error *seep_image_copy_from_fd(int fd, const char *name, struct seep_image_copy **ret_copy) {
+    struct seep_image_source source;
+    struct seep_error *err = source_of_fd(fd, name, &source);
+    return err ? err : seep_image_copy_from_source(&source, ret_copy);
+}
+
+// The header, and the arrays that do not grow with the sites.
+static struct seep_error *fill_small(struct seep_image_copy *copy, const struct seep_image_source *source) {
+    static const enum seep_area_kind kinds[] = {SEEP_AREA_STRINGS, SEEP_AREA_MODULES, SEEP_AREA_THREADS};
+    struct seep_image_head head;
+    struct seep_error *err = read_head(source, &head);
+    if (err)
+        return err;
+    bool is_short = source->nr_bytes < head.header.file_size;
+    err = copy_data(copy, source, 0, SEEP_POOL_PAGE, &is_short);
+    uint64_t at = SEEP_POOL_PAGE;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(kinds) && !err; i++) {
+        const struct seep_image_area *area = &head.header.areas[kinds[i]];
+        uint64_t start = SEEP_MAX(area->off / SEEP_POOL_PAGE * SEEP_POOL_PAGE, at);
+        uint64_t stop = area->off + area->used * area->element_bytes;
+        stop = SEEP_MIN((stop + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE * SEEP_POOL_PAGE, source->nr_bytes);
+        if (start >= stop)
+            continue;
+        err = copy_range(copy, source, start, stop, &is_short);
+        at = stop;
+    }
+    if (!err && is_short)
+        err = seep_image_copy_note(copy, SEEP_NOTE_IMAGE_CUT, SHORT_NOTE);
+    if (!err)
+        err = seep_image_copy_finish(copy, source->name);
+    copy->taken_ns = (uint64_t)seep_monotonic_ns();
+    return err;
+}
+
+struct seep_error *seep_image_copy_small_from_fd(int fd, const char *name,
+                                                 struct seep_image_copy **ret_copy) {
+    struct seep_image_source source;
+    struct seep_image_copy *copy = NULL;
+    struct seep_error *err = source_of_fd(fd, name, &source);
+    if (!err)
+        err = seep_image_copy_create(&copy);
+    if (!err)
+        err = fill_small(copy, &source);
+    if (err) {
+        seep_image_copy_destroy(copy);
+        return err;
+    }
+    *ret_copy = copy;
+    return NULL;
 }
 
 // A record of pages: its place in the file, and how many bytes of it are there.

@@ -16,10 +16,9 @@
 // How many elements of an array are there. Arrays have no holes: a count that says more than there
 // is data cannot be believed, and is not what memory is asked for. An element that begins in the data
 // is there: its end may be in a page that is all zero.
-static uint32_t nr_elements(struct seep_image_reader *reader, enum seep_area_kind kind) {
+uint32_t seep_image_nr_elements(struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t dense) {
     const struct seep_image_area *area = &reader->copy->head.header.areas[kind];
     uint64_t element = area->element_bytes;
-    uint64_t dense = seep_image_dense(reader->copy, area->off, area->used * element);
     uint64_t there = dense / element + (dense % element != 0);
     // Element 0 is all zero in most arrays, and so is site 1: alone in its page it leaves a hole.
     uint64_t nr_zero = kind == SEEP_AREA_SITES ? 2 : 1;
@@ -28,6 +27,12 @@ static uint32_t nr_elements(struct seep_image_reader *reader, enum seep_area_kin
     if (there < area->used)
         reader->nr_missing += area->used - there;
     return (uint32_t)there;
+}
+
+static uint32_t nr_elements(struct seep_image_reader *reader, enum seep_area_kind kind) {
+    const struct seep_image_area *area = &reader->copy->head.header.areas[kind];
+    return seep_image_nr_elements(
+        reader, kind, seep_image_dense(reader->copy, area->off, area->used * area->element_bytes));
 }
 
 // Room for an array with at least its element 0.
@@ -131,8 +136,8 @@ static struct seep_error *read_modules(struct seep_image_reader *reader) {
     return NULL;
 }
 
-static struct seep_node node_from(struct seep_image_reader *reader, uint32_t id,
-                                  const struct seep_image_node *from) {
+struct seep_node seep_image_node_from(struct seep_image_reader *reader, uint32_t id,
+                                      const struct seep_image_node *from) {
     struct seep_node node = {
         .parent = from->parent,
         .module = SEEP_FRAME_MODULE(from->frame),
@@ -165,7 +170,7 @@ static struct seep_error *read_nodes(struct seep_image_reader *reader) {
     for (uint32_t i = 1; i < nr; i++) {
         struct seep_image_node from;
         element_at(&elements, i, &from);
-        nodes[i] = node_from(reader, i, &from);
+        nodes[i] = seep_image_node_from(reader, i, &from);
     }
     reader->profile->nodes = nodes;
     reader->profile->nr_nodes = nr;
@@ -362,7 +367,7 @@ static struct seep_error *note_loads(struct seep_image_reader *reader) {
                            "by dlmopen, with a libc of its own");
 }
 
-static struct seep_error *add_notes(struct seep_image_reader *reader) {
+struct seep_error *seep_image_add_notes(struct seep_image_reader *reader) {
     struct seep_error *err = note_loads(reader);
     if (!err && reader->nr_damaged)
         err = seep_profile_note(reader->profile, SEEP_NOTE_IMAGE_DAMAGED,
@@ -383,32 +388,44 @@ static void set_preempted(struct seep_profile *profile) {
         profile->health.flags &= ~SEEP_FLAG_PREEMPTED;
 }
 
+typedef struct seep_error *step(struct seep_image_reader *reader);
+
+static struct seep_error *go(struct seep_image_reader *reader, step *const *steps, size_t nr) {
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < nr && !err; i++)
+        err = steps[i](reader);
+    return err;
+}
+
+struct seep_error *seep_image_read_small(struct seep_image_reader *reader) {
+    static step *const steps[] = {read_strings, read_process, read_health, read_modules, read_threads};
+    return go(reader, steps, SEEP_ARRAY_SIZE(steps));
+}
+
+void seep_image_set_totals(struct seep_image_reader *reader) {
+    set_preempted(reader->profile);
+    set_releases(reader);
+    set_peak(reader);
+}
+
 static struct seep_error *read_all(struct seep_image_reader *reader) {
     // In this order: each checks its ids against those before it.
-    static struct seep_error *(*const steps[])(struct seep_image_reader *) = {
-        read_strings,
-        read_process,
-        read_health,
-        read_modules,
+    static step *const steps[] = {
+        seep_image_read_small,
         read_nodes,
         read_sites,
-        read_threads,
         seep_image_read_counters,
         seep_image_read_blocks,
         seep_image_read_mappings,
         seep_image_read_annotations,
     };
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(steps); i++) {
-        struct seep_error *err = steps[i](reader);
-        if (err)
-            return err;
-    }
+    struct seep_error *err = go(reader, steps, SEEP_ARRAY_SIZE(steps));
+    if (err)
+        return err;
     seep_profile_derive(reader->profile);
-    set_preempted(reader->profile);
-    set_releases(reader);
-    set_peak(reader);
-    struct seep_error *err = seep_image_read_peak(reader);
-    return err ? err : add_notes(reader);
+    seep_image_set_totals(reader);
+    err = seep_image_read_peak(reader);
+    return err ? err : seep_image_add_notes(reader);
 }
 
 struct seep_error *seep_profile_from_image(const struct seep_image_copy *copy,

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Looks of a server at a process and its descendants: as those of look_process.h, but what only grows stays
+// in the images (source/image/image_look.h), which are kept open from look to look.
+#ifndef SEEP_LIVE_LOOK_IMAGES_H
+#define SEEP_LIVE_LOOK_IMAGES_H
+
+#include "live/live.h"
+#include "source/image/image_look.h"
+
+struct seep_images {
+    struct seep_image_look **items; // the first process first, then its descendants
+    size_t nr;
+    int64_t at_ns;    // CLOCK_MONOTONIC, when it was done; 0: there was none
+    int64_t took_ns;  // of the processor
+    int64_t noted_ns; // when the files of the processes were looked into last
+    bool ended;       // the process has ended: the images are as it left them
+    uint64_t rss_bytes;
+    uint64_t used_bytes;
+    uint64_t limit_bytes;
+    char limit[160];
+    uint32_t nr_threads;
+    uint64_t nr_untraced; // descendants without an image
+};
+
+void seep_images_deinit(struct seep_images *images); // of zeros, too
+
+// A new look, of that epoch; *images has the one before, or zeros. After an error the images are as they
+// were, but some of them may be of the new epoch.
+SEEP_MUST_CHECK struct seep_error *seep_images_take(const struct seep_live_source *source,
+                                                    struct seep_images *images, uint64_t epoch);
+
+// All that is in the images, as a session of its own.
+SEEP_MUST_CHECK struct seep_error *seep_images_session(const struct seep_images *images,
+                                                       struct seep_session **ret_session);
+
+SEEP_MUST_CHECK struct seep_error *seep_images_control(const struct seep_images *images,
+                                                       const struct seep_image_control *asked,
+                                                       bool *ret_done);
+
+#endif
