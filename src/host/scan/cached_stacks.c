@@ -131,12 +131,12 @@ static bool add_stack(const struct seep_memory *memory, uint64_t links, uint64_t
 
 // The list with that head, where it is one of control blocks without a thread.
 static bool add_list(const struct seep_memory *memory, uint64_t head, uint64_t links_to_tls,
-                     struct seep_cached_stacks *stacks) {
+                     unsigned *nr_left, struct seep_cached_stacks *stacks) {
     struct node node;
     if (!read_node(memory, head, &node) || node.next == head || !is_linked(memory, head, &node))
         return true;
     uint64_t at = node.next;
-    for (int i = 0; i < LIST_MAX && at != head; i++) {
+    for (; *nr_left && at != head; --*nr_left) {
         const struct seep_memory_area *mapping = seep_memory_find(memory, at);
         if (!mapping || mapping->path[0] == '/' || !read_node(memory, at, &node) || node.tid > 0)
             return true;
@@ -151,6 +151,7 @@ bool seep_cached_stacks_find(const struct seep_memory *memory, const struct seep
                              struct seep_cached_stacks *ret_stacks) {
     struct seep_cached_stacks stacks = {NULL, 0, 0};
     uint64_t links = 0, tls = 0;
+    unsigned nr_left = LIST_MAX; // of all lists
     for (size_t i = 0; i < stopped->nr_threads && !links; i++) {
         tls = stopped->threads[i].tls;
         links = tls ? find_links(memory, &stopped->threads[i]) : 0;
@@ -158,7 +159,7 @@ bool seep_cached_stacks_find(const struct seep_memory *memory, const struct seep
     uint64_t head = links ? find_head(memory, links) : 0;
     for (uint64_t at = head - NEAR_BYTES; head > NEAR_BYTES && at <= head + NEAR_BYTES;
          at += 2 * memory->word_bytes) {
-        if (!add_list(memory, at, tls - links, &stacks)) {
+        if (!add_list(memory, at, tls - links, &nr_left, &stacks)) {
             seep_cached_stacks_deinit(&stacks);
             return false;
         }

@@ -33,9 +33,18 @@ static uint64_t heap_bytes(unsigned word) {
     return word == 8 ? UINT64_C(64) << 20 : UINT64_C(1) << 20;
 }
 
+// Of a process: its lists may be no lists.
+#define LIBCS_MAX  64
 #define ARENAS_MAX 4096
 #define HEAPS_MAX  65536
-#define DATA_MAX   ((uint64_t)1 << 20) // of a libc
+
+// What is left of these.
+struct limits {
+    unsigned libcs;
+    unsigned arenas;
+    unsigned heaps;
+};
+#define DATA_MAX ((uint64_t)1 << 20) // of a libc
 
 void seep_spans_deinit(struct seep_spans *spans) {
     free(spans->items);
@@ -118,13 +127,13 @@ static bool is_libc(const char *path) {
 
 // The heaps of another arena: the one of its top, and those before it.
 static bool add_heaps(struct seep_memory *memory, uint64_t arena, const struct state *state,
-                      struct seep_spans *spans) {
+                      struct limits *limits, struct seep_spans *spans) {
     const uint64_t most = heap_bytes(state->word);
     uint64_t top;
     if (!seep_memory_read_words(memory, arena + state->top, &top, 1))
         return true;
     uint64_t heap = top / most * most;
-    for (int i = 0; heap && i < HEAPS_MAX; i++) {
+    for (; heap && limits->heaps; limits->heaps--) {
         enum { ARENA, PREVIOUS, SIZE, NR };
         uint64_t info[NR];
         if (!seep_memory_read_words(memory, heap, info, NR) || info[ARENA] != arena || info[SIZE] > most)
@@ -137,25 +146,27 @@ static bool add_heaps(struct seep_memory *memory, uint64_t arena, const struct s
 }
 
 static bool add_arenas(struct seep_memory *memory, uint64_t main_arena, const struct state *state,
-                       struct seep_spans *spans) {
+                       struct limits *limits, struct seep_spans *spans) {
     // Its locks, counts and thread lists are no pointers to blocks either, but look like none.
     if (!seep_spans_add(spans, main_arena + state->fastbins, main_arena + state->bins + BINS * state->word))
         return false;
     uint64_t arena = main_arena;
-    for (int i = 0; i < ARENAS_MAX; i++) {
+    for (; limits->arenas; limits->arenas--) {
         if (!seep_memory_read_words(memory, arena + state->next, &arena, 1) || !arena || arena == main_arena)
             return true;
-        if (!add_heaps(memory, arena, state, spans))
+        if (!add_heaps(memory, arena, state, limits, spans))
             return false;
     }
     return true;
 }
 
 bool seep_heap_areas_find(struct seep_memory *memory, struct seep_spans *spans) {
-    for (size_t i = 0; i < memory->nr_mappings; i++) {
+    struct limits limits = {LIBCS_MAX, ARENAS_MAX, HEAPS_MAX};
+    for (size_t i = 0; i < memory->nr_mappings && limits.libcs; i++) {
         const struct seep_memory_area *mapping = &memory->mappings[i];
         if (!mapping->writable || !mapping->readable || !is_libc(mapping->path))
             continue;
+        limits.libcs--;
         size_t nr_bytes = (size_t)SEEP_MIN(mapping->end - mapping->start, DATA_MAX);
         unsigned char *bytes = malloc(nr_bytes);
         if (!bytes)
@@ -170,7 +181,7 @@ bool seep_heap_areas_find(struct seep_memory *memory, struct seep_spans *spans) 
             found = find_main_arena(bytes, nr_bytes, mapping->start, &state);
         }
         free(bytes);
-        if (found && !add_arenas(memory, found, &state, spans))
+        if (found && !add_arenas(memory, found, &state, &limits, spans))
             return false;
     }
     return true;

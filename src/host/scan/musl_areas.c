@@ -10,6 +10,8 @@
 #define PAGE_BYTES 4096u               // what areas are aligned to, and mapped groups counted in
 #define UNIT       16u
 
+enum { LIBCS_MAX = 64, NESTED_MOST = 64 }; // of what is no list of musl's there may be any number
+
 // The context: its secret, the size of a page (where that is not the same on all machines), whether it was
 // made ready, five words, and the first of the areas.
 enum { CONTEXT_READY = 8, CONTEXT_FIRST = 56, CONTEXT_BYTES = 72 };
@@ -86,13 +88,16 @@ static bool is_libc(const char *path) {
 static bool find_first_area(const struct seep_memory *memory, uint64_t *ret_area) {
     const struct seep_memory_area *end = memory->mappings + memory->nr_mappings;
     uint64_t data_end = 0; // of libc
+    unsigned nr_left = LIBCS_MAX;
     *ret_area = 0;
-    for (const struct seep_memory_area *mapping = memory->mappings; mapping < end && !*ret_area; mapping++) {
+    for (const struct seep_memory_area *mapping = memory->mappings; mapping < end && !*ret_area && nr_left;
+         mapping++) {
         bool behind = mapping->start == data_end && (!*mapping->path || strcmp(mapping->path, "[heap]") == 0);
         if (!mapping->readable || !mapping->writable || mapping->shared ||
             (!behind && !is_libc(mapping->path)))
             continue;
         data_end = mapping->end;
+        nr_left--;
         size_t nr_bytes = (size_t)SEEP_MIN(mapping->end - mapping->start, DATA_MAX);
         unsigned char *bytes = malloc(nr_bytes);
         if (!bytes)
@@ -154,6 +159,7 @@ struct looking {
     const struct seep_block_index *index;
     const struct seep_block *blocks;
     uint32_t nr_blocks;
+    uint64_t steps; // that are left: each group is passed by those that it is in, and that are few
 };
 
 // *at is no block behind the first in [start, end); it moves on.
@@ -165,14 +171,13 @@ static bool has_block(const struct looking *looking, uint64_t start, uint64_t en
 
 // All but libc's own slots, and but the groups in slots, which tell of themselves: sorted, they follow the
 // group that they are in.
-static bool add_no_roots(const struct looking *looking, const struct group *group,
-                         struct seep_spans *no_roots) {
+static bool add_no_roots(struct looking *looking, const struct group *group, struct seep_spans *no_roots) {
     const struct group *inner = group + 1, *groups_end = looking->groups->items + looking->groups->nr_items;
     uint64_t from = group->start, slot = group->start + UNIT, end;
     uint32_t block = seep_block_index_from(looking->index, slot);
     for (uint32_t i = 0; i < group->nr_slots; i++, slot = end) {
         end = slot + group->slot_bytes;
-        while (inner < groups_end && inner->start < slot)
+        for (; inner < groups_end && inner->start < slot && looking->steps; looking->steps--)
             inner++;
         bool nested = inner < groups_end && inner->start < end;
         if (group->free >> i & 1 || (!nested && has_block(looking, slot, end, &block)))
@@ -194,8 +199,8 @@ bool seep_musl_areas_find(const struct seep_memory *memory, const struct seep_bl
     if (memory->word_bytes != sizeof(uint64_t)) // its structs have other sizes there
         return true;
     bool fits = find_first_area(memory, &first) && read_groups(memory, first, &found);
-    struct looking looking = {&found, index, blocks, nr_blocks};
-    for (size_t i = 0; fits && i < found.nr_items; i++)
+    struct looking looking = {&found, index, blocks, nr_blocks, (found.nr_items + 1) * (uint64_t)NESTED_MOST};
+    for (size_t i = 0; fits && looking.steps && i < found.nr_items; i++)
         fits = seep_spans_add(groups, found.items[i].start, found.items[i].end) &&
                add_no_roots(&looking, &found.items[i], no_roots);
     free(found.items);

@@ -91,18 +91,31 @@ static uint64_t usable_bytes(void *block, uint64_t size) {
     return inner.usable_size ? inner.usable_size(block) : size;
 }
 
+static bool is_glibc; // and its heads of blocks may be read
+
+// The word before a block is its size with the word, and in the lower three bits flags, of which 2 says that
+// it has a mapping of its own and one word more. Elsewhere memory may be tagged. Source: glibc,
+// malloc/malloc.c (musable, memsize).
+SEEP_INLINE uint64_t head_of(const void *block) {
+    return ((const uint64_t *)block)[-1];
+}
+
+// Such a block was never another one: it has the kernel's zeros, and so has what realloc adds to it. Source:
+// glibc, malloc/malloc.c: calloc clears none.
+static bool has_own_mapping(const void *block) {
+    return is_glibc && head_of(block) & 2;
+}
+
 static SEEP_NOINLINE void *wipe_fresh(void *block, uint64_t size) {
-    if (SEEP_LIKELY(block != NULL))
+    if (SEEP_LIKELY(block != NULL) && !has_own_mapping(block))
         wipe(block, 0, usable_bytes(block, size));
     return block;
 }
 
 #ifdef __x86_64__
-// As malloc_usable_size of glibc has it, without the call: the word before a block is its size with the word,
-// and in the lower three bits flags, of which 2 says that it has a mapping of its own and one word more.
-// Elsewhere memory may be tagged. Source: glibc, malloc/malloc.c (musable, memsize).
+// As malloc_usable_size of glibc has it, without the call.
 SEEP_INLINE uint64_t usable_in_glibc(const void *block) {
-    uint64_t head = ((const uint64_t *)block)[-1];
+    uint64_t head = head_of(block);
     return (head & ~UINT64_C(7)) - (head & 2 ? 16 : 8);
 }
 
@@ -113,7 +126,7 @@ static void *wiping_malloc_of_glibc(size_t size) {
     uint64_t usable = usable_in_glibc(block);
     if (SEEP_LIKELY(usable <= WRITTEN_BYTES))
         write_words(block, block + usable / 8);
-    else
+    else if (!has_own_mapping(block))
         wipe(block, 0, usable);
     return block;
 }
@@ -128,7 +141,7 @@ static void *wiping_realloc(void *block, size_t size) {
     void *fresh = inner.realloc(block, size);
     if (!block)
         return wipe_fresh(fresh, size);
-    if (fresh && before < size)
+    if (fresh && before < size && !has_own_mapping(fresh))
         wipe(fresh, (before + 7) & ~UINT64_C(7), usable_bytes(fresh, size));
     return fresh;
 }
@@ -170,7 +183,8 @@ void seep_wipe_start(void) {
     SEEP_EXCHANGE_REAL(malloc, wiping_malloc);
 #ifdef __x86_64__
     // glibc, of 2.35 or later: before 2.34, MALLOC_CHECK_ lets it keep a byte of its own behind each block.
-    if (inner.usable_size && seep_g.sub_mask && seep_g.find_object)
+    is_glibc = inner.usable_size && seep_g.sub_mask && seep_g.find_object;
+    if (is_glibc)
         SEEP_EXCHANGE_REAL(malloc, wiping_malloc_of_glibc);
 #endif
     SEEP_EXCHANGE_REAL(realloc, wiping_realloc);
