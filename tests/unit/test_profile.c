@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/health.h"
 #include "profile/profile.h"
 
 static struct seep_profile *make(uint32_t nr_sites) {
@@ -181,6 +182,44 @@ static void test_meanings(void **state) {
     check_meanings(seep_passive_meaning, SEEP_PASSIVE_NR);
 }
 
+static void check_why(struct seep_profile *profile, enum seep_verdict verdict, const char *why) {
+    assert_int_equal(seep_profile_verdict(profile), verdict);
+    assert_string_equal(seep_profile_why_incomplete(profile, &profile->arena), why);
+}
+
+static void test_why_incomplete(void **state) {
+    struct seep_profile *profile;
+    assert_null(seep_profile_create(&profile));
+    struct seep_health *health = &profile->health;
+    char expected[512];
+    assert_int_equal(seep_profile_verdict(profile), SEEP_VERDICT_COMPLETE);
+    health->events = 9;
+    health->lost[SEEP_LOST_NO_SITE] = 2;
+    health->lost[SEEP_LOST_RING] = 5;
+    snprintf(expected, sizeof(expected), "lost 5 (ring): %s", seep_lost_meaning(SEEP_LOST_RING));
+    check_why(profile, SEEP_VERDICT_INCOMPLETE, expected);
+    health->flags |= SEEP_FLAG_PREEMPTED;
+    check_why(
+        profile, SEEP_VERDICT_INCOMPLETE,
+        "allocations through the malloc of the program itself are not covered; 'seep attach' sees them");
+    health->state = SEEP_STATE_PASSIVE;
+    health->passive_reason = SEEP_PASSIVE_FORK;
+    snprintf(expected, sizeof(expected), "seep gave up: %s", seep_passive_meaning(SEEP_PASSIVE_FORK));
+    check_why(profile, SEEP_VERDICT_INCOMPLETE, expected);
+    health->events = 0;
+    check_why(profile, SEEP_VERDICT_NOT_TRACED, expected);
+    assert_null(seep_profile_note(profile, SEEP_NOTE_CANNOT_PRELOAD, "it is static"));
+    check_why(profile, SEEP_VERDICT_NOT_TRACED, "it is static");
+
+    struct seep_profile *whole;
+    assert_null(seep_profile_create(&whole));
+    assert_int_equal(seep_profiles_verdict((struct seep_profile *[]){whole, profile}, 2),
+                     SEEP_VERDICT_NOT_TRACED);
+    assert_int_equal(seep_profiles_verdict(&whole, 1), SEEP_VERDICT_COMPLETE);
+    seep_profile_destroy(whole);
+    seep_profile_destroy(profile);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_new_profile_has_valid_index_0),
@@ -190,6 +229,7 @@ int main(void) {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_names_of_processes),
         cmocka_unit_test(test_meanings),
+        cmocka_unit_test(test_why_incomplete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

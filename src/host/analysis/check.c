@@ -9,6 +9,7 @@
 #include "base/sum.h"
 #include "analysis/check.h"
 #include "names/library_code.h"
+#include "profile/health.h"
 #include "view/stacks.h"
 
 struct builder {
@@ -360,23 +361,6 @@ static struct seep_error *find_peak_holders(struct builder *builder) {
 
 // ---- one process ----
 
-static const char *unsure_by_loss(struct seep_check *check, const struct seep_profile *profile) {
-    const struct seep_note *reason;
-    enum seep_verdict verdict = seep_profile_verdict(profile, &reason);
-    if (verdict == SEEP_VERDICT_COMPLETE)
-        return NULL;
-    if (reason) {
-        const char *why = seep_arena_printf(&check->arena, "%s%s", seep_note_lead(reason), reason->text);
-        return why ? why : reason->text;
-    }
-    for (uint32_t i = 0; i < SEEP_LOST_NR; i++)
-        if (profile->health.lost[i])
-            return seep_lost_meaning(i);
-    if (profile->health.flags & SEEP_FLAG_PREEMPTED)
-        return "not all allocations were seen: another malloc is called instead of seep's";
-    return seep_passive_meaning(profile->health.passive_reason);
-}
-
 static struct seep_error *say_unsure(struct seep_check *check, uint32_t process, const char *why) {
     check->processes[process].unsure = why;
     check->unsure |= why != NULL;
@@ -385,9 +369,14 @@ static struct seep_error *say_unsure(struct seep_check *check, uint32_t process,
 
 static struct seep_error *judge_health(struct seep_check *check, uint32_t process) {
     const struct seep_profile *profile = check->session->profiles[process];
-    const char *why = unsure_by_loss(check, profile);
-    if (why)
-        return say_unsure(check, process, why);
+    const char *why;
+    enum seep_verdict verdict = seep_profile_verdict(profile);
+    if (verdict != SEEP_VERDICT_COMPLETE) {
+        why = seep_profile_why_incomplete(profile, &check->arena);
+        if (why && verdict == SEEP_VERDICT_NOT_TRACED)
+            why = seep_arena_printf(&check->arena, "not traced: %s", why);
+        return why ? say_unsure(check, process, why) : seep_error_no_memory();
+    }
     if (profile->health.sample_bytes)
         return say_unsure(check, process, "only samples were recorded: which blocks leaked is not known");
     if (profile->leaks.known || !profile->totals.live_blocks)

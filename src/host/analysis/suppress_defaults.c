@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "source/image/profile_image.h"
 #include "analysis/suppress.h"
+#include "profile/health.h"
 
 static const char function[] = "__lsan_default_suppressions";
 

@@ -2,6 +2,7 @@
 // See run_leaks.h.
 #include "command/command.h"
 #include "command/run_leaks.h"
+#include "profile/health.h"
 
 // Without a scan, all that remains. Processes that went on with exec or were killed had no chance to
 // free anything.
@@ -31,9 +32,8 @@ static uint64_t nr_late(const struct seep_profile *profile, uint32_t kinds, unsi
 
 // A check must not pass because there was no look.
 static bool fails_unseen(const struct seep_profile *profile) {
-    const struct seep_note *note;
     if (profile->process.exit_kind != SEEP_EXIT_CODE ||
-        seep_profile_verdict(profile, &note) != SEEP_VERDICT_NOT_TRACED)
+        seep_profile_verdict(profile) != SEEP_VERDICT_NOT_TRACED)
         return false;
     seep_command_fail(seep_error_hint(
         seep_error_create(SEEP_E_UNSUPPORTED,

@@ -15,6 +15,7 @@
 #include "output/grid.h"
 #include "output/report.h"
 #include "output/report_whois.h"
+#include "profile/health.h"
 #include "scan/inspect.h"
 #include "session/session_open.h"
 
@@ -130,13 +131,7 @@ static struct seep_error *run_status(struct seep_console *console, char *const *
     const struct seep_session *session = session_of(console);
     const struct seep_process *process = &session->profiles[0]->process;
     const struct seep_live_totals *totals = &console->live.totals;
-    static const char *const verdicts[] = {"complete", "incomplete", "not traced"};
-    const struct seep_note *reason;
-    enum seep_verdict worst = SEEP_VERDICT_COMPLETE;
-    for (size_t i = 0; i < session->nr_profiles; i++) {
-        enum seep_verdict verdict = seep_profile_verdict(session->profiles[i], &reason);
-        worst = SEEP_MAX(worst, verdict);
-    }
+    enum seep_verdict verdict = seep_profiles_verdict(session->profiles, session->nr_profiles);
     char pid[16];
     snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
     struct seep_grid grid;
@@ -157,7 +152,7 @@ static struct seep_error *run_status(struct seep_console *console, char *const *
     for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(numbers); i++)
         error = seep_grid_number_if(&grid, numbers[i].known, (int64_t)numbers[i].value);
     if (!error)
-        error = seep_grid_text(&grid, verdicts[worst]);
+        error = seep_grid_text(&grid, seep_verdict_name(verdict));
     return answer(console, out, "status", &grid, error);
 }
 

@@ -14,6 +14,7 @@
 #include "file/trace_index.h"
 #include "source/image/unseen.h"
 #include "file/trace.h"
+#include "profile/health.h"
 
 // A section of an array, unpacked, that waits until all sections of its type are there.
 struct part {

@@ -14,6 +14,7 @@
 #include "process/gone.h"
 #include "process/memory_limit.h"
 #include "process/process_group.h"
+#include "profile/health.h"
 #include "scan/scan.h"
 #include "session/session_open.h"
 #include "source/image/image_copy.h"

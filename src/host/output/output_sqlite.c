@@ -11,6 +11,7 @@
 #include "output/measures.h"
 #include "output/output.h"
 #include "output/output_sqlite.h"
+#include "profile/health.h"
 #include "view/stack_table.h"
 
 static const char tables[] =
@@ -109,7 +110,6 @@ static struct seep_error *put_processes(struct base *base, const struct seep_vie
     for (size_t i = 0; !error && i < view->nr_processes; i++) {
         const struct seep_profile *profile = view->session->profiles[view->first_process + i];
         const struct seep_totals *totals = &profile->totals;
-        const struct seep_note *why;
         bind_integer(base, view->first_process + i);
         bind_integer(base, profile->process.pid);
         bind_integer(base, profile->process.ppid);
@@ -117,7 +117,7 @@ static struct seep_error *put_processes(struct base *base, const struct seep_vie
         bind_text(base, profile->process.name);
         bind_integer(base, (uint64_t)SEEP_MAX(profile->process.start_realtime_ns, INT64_C(0)));
         bind_integer(base, (uint64_t)SEEP_MAX(profile->process.duration_ns, INT64_C(0)));
-        bind_integer(base, seep_profile_verdict(profile, &why) == SEEP_VERDICT_COMPLETE);
+        bind_integer(base, seep_profile_verdict(profile) == SEEP_VERDICT_COMPLETE);
         bind_integer(base, totals->allocations);
         bind_integer(base, totals->allocated_bytes);
         bind_integer(base, totals->frees);

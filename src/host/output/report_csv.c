@@ -10,6 +10,7 @@
 #include "output/csv.h"
 #include "output/format.h"
 #include "output/output.h"
+#include "profile/health.h"
 #include "view/stack_table.h"
 
 static void put_count(FILE *out, const struct seep_view_row *row, uint32_t bits, uint64_t value) {

@@ -14,6 +14,7 @@
 #include "output/json_stack.h"
 #include "output/report_text.h"
 #include "output/wrap.h"
+#include "profile/health.h"
 
 // "+1,234", "-5", "0".
 static struct seep_number signed_text(int64_t value) {
@@ -71,11 +72,8 @@ static uint64_t lost_in(const struct seep_view *view) {
 }
 
 static bool is_incomplete(const struct seep_view *view) {
-    const struct seep_note *note;
-    bool incomplete = false;
-    for (size_t p = 0; p < view->nr_processes; p++)
-        incomplete |= seep_profile_verdict(seep_text_profile(view, p), &note) != SEEP_VERDICT_COMPLETE;
-    return incomplete;
+    return seep_profiles_verdict(view->session->profiles + view->first_process, view->nr_processes) !=
+           SEEP_VERDICT_COMPLETE;
 }
 
 static bool lacks_file(const struct seep_view *view) {

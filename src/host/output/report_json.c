@@ -20,6 +20,7 @@
 #include "output/json_text.h"
 #include "output/output.h"
 #include "output/report_json.h"
+#include "profile/health.h"
 #include "view/exception_pool.h"
 #include "view/samples.h"
 #include "view/stack_table.h"
@@ -106,11 +107,11 @@ static json_t *notes_json(const struct seep_profile *profile, unsigned schema) {
     json_t *notes = json_array();
     if (health->state == SEEP_STATE_PASSIVE)
         add_note(&notes, schema, "gave_up", seep_passive_meaning(health->passive_reason));
-    if (health->flags & SEEP_FLAG_PREEMPTED) {
+    const char *other = seep_profile_preempted_by(profile);
+    if (other) {
         char note[512];
         snprintf(note, sizeof(note),
-                 "allocations through the malloc of %.400s are not covered; 'seep attach' sees them",
-                 health->preempted_by ? health->preempted_by : "the program itself");
+                 "allocations through the malloc of %.400s are not covered; 'seep attach' sees them", other);
         add_note(&notes, schema, "not_covered", note);
     }
     if (health->flags & SEEP_FLAG_FORKED)
@@ -124,8 +125,7 @@ static json_t *health_json(const struct seep_profile *profile, const struct seep
                            unsigned schema) {
     const struct seep_health *health = &profile->health;
     json_t *object = json_object();
-    const struct seep_note *why;
-    set(&object, "complete", json_boolean(seep_profile_verdict(profile, &why) == SEEP_VERDICT_COMPLETE));
+    set(&object, "complete", json_boolean(seep_profile_verdict(profile) == SEEP_VERDICT_COMPLETE));
     set(&object, "events", integer(health->events));
     json_t *lost = json_object();
     for (uint32_t i = 0; i < SEEP_LOST_NR; i++)

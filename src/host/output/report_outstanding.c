@@ -10,6 +10,7 @@
 #include "output/report_outstanding.h"
 #include "output/report_text.h"
 #include "output/wrap.h"
+#include "profile/health.h"
 
 #define INDENT     "        "
 #define SHARES_MAX 5u

@@ -12,6 +12,7 @@
 #include "profile/texts.h"
 #include "output/format.h"
 #include "output/report_text.h"
+#include "profile/health.h"
 
 // ---- one process -------------------------------------------------------------------------------------
 
@@ -184,10 +185,9 @@ static bool same_end(const struct seep_process *a, const struct seep_process *b)
 
 static void add_process(struct row *row, const struct seep_profile *profile) {
     const struct seep_totals *totals = &profile->totals;
-    const struct seep_note *note;
     row->nr++;
     row->same_end &= same_end(&row->profile->process, &profile->process);
-    row->nr_untraced += seep_profile_verdict(profile, &note) == SEEP_VERDICT_NOT_TRACED;
+    row->nr_untraced += seep_profile_verdict(profile) == SEEP_VERDICT_NOT_TRACED;
     row->live_bytes += totals->live_bytes;
     row->live_blocks += totals->live_blocks;
     row->allocations += totals->allocations;

@@ -11,6 +11,7 @@
 #include "names/library_code.h"
 #include "view/exception_pool.h"
 #include "output/report_text.h"
+#include "profile/health.h"
 #include "view/stacks.h"
 
 static int width_of(const char *text, int width) {

@@ -15,6 +15,7 @@
 #include "output/output.h"
 #include "output/report_text.h"
 #include "output/wrap.h"
+#include "profile/health.h"
 #include "view/samples.h"
 
 const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index) {
@@ -61,8 +62,8 @@ static struct health_sum sum_health(const struct seep_view *view) {
             sum.depth_limit = SEEP_MIN(sum.depth_limit, health->depth_limit);
         sum.nr_passive += health->state == SEEP_STATE_PASSIVE;
         sum.nr_preempted += (health->flags & SEEP_FLAG_PREEMPTED) != 0;
-        const struct seep_note *note;
-        enum seep_verdict verdict = seep_profile_verdict(seep_text_profile(view, p), &note);
+        const struct seep_note *note = seep_profile_verdict_note(seep_text_profile(view, p));
+        enum seep_verdict verdict = seep_profile_verdict(seep_text_profile(view, p));
         sum.nr_untraced += verdict == SEEP_VERDICT_NOT_TRACED;
         sum.nr_incomplete += verdict != SEEP_VERDICT_COMPLETE;
         // Of several processes those that were not traced are counted, and the notes say why.
@@ -78,12 +79,6 @@ static struct health_sum sum_health(const struct seep_view *view) {
 static void put_who(FILE *out, const struct seep_view *view, const struct seep_profile *profile) {
     if (view->nr_processes > 1 && profile->process.pid)
         fprintf(out, "pid %" PRIu32 ": ", profile->process.pid);
-}
-
-static const char *preempted_by(const struct seep_profile *profile) {
-    if (!(profile->health.flags & SEEP_FLAG_PREEMPTED))
-        return NULL;
-    return profile->health.preempted_by ? profile->health.preempted_by : "the program itself";
 }
 
 static const char *gave_up(const struct seep_profile *profile) {
@@ -114,11 +109,11 @@ static void put_process_health(FILE *out, const struct seep_view *view, size_t p
         put_who(out, view, profile);
         fprintf(out, "%s\n", gave_up(profile));
     }
-    if (is_news(view, process, preempted_by)) {
+    if (is_news(view, process, seep_profile_preempted_by)) {
         fputs("  not covered: ", out);
         put_who(out, view, profile);
         fputs("allocations through the malloc of ", out);
-        seep_put_escaped(out, preempted_by(profile));
+        seep_put_escaped(out, seep_profile_preempted_by(profile));
         fputs(", which is called instead of seep's; 'seep attach' sees them\n", out);
     }
     if (health->sample_bytes) {

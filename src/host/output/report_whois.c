@@ -12,6 +12,7 @@
 #include "output/report_text.h"
 #include "output/report_whois.h"
 #include "output/wrap.h"
+#include "profile/health.h"
 
 // ---- text ----
 

@@ -20,6 +20,7 @@
 #include "page/page_embedded.h"
 #include "page/page_times.h"
 #include "page/page_tree.h"
+#include "profile/health.h"
 #include "view/stacks.h"
 
 // The report lists so many of each kind; where there is no room for all sites, one.

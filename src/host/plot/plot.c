@@ -11,17 +11,15 @@
 #include "plot/plot.h"
 #include "plot/plot_text.h"
 #include "plot/timeline.h"
+#include "profile/health.h"
 
 const char *const seep_plot_names[SEEP_PLOT_NR + 1] = {"timeline", "sizes", "ages", "flame", NULL};
 
 // "shop (pid 4711): live bytes over time by function"; the caller frees it.
 static struct seep_error *make_title(const struct seep_view *view, const char *what, char **ret_title) {
     const struct seep_profile *main = view->session->profiles[view->first_process];
-    const struct seep_note *reason;
-    bool incomplete = false;
-    for (size_t p = 0; p < view->nr_processes; p++)
-        incomplete |= seep_profile_verdict(view->session->profiles[view->first_process + p], &reason) !=
-                      SEEP_VERDICT_COMPLETE;
+    bool incomplete = seep_profiles_verdict(view->session->profiles + view->first_process,
+                                            view->nr_processes) != SEEP_VERDICT_COMPLETE;
     int nr;
     if (view->nr_processes > 1)
         nr =

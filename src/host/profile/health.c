@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How far the figures of a profile can be trusted: its notes, and the verdict on its health. See profile.h.
+// How far the figures of a profile can be trusted: its notes, and the verdict on its health. See health.h.
+#include <inttypes.h>
 #include <string.h>
 
-#include "profile/profile.h"
+#include "profile/health.h"
 
 #define REASONS (SEEP_NOTE_UNTRACED | SEEP_NOTE_MISSING)
 
@@ -36,22 +37,208 @@ static const struct seep_note *find_note(const struct seep_profile *profile, uin
     return NULL;
 }
 
-enum seep_verdict seep_profile_verdict(const struct seep_profile *profile,
-                                       const struct seep_note **ret_reason) {
+const char *seep_verdict_name(enum seep_verdict verdict) {
+    static const char *const names[] = {"complete", "incomplete", "not traced"};
+    return names[verdict];
+}
+
+static uint32_t most_frequent_loss(const struct seep_health *health) {
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < SEEP_LOST_NR; i++)
+        if (health->lost[i] > health->lost[most])
+            most = i;
+    return most;
+}
+
+enum seep_verdict seep_profile_verdict(const struct seep_profile *profile) {
     const struct seep_health *health = &profile->health;
-    bool noted = health->flags & (SEEP_HEALTH_UNTRACED | SEEP_HEALTH_MISSING);
-    *ret_reason = noted ? find_note(profile, REASONS) : NULL;
     if (health->flags & SEEP_HEALTH_UNTRACED || (health->state == SEEP_STATE_PASSIVE && !health->events))
         return SEEP_VERDICT_NOT_TRACED;
-    if (health->flags & SEEP_HEALTH_MISSING)
-        return SEEP_VERDICT_INCOMPLETE;
-    bool trouble = health->state == SEEP_STATE_PASSIVE || health->flags & SEEP_FLAG_PREEMPTED;
-    for (size_t i = 0; i < SEEP_LOST_NR; i++)
-        trouble |= health->lost[i] != 0;
+    bool trouble = health->flags & (SEEP_HEALTH_MISSING | SEEP_FLAG_PREEMPTED) ||
+                   health->state == SEEP_STATE_PASSIVE || health->lost[most_frequent_loss(health)];
     return trouble ? SEEP_VERDICT_INCOMPLETE : SEEP_VERDICT_COMPLETE;
+}
+
+enum seep_verdict seep_profiles_verdict(struct seep_profile *const *profiles, size_t nr) {
+    enum seep_verdict worst = SEEP_VERDICT_COMPLETE;
+    for (size_t i = 0; i < nr; i++)
+        worst = SEEP_MAX(worst, seep_profile_verdict(profiles[i]));
+    return worst;
+}
+
+const struct seep_note *seep_profile_verdict_note(const struct seep_profile *profile) {
+    bool noted = profile->health.flags & (SEEP_HEALTH_UNTRACED | SEEP_HEALTH_MISSING);
+    return noted ? find_note(profile, REASONS) : NULL;
+}
+
+const char *seep_profile_preempted_by(const struct seep_profile *profile) {
+    if (!(profile->health.flags & SEEP_FLAG_PREEMPTED))
+        return NULL;
+    return profile->health.preempted_by ? profile->health.preempted_by : "the program itself";
+}
+
+const char *seep_profile_why_incomplete(const struct seep_profile *profile, struct seep_arena *arena) {
+    const struct seep_health *health = &profile->health;
+    const struct seep_note *note = seep_profile_verdict_note(profile);
+    const char *other = seep_profile_preempted_by(profile);
+    uint32_t lost = most_frequent_loss(health);
+    if (note)
+        return seep_arena_strdup(arena, note->text);
+    if (health->state == SEEP_STATE_PASSIVE)
+        return seep_arena_printf(arena, "seep gave up: %s", seep_passive_meaning(health->passive_reason));
+    if (other)
+        return seep_arena_printf(
+            arena, "allocations through the malloc of %s are not covered; 'seep attach' sees them", other);
+    return seep_arena_printf(arena, "lost %" PRIu64 " (%s): %s", health->lost[lost], seep_lost_name(lost),
+                             seep_lost_meaning(lost));
 }
 
 const char *seep_profile_why_not_looked(const struct seep_profile *profile) {
     const struct seep_note *note = find_note(profile, SEEP_NOTE_UNSCANNED);
     return note ? note->text : NULL;
+}
+
+// ---- words ----
+
+static const char *word(const char *const *words, uint32_t nr_words, uint32_t value, const char *otherwise) {
+    return value < nr_words && words[value] ? words[value] : otherwise;
+}
+
+static const char *const lost_names[SEEP_LOST_NR] = {
+    [SEEP_LOST_REENTERED] = "reentered",
+    [SEEP_LOST_NO_SITE] = "no_site",
+    [SEEP_LOST_NO_LEAF] = "no_leaf",
+    [SEEP_LOST_ODD_FULL] = "odd_full",
+    [SEEP_LOST_NO_THREAD] = "no_thread",
+    [SEEP_LOST_NO_COUNTERS] = "no_counters",
+    [SEEP_LOST_FREE_UNSEEN] = "free_unseen",
+    [SEEP_LOST_FORK] = "fork",
+    [SEEP_LOST_NO_MODULE] = "no_module",
+    [SEEP_LOST_PASSIVE] = "passive",
+    [SEEP_LOST_FORK_INEXACT] = "fork_inexact",
+    [SEEP_LOST_NO_MAPPING] = "no_mapping",
+    [SEEP_LOST_NO_MISUSE] = "no_misuse",
+    [SEEP_LOST_NO_PIECE] = "no_piece",
+    [SEEP_LOST_NO_NOTE] = "no_note",
+    [SEEP_LOST_RING] = "ring",
+    [SEEP_LOST_EXEC] = "exec",
+    [SEEP_LOST_SWAPPED] = "swapped",
+    [SEEP_LOST_LOG] = "log",
+    [SEEP_LOST_EVENT] = "event",
+    [SEEP_LOST_STOPPED] = "stopped",
+};
+
+static const char *const lost_meanings[SEEP_LOST_NR] = {
+    [SEEP_LOST_REENTERED] = "a signal handler allocated or freed while seep was at work in its thread: "
+                            "totals are too low by this many; do not allocate in signal handlers",
+    [SEEP_LOST_NO_SITE] = "allocations counted under \"(stack not recorded)\" because the stack tree was "
+                          "full or busy: trace a shorter run or set a smaller --depth",
+    [SEEP_LOST_NO_LEAF] =
+        "live blocks that could not be kept because the heap map could not grow: the blocks listed are not "
+        "all there are; give the system more shared memory, or the program a higher 'ulimit -f'",
+    [SEEP_LOST_ODD_FULL] = "live blocks at unusual addresses that could not be kept: the blocks listed are "
+                           "not all there are; the counters are right",
+    [SEEP_LOST_NO_THREAD] = "events of threads for which there was no slot: totals are too low by this many; "
+                            "run with fewer threads at a time",
+    [SEEP_LOST_NO_COUNTERS] = "events for which there was no room to count them: totals are too low by this "
+                              "many; give the system more shared memory",
+    [SEEP_LOST_FREE_UNSEEN] = "blocks whose free was never seen before their address was handed out again: "
+                              "counted as freed; a library may free past seep",
+    [SEEP_LOST_FORK] = "forked children that are not in this report: they could not make an image of their "
+                       "own (raise the limits of memory, file size and open files) or could not reach the "
+                       "tool (chroot, another user), or ended before probes could be put in place",
+    [SEEP_LOST_NO_MODULE] = "frames shown as bare addresses because the module table was full: load fewer "
+                            "libraries, or trace a shorter run",
+    [SEEP_LOST_FORK_INEXACT] = "forked children whose inherited blocks are as in the parent a little after "
+                               "the fork: what they allocated themselves is exact",
+    [SEEP_LOST_PASSIVE] =
+        "events that passed by uncounted after seep gave up, at least this many: see the reason it gave up",
+    [SEEP_LOST_NO_MAPPING] = "mappings of the program that were not kept because their table was full or "
+                             "busy: the mappings are not all there are; the heap's figures are right",
+    [SEEP_LOST_NO_MISUSE] = "blocks freed in a wrong way that were not kept because their table was full or "
+                            "busy: mend those that are shown first",
+    [SEEP_LOST_NO_PIECE] = "pieces of the program's own pools that were not kept because their table was "
+                           "full or busy: the figures of pools are too low; the heap's are right",
+    [SEEP_LOST_NO_NOTE] =
+        "names, marks, ignored blocks or roots that the program told of and that were not kept because their "
+        "table was full or busy: tell less often; all other figures are right",
+    [SEEP_LOST_RING] = "events of the kernel that found no room in the ring buffer: totals are too low, and "
+                       "a block whose free was lost counts as live; set a larger --buffer or a --sample-rate",
+    [SEEP_LOST_EXEC] =
+        "programs executed as another user, in another root (chroot) or under a filter of system calls, from "
+        "where seep cannot be told of them: those that are not in this report were not traced; run seep as "
+        "that user or inside of that root, or trace them by 'seep attach'",
+    [SEEP_LOST_SWAPPED] =
+        "times that seep's own records were swapped out and could not all be read back: what was in them is "
+        "missing, and totals are too low; give the system more memory, or trace with --sample",
+    [SEEP_LOST_LOG] =
+        "calls whose line could not be written to the log: the counts have them; the program closed the "
+        "descriptor, has a filter of system calls, or there was no room: name a file with --log",
+    [SEEP_LOST_EVENT] = "events that are counted and not in the recording: there was no room in the file, or "
+                        "seep was stopped, killed or too slow to take them (or --drop was given), so what "
+                        "was live at a moment is not exact; the totals are right",
+    [SEEP_LOST_STOPPED] =
+        "allocations that were not recorded because recording was stopped ('stop' of seep connect): neither "
+        "they nor their releases are in the figures; what was live before is exact",
+};
+
+static const char *const cut_names[SEEP_CUT_NR] = {
+    [SEEP_CUT_NO_CFI] = "no_cfi",      [SEEP_CUT_BAD_READ] = "bad_read", [SEEP_CUT_BAD_CFI] = "bad_cfi",
+    [SEEP_CUT_LOOP] = "loop",          [SEEP_CUT_DEPTH] = "depth",       [SEEP_CUT_UNREAD] = "unread",
+    [SEEP_CUT_PROBE] = "return_probe",
+};
+
+static const char *const cut_meanings[SEEP_CUT_NR] = {
+    [SEEP_CUT_NO_CFI] = "code without call-frame information, as JIT compilers and hand-written assembly "
+                        "make: build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer",
+    [SEEP_CUT_BAD_READ] = "the next frame was not in readable memory: the stack may be damaged, or of a kind "
+                          "of coroutine that seep does not know",
+    [SEEP_CUT_BAD_CFI] = "call-frame information that cannot be interpreted: the module may be damaged or "
+                         "made by an unusual tool; build it again",
+    [SEEP_CUT_LOOP] = "the stack pointer did not move outward: the stack is split (gcc -fsplit-stack) or "
+                      "damaged, or the call-frame information is wrong; build the module again",
+    [SEEP_CUT_DEPTH] =
+        "the stack was deeper than the limit and its outermost frames are missing: set a larger --depth",
+    [SEEP_CUT_UNREAD] = "code of a program or library that no traced process had mapped before ran while "
+                        "seep was still reading its call-frame information, for some milliseconds, of a "
+                        "large one some hundred: what comes later, or when it is started again, is complete",
+    [SEEP_CUT_PROBE] = "a return probe (uretprobe) of another tracer, perf or bpftrace, say, stood in place "
+                       "of the return address, and the kernel does not tell what that was: end that tracer",
+};
+
+static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
+    [SEEP_PASSIVE_NONE] = "seep did not give up: nothing to do",
+    [SEEP_PASSIVE_NO_MEMORY_FILE] =
+        "the memory file could not be made, so nothing was traced: allow memfd_create in the sandbox",
+    // In parentheses: clang takes two strings side by side for a forgotten comma.
+    [SEEP_PASSIVE_NO_MAP] = ("the memory file could not be mapped, so nothing was traced: raise the limit of "
+                             "address space (ulimit -v)"),
+    [SEEP_PASSIVE_DISABLED] = "tracing was switched off: unset SEEP_DISABLE",
+    [SEEP_PASSIVE_FORK] = ("this forked child could not make an image of its own: raise the limit of open "
+                           "files, of file size or of memory (ulimit -n, -f, -v)"),
+    [SEEP_PASSIVE_UNMAPPED] =
+        ("the program mapped something over memory of seep, at an address of its own choice, so nothing "
+         "after that was traced: 'seep attach' has no memory in the program"),
+};
+
+const char *seep_lost_name(uint32_t lost) {
+    return word(lost_names, SEEP_LOST_NR, lost, "unknown");
+}
+
+const char *seep_cut_name(uint32_t cut) {
+    return word(cut_names, SEEP_CUT_NR, cut, "unknown");
+}
+
+static const char newer[] = "a reason that this seep does not know: update seep";
+
+const char *seep_lost_meaning(uint32_t lost) {
+    return word(lost_meanings, SEEP_LOST_NR, lost, newer);
+}
+
+const char *seep_cut_meaning(uint32_t cut) {
+    return word(cut_meanings, SEEP_CUT_NR, cut, newer);
+}
+
+const char *seep_passive_meaning(uint32_t passive_reason) {
+    return word(passive_meanings, SEEP_PASSIVE_NR, passive_reason, newer);
 }

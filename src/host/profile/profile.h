@@ -557,22 +557,7 @@ static inline bool seep_via_is_pool(uint32_t via) {
 const char *seep_via_name(uint32_t via);
 const char *seep_release_name(uint32_t release);
 const char *seep_misuse_name(uint32_t misuse); // "mismatch", "double_free", "inside"
-const char *seep_lost_name(uint32_t lost);
-const char *seep_cut_name(uint32_t cut);
-// One sentence for the health line: what it means and what to do.
-const char *seep_lost_meaning(uint32_t lost);
-const char *seep_cut_meaning(uint32_t cut);
-const char *seep_passive_meaning(uint32_t passive_reason);
 
-// How far the figures of a profile can be trusted. Samples and cut stacks leave it complete.
-enum seep_verdict {
-    SEEP_VERDICT_COMPLETE,
-    SEEP_VERDICT_INCOMPLETE, // something of it was lost, is not covered, or is missing in the file
-    SEEP_VERDICT_NOT_TRACED, // nothing at all was seen of it
-};
-// *ret_reason: the note that says why; NULL: another part of health says it.
-enum seep_verdict seep_profile_verdict(const struct seep_profile *profile,
-                                       const struct seep_note **ret_reason);
 // Memory of the kernel: its "threads" are the processes that it was allocated in. The first is for those that
 // were not recorded, and "[interrupt]" with tid 0 is all interrupts.
 bool seep_profile_is_kernel(const struct seep_profile *profile);
@@ -581,12 +566,5 @@ bool seep_profile_is_kernel(const struct seep_profile *profile);
 #define SEEP_KERNEL_PROCESS_NAME 32u
 // "812 bash"; in `text` or static.
 const char *seep_kernel_process_name(const struct seep_thread *process, char text[SEEP_KERNEL_PROCESS_NAME]);
-// Why its memory could not be looked at when it left, borrowed; NULL: no note says so.
-const char *seep_profile_why_not_looked(const struct seep_profile *profile);
-
-// Adds a note, and to health.flags what follows from it.
-SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_profile_note(struct seep_profile *profile,
-                                                                       enum seep_note_code code,
-                                                                       const char *format, ...);
 
 #endif

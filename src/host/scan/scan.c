@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/large.h"
 #include "base/map.h"
+#include "profile/health.h"
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
 #include "source/image/unseen.h"

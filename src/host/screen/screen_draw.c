@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/words.h"
+#include "profile/health.h"
 #include "screen/screen.h"
 
 #define ROWS_MOST 1000u
@@ -126,19 +127,6 @@ static const char *state_of(const struct seep_screen *screen) {
     return seep_look_is_stopped(&screen->live->look) ? "STOPPED" : "LIVE";
 }
 
-static const char *health_of(const struct seep_session *session, bool *ret_good) {
-    enum seep_verdict worst = SEEP_VERDICT_COMPLETE;
-    for (size_t i = 0; i < session->nr_profiles; i++) {
-        const struct seep_note *reason;
-        enum seep_verdict verdict = seep_profile_verdict(session->profiles[i], &reason);
-        worst = SEEP_MAX(worst, verdict);
-    }
-    *ret_good = worst == SEEP_VERDICT_COMPLETE;
-    return worst == SEEP_VERDICT_COMPLETE     ? "complete"
-           : worst == SEEP_VERDICT_INCOMPLETE ? "incomplete: seep report"
-                                              : "not traced: seep report";
-}
-
 static void draw_title(const struct seep_screen *screen, struct seep_canvas *canvas, int y) {
     const struct seep_session *session = screen->live->look.session;
     const struct seep_process *process = &session->profiles[0]->process;
@@ -153,9 +141,10 @@ static void draw_title(const struct seep_screen *screen, struct seep_canvas *can
     write_piece(&pen, 0, "%s  ", short_time(process->duration_ns).text);
     if (live)
         write_piece(&pen, 0, "every %gs  ", (double)screen->interval_ns / 1e9);
-    bool good;
-    const char *health = health_of(session, &good);
-    write_piece(&pen, good ? 0 : SEEP_ATTR_WARN, "health: %s", health);
+    enum seep_verdict verdict = seep_profiles_verdict(session->profiles, session->nr_profiles);
+    bool good = verdict == SEEP_VERDICT_COMPLETE;
+    write_piece(&pen, good ? 0 : SEEP_ATTR_WARN, "health: %s%s", seep_verdict_name(verdict),
+                good ? "" : ": seep report");
 }
 
 static void draw_live(const struct seep_screen *screen, struct seep_canvas *canvas, int y) {

@@ -18,6 +18,7 @@
 #include "file/event_chunk.h"
 #include "file/event_file.h"
 #include "file/event_stacks.h"
+#include "profile/health.h"
 #include "session/rebuilt_heap.h"
 #include "session/recorder.h"
 #include "session/residence.h"

@@ -10,6 +10,7 @@
 #include "file/event_stacks.h"
 #include "file/session_file.h"
 #include "file/trace.h"
+#include "profile/health.h"
 #include "session/recording_rebuild.h"
 #include "session/rebuilt_heap.h"
 #include "source/image/profile_image.h"

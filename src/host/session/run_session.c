@@ -15,6 +15,7 @@
 #include "analysis/process_tree.h"
 #include "source/image/profile_image.h"
 #include "process/process_title.h"
+#include "profile/health.h"
 #include "session/run_session.h"
 #include "session/run_watch.h"
 #include "profile/texts.h"

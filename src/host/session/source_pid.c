@@ -7,6 +7,7 @@
 
 #include "base/words.h"
 #include "process/process_group.h"
+#include "profile/health.h"
 #include "scan/scan.h"
 #include "session/session_open.h"
 #include "session/source.h"

@@ -3,6 +3,7 @@
 // profile_traced.h.
 #include <sys/wait.h>
 
+#include "profile/health.h"
 #include "source/image/profile_image.h"
 #include "source/attach/profile_traced.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "image/sample.h"
+#include "profile/health.h"
 #include "source/image/image_reader.h"
 #include "source/image/profile_image.h"
 

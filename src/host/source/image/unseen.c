@@ -11,6 +11,7 @@
 #include "confine/opener.h"
 #include "confine/worker.h"
 #include "process/own_allocator.h"
+#include "profile/health.h"
 #include "source/image/profile_image.h"
 #include "source/image/unseen.h"
 

@@ -13,6 +13,7 @@
 #include "source/image/profile_image.h"
 #include "source/kernel/profile_kernel.h"
 #include "names/symbols.h"
+#include "profile/health.h"
 
 // ---- what a site is ----
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// How far the figures of a profile can be trusted: its notes, its losses in words, and the verdict on them.
+#ifndef SEEP_PROFILE_HEALTH_H
+#define SEEP_PROFILE_HEALTH_H
+
+#include "profile/profile.h"
+
+// Samples and cut stacks leave a profile complete. In the order of how bad they are.
+enum seep_verdict {
+    SEEP_VERDICT_COMPLETE,
+    SEEP_VERDICT_INCOMPLETE, // something of it was lost, is not covered, or is missing in the file
+    SEEP_VERDICT_NOT_TRACED, // nothing at all was seen of it
+};
+const char *seep_verdict_name(enum seep_verdict verdict); // "complete", "incomplete", "not traced"
+enum seep_verdict seep_profile_verdict(const struct seep_profile *profile);
+// The worst of `nr`.
+enum seep_verdict seep_profiles_verdict(struct seep_profile *const *profiles, size_t nr);
+
+// The note that says why the verdict is not "complete", borrowed. NULL: no note says it, or it is complete.
+const struct seep_note *seep_profile_verdict_note(const struct seep_profile *profile);
+// Why the verdict is not "complete", in one sentence of `arena`, without the verdict: that note; else why the
+// library gave up; else the malloc that is called instead of its own; else the most frequent loss. NULL: out
+// of memory. Only of a profile that is not complete.
+SEEP_MUST_CHECK const char *seep_profile_why_incomplete(const struct seep_profile *profile,
+                                                        struct seep_arena *arena);
+// The module whose malloc is called instead of ours, borrowed, or words for it. NULL: there is none.
+const char *seep_profile_preempted_by(const struct seep_profile *profile);
+// Why its memory could not be looked at when it left, borrowed; NULL: no note says so.
+const char *seep_profile_why_not_looked(const struct seep_profile *profile);
+
+// Adds a note, and to health.flags what follows from it.
+SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_profile_note(struct seep_profile *profile,
+                                                                       enum seep_note_code code,
+                                                                       const char *format, ...);
+
+// Lower-case names as they appear in reports and JSON, "no_leaf", say; "unknown" for a value outside the
+// enum.
+const char *seep_lost_name(uint32_t lost);
+const char *seep_cut_name(uint32_t cut);
+// One sentence for the health line: what it means and what to do.
+const char *seep_lost_meaning(uint32_t lost);
+const char *seep_cut_meaning(uint32_t cut);
+const char *seep_passive_meaning(uint32_t passive_reason);
+
+#endif
