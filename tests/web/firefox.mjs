@@ -14,6 +14,15 @@ const results = {};
 const browser = await puppeteer.launch({ browser: 'firefox', executablePath, headless: true, protocolTimeout: 60000, defaultViewport: null,
   args: ['--width=1280', '--height=1000'] });
 
+// Not page.waitForFunction: that makes its function from text within the page, which the page's content security policy forbids.
+async function until(page, holds) {
+  const end = Date.now() + 30000;
+  while (!(await page.evaluate(holds))) {
+    if (Date.now() > end) throw new Error(`half a minute without: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
 async function check(name, file, work) {
   const page = await browser.newPage();
   const troubles = [];
@@ -23,7 +32,7 @@ async function check(name, file, work) {
   page.on('request', (request) => { if (!request.url().startsWith(url) && !request.url().startsWith('data:')) troubles.push(`request: ${request.url()}`); });
   try {
     await page.goto(url);
-    await page.waitForFunction(() => document.documentElement.dataset.times === 'ready' || document.documentElement.dataset.state === 'failed');
+    await until(page, () => document.documentElement.dataset.times === 'ready' || document.documentElement.dataset.state === 'failed');
     results[name] = { ...(await work(page)), troubles };
   } catch (error) {
     results[name] = { error: String(error.stack ?? error), troubles };
@@ -31,7 +40,7 @@ async function check(name, file, work) {
   await page.close();
 }
 
-const settled = (page) => page.waitForFunction(() => !window.seep.pending);
+const settled = (page) => until(page, () => !window.seep.pending);
 const text = (page, selector) => page.$eval(selector, (element) => element.innerText);
 
 await check('first screen', 'shop', async (page) => {
