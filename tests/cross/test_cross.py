@@ -108,7 +108,7 @@ LONG = {'exceptions', 'forks', 'operators'}
 
 
 def need_tools(cpu, *names):
-    purpose = 'traced' if cpu in (CPUS['aarch64'], CPUS['s390x']) else 'cross'
+    purpose = 'cross' if cpu is CPUS['riscv64'] else 'traced'
     for name in (f'{cpu.triplet}-gcc', f'{cpu.triplet}-g++', cpu.qemu, *names):
         if not shutil.which(name):
             pytest.skip(f'{name} is not installed (tools/install-deps.sh {purpose})')
