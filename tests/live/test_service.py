@@ -35,6 +35,10 @@ class Machine:
     def main_pid(self, unit):
         return int(self('systemctl', 'show', '--value', '-p', 'MainPID', unit).out)
 
+    def catches(self, pid, number):
+        caught = re.search(r'^SigCgt:\s*(\w+)', (self.root / f'proc/{pid}/status').read_text(), re.M)[1]
+        return int(caught, 16) >> (number - 1) & 1
+
     def traces(self, unit, pattern='**/*.seep'):
         return sorted((self.root / f'var/lib/seep/{unit}').glob(pattern))
 
@@ -157,7 +161,7 @@ def test_what_is_killed_leaves_its_last_state(machine, grower):
     [left] = machine.wait(lambda: machine.traces(grower, '*.end.seep'))
     [process] = report(left)
     assert process['totals']['live_blocks'] > 10
-    assert machine('systemctl', 'is-active', 'grower').out.strip() == b'failed'  # as without seep
+    machine.wait(lambda: machine('systemctl', 'is-active', 'grower').out.strip() == b'failed')  # as without seep
     machine.wait(lambda: not machine('pgrep', '-f', 'service watch').out)
 
 
@@ -259,6 +263,7 @@ def test_what_enable_sets_reaches_the_service(machine, grower):
     pid = machine.main_pid(grower)
     variables = dict(one.split(b'=', 1) for one in (machine.root / f'proc/{pid}/environ').read_bytes().split(b'\0') if one)
     assert [variables[name] for name in (b'SEEP_MODE', b'SEEP_DEPTH', b'SEEP_AGE', b'SEEP_SIGNAL')] == [b'record', b'1', b'yes', b'USR2']
+    machine.wait(lambda: machine.catches(pid, signal.SIGUSR2))
     assert machine('kill', '-USR2', pid).code == 0
     machine.wait(lambda: machine.traces(grower))
     assert machine('systemctl', 'is-active', 'grower').out.strip() == b'active' and machine.main_pid(grower) == pid
