@@ -21,8 +21,13 @@
 #include <stdint.h>
 #define SEEP_ARCH_WORD            __SIZEOF_POINTER__
 #define SEEP_ARCH_RECORD_GIVES_SP 0
+#define SEEP_ARCH_CALL_BYTES      0
 static inline uint64_t seep_arch_strip(uint64_t return_address) {
     return return_address;
+}
+static inline _Bool seep_arch_follows_call(uint64_t address) {
+    (void)address;
+    return 0;
 }
 #endif
 

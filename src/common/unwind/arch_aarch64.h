@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "unwind/calls_aarch64.h"
+
 #define SEEP_ARCH_DWARF_BP 29
 #define SEEP_ARCH_DWARF_RA 30
 #define SEEP_ARCH_DWARF_SP 31
@@ -54,5 +56,8 @@ static inline uint64_t seep_arch_strip(uint64_t return_address) {
     __asm__("hint #7" : "+r"(x30)); // xpaclri
     return x30;
 }
+
+#define SEEP_ARCH_CALL_BYTES   SEEP_AARCH64_CALL_BYTES
+#define seep_arch_follows_call seep_aarch64_follows_call
 
 #endif

@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "unwind/calls_arm.h"
+
 #define SEEP_ARCH_DWARF_BP 7
 #define SEEP_ARCH_DWARF_SP 13
 #define SEEP_ARCH_DWARF_RA 14
@@ -67,21 +69,14 @@ static inline _Bool seep_arch_is_start_code(const uint8_t *code) {
            (at[0] == 0x0004 && at[1] == 0xe1b0 && at[3] >> 8 == 0x1a && at[5] >> 8 == 0xea);
 }
 
-// Whether a call ends at what would be its return address: bl, blx of a register, blx. Reads the four bytes
-// before. Source: Arm Architecture Reference Manual, ARMv7-A, A6.3 and A5.7.
-#define SEEP_ARCH_KNOWS_CALLS 1
-static inline _Bool seep_arch_follows_call(uint32_t return_address) {
-    const uint16_t *at = (const uint16_t *)(uintptr_t)(return_address & ~UINT32_C(1));
-    uint32_t arm = at[-2] | (uint32_t)at[-1] << 16;
-    if (return_address & 1)
-        return (at[-1] & 0xff87) == 0x4780 || ((at[-2] & 0xf800) == 0xf000 && (at[-1] & 0xc000) == 0xc000);
-    return (return_address & 2) == 0 &&
-           ((arm & 0x0f000000) == 0x0b000000 || (arm & 0xfe000000) == 0xfa000000 ||
-            (arm & 0x0ffffff0) == 0x012fff30);
-}
+// The first function of a thread, in libc, has no call-frame information.
+#define SEEP_ARCH_BARE_THREAD_START 1
 
 static inline uint64_t seep_arch_strip(uint64_t return_address) {
     return return_address & ~UINT64_C(1);
 }
+
+#define SEEP_ARCH_CALL_BYTES   SEEP_ARM_CALL_BYTES
+#define seep_arch_follows_call seep_arm_follows_call
 
 #endif

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "unwind/calls_x86.h"
+
 #define SEEP_ARCH_DWARF_SP  4
 #define SEEP_ARCH_DWARF_BP  5
 #define SEEP_ARCH_DWARF_PC  8
@@ -34,5 +36,8 @@ static inline _Bool seep_arch_is_start_code(const uint8_t *code) {
             return 0;
     return 1;
 }
+
+#define SEEP_ARCH_CALL_BYTES   SEEP_X86_CALL_BYTES
+#define seep_arch_follows_call seep_x86_follows_call
 
 #endif

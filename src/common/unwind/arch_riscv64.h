@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "unwind/calls_riscv64.h"
+
 #define SEEP_ARCH_DWARF_RA 1
 #define SEEP_ARCH_DWARF_SP 2
 #define SEEP_ARCH_DWARF_BP 8
@@ -43,5 +45,8 @@ static inline unsigned seep_arch_signal_reg_offset(unsigned reg) {
 static inline uint64_t seep_arch_strip(uint64_t return_address) {
     return return_address; // never signed
 }
+
+#define SEEP_ARCH_CALL_BYTES   SEEP_RISCV64_CALL_BYTES
+#define seep_arch_follows_call seep_riscv64_follows_call
 
 #endif

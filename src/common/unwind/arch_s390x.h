@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "unwind/calls_s390x.h"
+
 #define SEEP_ARCH_DWARF_BP 11
 #define SEEP_ARCH_DWARF_RA 14
 #define SEEP_ARCH_DWARF_SP 15
@@ -50,5 +52,8 @@ static inline unsigned seep_arch_signal_reg_offset(unsigned reg) {
 static inline uint64_t seep_arch_strip(uint64_t return_address) {
     return return_address; // never signed
 }
+
+#define SEEP_ARCH_CALL_BYTES   SEEP_S390X_CALL_BYTES
+#define seep_arch_follows_call seep_s390x_follows_call
 
 #endif

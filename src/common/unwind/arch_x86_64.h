@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "unwind/calls_x86.h"
+
 #define SEEP_ARCH_DWARF_BP  6
 #define SEEP_ARCH_DWARF_SP  7
 #define SEEP_ARCH_DWARF_PC  16
@@ -27,5 +29,8 @@ static inline uint64_t seep_arch_strip(uint64_t return_address) {
 #define SEEP_ARCH_SIGNAL_BP_OFFSET (40 + 10 * 8)
 #define SEEP_ARCH_SIGNAL_SP_OFFSET (40 + 15 * 8)
 #define SEEP_ARCH_SIGNAL_PC_OFFSET (40 + 16 * 8)
+
+#define SEEP_ARCH_CALL_BYTES   SEEP_X86_CALL_BYTES
+#define seep_arch_follows_call seep_x86_follows_call
 
 #endif

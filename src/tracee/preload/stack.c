@@ -132,33 +132,19 @@ extern void *__libc_stack_end __attribute__((weak));
 // What musl calls back (a comparison) has callers of its own further out, which nothing leads to.
 enum { MUSL_START_BYTES = 1024, MUSL_THREAD_BYTES = 8192, MUSL_ENTRY_BYTES = 96 };
 
-#if defined(__x86_64__) || defined(__i386__)
-#define KNOWS_CALLS 1
-#else
-#define KNOWS_CALLS 0
-#endif
-
-// Whether a call ends at `pc`, so that it is a return address: E8 and a distance, or FF /2 with its operand.
+// Whether a call ends at `pc`, so that it is a return address; for Thumb code bit 0 is set.
 // What was found there is remembered: code of a module stays.
 static bool follows_call(uint64_t pc) {
-#if KNOWS_CALLS
     static _Atomic uint64_t found[64]; // twice the pc, and the answer
     _Atomic uint64_t *latest = &found[rule_hash(pc) >> 58];
     uint64_t known = atomic_load_explicit(latest, memory_order_relaxed);
     if (known / 2 == pc)
         return known % 2;
-    const unsigned char *at = (const unsigned char *)pc;
-    if (!sys_readable(pc - 7) || !sys_readable(pc))
+    if (!sys_readable(pc - SEEP_ARCH_CALL_BYTES) || !sys_readable(pc))
         return false;
-    bool ends = at[-5] == 0xe8;
-    for (int length = 2; length <= 7; length++)
-        ends |= at[-length] == 0xff && (at[1 - length] & 0x38) == 0x10;
+    bool ends = seep_arch_follows_call(pc);
     atomic_store_explicit(latest, pc * 2 + ends, memory_order_relaxed);
     return ends;
-#else
-    (void)pc;
-    return false;
-#endif
 }
 
 // Whether code beside musl's own and the program's entry point waits for a call to return on the stack from
@@ -168,10 +154,10 @@ static bool somebody_waits(uint64_t sp, uint64_t end) {
         return true;
     bool waits = false;
     for (; sp + SEEP_ARCH_WORD <= end && !waits; sp += SEEP_ARCH_WORD) {
-        uint64_t word = *(const seep_stack_word *)sp;
-        waits = word - seep_g.musl_rt >= seep_g.musl_bytes &&
-                word - seep_g.program_entry >= MUSL_ENTRY_BYTES && seep_maps_known_module(word) &&
-                !seep_is_own_code(word) && follows_call(word);
+        uint64_t word = *(const seep_stack_word *)sp, code = seep_arch_strip(word);
+        waits = code - seep_g.musl_rt >= seep_g.musl_bytes &&
+                code - seep_g.program_entry >= MUSL_ENTRY_BYTES && seep_maps_known_module(code) &&
+                !seep_is_own_code(code) && follows_call(code | (word & 1));
     }
     seep_lock_release(&seep_g.rules_lock);
     return waits;
@@ -198,7 +184,7 @@ static bool is_start_code(uint64_t pc) {
 #endif
 }
 
-#ifdef SEEP_ARCH_KNOWS_CALLS
+#ifdef SEEP_ARCH_BARE_THREAD_START
 enum { THREAD_START_BYTES = 4096 }; // its frame, and libc's descriptor of the thread
 
 // Whether `pc` is where libc's first function of a thread called the program's: a function without call-frame
@@ -282,7 +268,7 @@ static bool leads_to_code(struct seep_thread *thread, uint64_t pc, uint64_t bp) 
         break;
     default:
         // A compiler at run time may have taken the right to execute from what it writes to.
-        return !KNOWS_CALLS || follows_call(pc);
+        return follows_call(pc);
     }
     if (pages->block != block)
         *pages = (struct seep_code_pages){.block = block};
