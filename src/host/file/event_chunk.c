@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/large.h"
 #include "file/event_chunk.h"
 #include "file/trace.h"
 
@@ -176,14 +177,24 @@ struct seep_chunk_packer {
     uint64_t near[1 << NEAR_BITS]; // tag, number of the allocation (0: empty), its index
     uint32_t near_mask;
     unsigned char *at[COLUMN_NR];
-    unsigned char columns[COLUMN_NR][COLUMN_BYTES];
+    unsigned char (*columns)[COLUMN_BYTES];
 };
 
+// Each event looks at other places of the tables: they are in huge pages.
 struct seep_chunk_packer *seep_chunk_packer_create(void) {
-    return calloc(1, sizeof(struct seep_chunk_packer));
+    struct seep_chunk_packer *packer = seep_large_alloc(1, sizeof(*packer));
+    if (!packer)
+        return NULL;
+    packer->columns = calloc(COLUMN_NR, sizeof(*packer->columns));
+    if (packer->columns)
+        return packer;
+    free(packer);
+    return NULL;
 }
 
 void seep_chunk_packer_destroy(struct seep_chunk_packer *packer) {
+    if (packer)
+        free(packer->columns);
     free(packer);
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/large.h"
 #include "base/map.h"
 #include "confine/foreign.h"
 #include "confine/opener.h"
@@ -841,7 +842,7 @@ struct seep_error *seep_recorder_create(const struct seep_recorder_options *opti
     if (!recorder)
         return seep_error_no_memory();
     recorder->options = *options;
-    recorder->chunk = calloc(SEEP_CHUNK_EVENTS, sizeof(*recorder->chunk));
+    recorder->chunk = seep_large_alloc(SEEP_CHUNK_EVENTS, sizeof(*recorder->chunk));
     recorder->packer = seep_chunk_packer_create();
     if (!recorder->chunk || !recorder->packer || pthread_mutex_init(&recorder->lock, NULL)) {
         free(recorder->chunk);
