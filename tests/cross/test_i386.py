@@ -106,6 +106,19 @@ def cases():
             yield pytest.param(source, {**expected, **one}, id=' '.join([source.stem, *one.get('args', [])]))
 
 
+@pytest.mark.parametrize('way', ['image-covered-by-calls', 'no-such-memory'])
+def test_what_a_program_does_to_the_image(way, runtime, tmp_path):
+    """Addresses above 2 GiB are negative numbers of syscall(): the image lies there."""
+    need_library()
+    program = compile_program(ROOT / 'tests/hostile/hostile_self.c', tmp_path, '-ldl')
+    plain = run([program, way], env=environment(LD_LIBRARY_PATH=runtime))
+    assert plain.code == 0, plain
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', program, way], env=environment(LD_LIBRARY_PATH=runtime))
+    assert (done.code, done.out, done.err) == (0, plain.out, plain.err), done
+    (process, *_) = report(tmp_path / 't.seep')
+    assert process['health']['lost'] == ({'passive': 1} if way == 'image-covered-by-calls' else {}), process['health']
+
+
 @pytest.mark.parametrize('source, expected', cases())
 def test_program(source, expected, oracle, runtime, tmp_path):
     program = compile_program(source, tmp_path)

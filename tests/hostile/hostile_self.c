@@ -30,6 +30,14 @@
 
 #define PAGE 4096u
 
+#ifdef SYS_mmap2 // CPUs of 32 bits
+#define MMAP    SYS_mmap2
+#define STAT_AT SYS_fstatat64
+#else
+#define MMAP    SYS_mmap
+#define STAT_AT SYS_newfstatat
+#endif
+
 #define MUST(condition)                                                                                      \
     do {                                                                                                     \
         if (!(condition))                                                                                    \
@@ -272,7 +280,7 @@ static void *answer(void *data) {
 static void asked_about(void) {
     static const unsigned allowed[] = {SYS_brk,        SYS_mmap,    SYS_munmap, SYS_mremap,
                                        SYS_mprotect,   SYS_madvise, SYS_futex,  SYS_write,
-                                       SYS_exit_group, SYS_exit,    SYS_fstat,  SYS_newfstatat};
+                                       SYS_exit_group, SYS_exit,    SYS_fstat,  STAT_AT};
     enum { NR = sizeof(allowed) / sizeof(allowed[0]) };
     struct sock_filter code[NR + 3];
     code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
@@ -323,8 +331,9 @@ static void same_memory(void) {
 
 enum deed { UNMAP, PROTECT, WRITE_PROTECT, COVER };
 
-// Mappings of the image are named after its memory file. Without seep there are none.
-static void do_to_image(enum deed deed) {
+// Mappings of the image are named after its memory file. Without seep there are none. By function, or by the
+// number of the call.
+static void do_to_image(enum deed deed, bool by_call) {
     static char text[256 << 10];
     size_t length = 0;
     int fd = open("/proc/self/maps", O_RDONLY);
@@ -338,37 +347,50 @@ static void do_to_image(enum deed deed) {
         if (!strstr(line, "/memfd:seep-image") || sscanf(line, "%lx-%lx", &start, &end) != 2)
             continue;
         void *at = (void *)start;
+        size_t bytes = end - start;
+        const int own = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
         if (deed == UNMAP)
-            MUST(munmap(at, end - start) == 0);
+            MUST((by_call ? (int)syscall(SYS_munmap, at, bytes) : munmap(at, bytes)) == 0);
         else if (deed == COVER)
-            MUST(mmap(at, end - start, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == at);
+            MUST((by_call ? (void *)syscall(MMAP, at, bytes, PROT_READ | PROT_WRITE, own, -1, 0)
+                          : mmap(at, bytes, PROT_READ | PROT_WRITE, own, -1, 0)) == at);
         else
-            MUST(mprotect(at, end - start, deed == PROTECT ? PROT_NONE : PROT_READ) == 0);
+            MUST((by_call ? (int)syscall(SYS_mprotect, at, bytes, PROT_NONE)
+                          : mprotect(at, bytes, deed == PROTECT ? PROT_NONE : PROT_READ)) == 0);
     }
 }
 
 static void image_unmapped(void) {
     work_everywhere();
-    do_to_image(UNMAP);
+    do_to_image(UNMAP, false);
     work_everywhere();
 }
 
 static void image_protected(void) {
     work_everywhere();
-    do_to_image(PROTECT);
+    do_to_image(PROTECT, false);
     work_everywhere();
 }
 
 static void image_read_only(void) {
     work_everywhere();
-    do_to_image(WRITE_PROTECT);
+    do_to_image(WRITE_PROTECT, false);
     work_everywhere();
 }
 
 static void image_covered(void) {
     work_everywhere();
-    do_to_image(COVER);
+    do_to_image(COVER, false);
+    work_everywhere();
+}
+
+static void image_covered_by_calls(void) {
+    work_everywhere();
+    do_to_image(PROTECT, true);
+    work_everywhere();
+    do_to_image(UNMAP, true);
+    work_everywhere();
+    do_to_image(COVER, true);
     work_everywhere();
 }
 
@@ -376,12 +398,16 @@ static void image_covered(void) {
 static void no_such_memory(void) {
     work_everywhere();
     void *low = (void *)0x10000;
-    const size_t wraps = -(size_t)0x10000, ends = SIZE_MAX - 0x1ffff;
-    const size_t lengths[] = {wraps, ends};
-    for (size_t i = 0; i < 2; i++) {
+#if UINTPTR_MAX > UINT32_MAX
+    const size_t lengths[] = {-(size_t)0x10000, SIZE_MAX - 0x1ffff, (size_t)1 << 57, (size_t)1 << 55};
+#else
+    const size_t lengths[] = {-(size_t)0x10000};
+#endif
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         MUST(munmap(low, lengths[i]) == -1);
         MUST(mprotect(low, lengths[i], PROT_NONE) == -1);
-        MUST(mmap(low, lengths[i], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED);
+        MUST(i > 2 ||
+             mmap(low, lengths[i], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED);
         MUST(syscall(SYS_munmap, low, lengths[i]) == -1);
     }
     work_everywhere();
@@ -401,7 +427,7 @@ static void image_unmapped_at_work(void) {
     for (int i = 0; i < 3; i++)
         MUST(pthread_create(&threads[i], NULL, works_meanwhile, NULL) == 0);
     work(5000);
-    do_to_image(UNMAP);
+    do_to_image(UNMAP, false);
     work(5000);
     goes_on = 0;
     for (int i = 0; i < 3; i++)
@@ -457,6 +483,7 @@ static const struct {
     {"image-protected", image_protected},
     {"image-read-only", image_read_only},
     {"image-covered", image_covered},
+    {"image-covered-by-calls", image_covered_by_calls},
     {"no-such-memory", no_such_memory},
     {"plugins", plugins},
 };

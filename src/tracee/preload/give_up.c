@@ -29,11 +29,11 @@ static uint64_t part_of_image(int number, uint64_t *ret_bytes) {
     return base + seep_g.area_off[area];
 }
 
-// Of an address space; a range that leaves it is refused by the kernel, which is asked.
+// More than the kernel's address space; a range that leaves it is refused by the kernel, which is asked.
 #define SPACE_BYTES (UINT64_C(1) << (SEEP_ARCH_WORD == 8 ? 56 : 32))
 
 bool seep_memory_is_ours(uint64_t start, uint64_t bytes) {
-    if (bytes > SPACE_BYTES || start > SPACE_BYTES - bytes)
+    if (bytes >= SPACE_BYTES || start >= SPACE_BYTES - bytes)
         return false;
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY)
         return false;

@@ -123,9 +123,17 @@ static int unmap_one(void *at, size_t size, int unused) {
     return munmap(at, size);
 }
 
+// A range that leaves the address space is refused as a whole: so its last page is tried before the others.
+static int unmap_around_image(uint64_t at, size_t size) {
+    uint64_t page = sys_page_bytes(), last = at + whole_pages(size) - page;
+    if (!seep_memory_is_ours(last, page) && munmap((void *)(uintptr_t)last, page) != 0)
+        return -1;
+    return around_image(at, size, unmap_one, 0);
+}
+
 SEEP_EXPORT int munmap(void *address, size_t size) {
     if (has_image(address, size))
-        return around_image((uintptr_t)address, size, unmap_one, 0);
+        return unmap_around_image((uintptr_t)address, size);
     uint64_t moment = seep_mapping_moment();
     if (seep_g.real.munmap) {
         if (seep_g.real.munmap(address, size) != 0)
