@@ -17,7 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from harness import SEEP, TIMEOUT, environment, need, run, wait_until  # noqa: E402
+from harness import SEEP, TIMEOUT, environment, need, pids_with, run, wait_until  # noqa: E402
 from small_programs import program_source  # noqa: E402
 
 ROUNDS = max(int(os.environ.get('SEEP_KILL_ROUNDS') or 4) // 2, 2)
@@ -60,20 +60,8 @@ def health_of(trace):
     return (whole.get('processes') or [whole])[0]['health']
 
 
-def pids_of(group):
-    found = []
-    for name in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            stat = Path(f'/proc/{name}/stat').read_text().rsplit(')', 1)[1].split()
-        except OSError:
-            continue
-        if int(stat[2]) == group and stat[0] not in 'ZX':
-            found.append(int(name))
-    return found
-
-
 def program_of(group, path):
-    for pid in pids_of(group):
+    for pid in pids_with(2, group):
         try:
             if os.path.realpath(f'/proc/{pid}/exe') == str(path):
                 return pid
@@ -116,7 +104,7 @@ def one_round(program, folder, after_s, whom, early):
     tool.stdin.close()
     code = tool.wait(TIMEOUT)
     assert code in {'both': (-9,), 'tool': (-9,), 'program': (137, 0)}[whom], code
-    wait_until(lambda: not pids_of(tool.pid), 'nothing of it is left')
+    wait_until(lambda: not pids_with(2, tool.pid), 'nothing of it is left')
     if not at_work:
         return None
     said = Said(said_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, environment, exit_status, need, report, run, wait_until
-from small_programs import program_source
+from small_programs import FOLDER as SMALL_PROGRAMS, program_source
 
 COVERS = [
     ('all descriptors closed', 'covered', 'test_the_program_confines_itself', ''),
@@ -259,7 +259,7 @@ def test_address_space_that_is_full(other_mib, tmp_path):
     not tried, with system calls, for each of them."""
     need('gcc')
     (tmp_path / 'full.c').write_text(program_source('confined_full.c'))
-    assert run(['gcc', '-O1', '-w', tmp_path / 'full.c', '-o', tmp_path / 'full']).code == 0
+    assert run(['gcc', '-O1', '-w', '-I', SMALL_PROGRAMS, tmp_path / 'full.c', '-o', tmp_path / 'full']).code == 0
     trace = tmp_path / 't.seep'
     under = run([SEEP, 'run', '-q', '-o', trace, '--', tmp_path / 'full', other_mib])
     assert under.code == 0, under
@@ -274,7 +274,7 @@ def test_blocks_without_room_cost_no_call_each(tmp_path):
     """Their allocations are counted, their frees are unknown: whether such an address is memory was asked for each."""
     need('gcc', 'strace')
     (tmp_path / 'lost.c').write_text(program_source('confined_lost.c'))
-    assert run(['gcc', '-O1', '-w', tmp_path / 'lost.c', '-o', tmp_path / 'lost']).code == 0
+    assert run(['gcc', '-O1', '-w', '-I', SMALL_PROGRAMS, tmp_path / 'lost.c', '-o', tmp_path / 'lost']).code == 0
     trace, calls = tmp_path / 't.seep', tmp_path / 'calls'
     under = run(['strace', '-f', '-o', calls, '-e', 'trace=prlimit64', SEEP, 'run', '-q', '--scan', 'no', '-o', trace, '--',
                  tmp_path / 'lost'])

@@ -27,19 +27,6 @@ static char *copy(const char *name, const char *as) {
     return path;
 }
 
-static struct seep_symbols *open_symbols(const char *debug_dir) {
-    const struct seep_symbols_options options = {.debug_dir = debug_dir, .no_debuginfod = true};
-    struct seep_symbols *symbols;
-    check_no_error(seep_symbols_create(&options, &symbols));
-    return symbols;
-}
-
-static unsigned module_of(struct seep_symbols *symbols, const char *path) {
-    unsigned module;
-    check_no_error(seep_symbols_module(symbols, path, NULL, 0, &module));
-    return module;
-}
-
 // The other child opens files (confine/opener.h).
 static bool is_filtered(unsigned pid) {
     char path[64], line[256];
@@ -185,13 +172,13 @@ static void compare_texts(struct pair *pair) {
 // Returns how many types were compared.
 static size_t compare(const char *name) {
     char *near = test_format("%s/%s", programs, name), *far = copy(name, name);
-    struct pair pair = {.near = open_symbols(NULL), .far = open_symbols(NULL)};
+    struct pair pair = {.near = test_open_symbols(NULL, NULL), .far = test_open_symbols(NULL, NULL)};
     uint64_t words[64], *addresses;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(words); i++)
         words[i] = 0x1000 + i;
     const struct seep_thread_stack stack = {0x7000, (const uint8_t *)words, sizeof(words)};
-    pair.near_module = module_of(pair.near, near);
-    pair.far_module = module_of(pair.far, far);
+    pair.near_module = test_module_of(pair.near, near);
+    pair.far_module = test_module_of(pair.far, far);
     size_t nr = reference_addresses(near, 300, &addresses);
     assert_true(nr > 20);
     for (size_t i = 0; i < nr; i++)
@@ -220,20 +207,11 @@ static size_t compare(const char *name) {
     return pair.nr_types;
 }
 
-static bool is_missing(const char *name) {
-    char *path = test_format("%s/%s", programs, name);
-    bool missing = access(path, R_OK) != 0;
-    if (missing)
-        print_message("left out: %s was not made\n", name);
-    free(path);
-    return missing;
-}
-
 static void test_says_the_same(void **state) {
     size_t nr_types = 0;
     static const char *const names[] = {"c_dwarf5", "c_typed", "c_locals", "cxx_dwarf5", "s_mini", "c_split"};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++)
-        if (!is_missing(names[i]))
+        if (!test_is_missing(programs, names[i], "see make_programs.sh"))
             nr_types += compare(names[i]);
     assert_true(nr_types > 100);
 }
@@ -244,9 +222,9 @@ static void test_finds_debug_files(void **state) {
     char *debug_dir = test_format("%s/debug", programs), *beside = copy("s_crc.debug", "s_crc.debug");
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++) {
         char *path = copy(names[i], names[i]);
-        struct seep_symbols *symbols = open_symbols(debug_dir);
+        struct seep_symbols *symbols = test_open_symbols(debug_dir, NULL);
         const struct seep_symbol *symbol;
-        unsigned module = module_of(symbols, path);
+        unsigned module = test_module_of(symbols, path);
         check_no_error(seep_symbols_resolve(symbols, module, 0x1200, true, &symbol));
         assert_int_equal(seep_symbols_quality(symbols, module), SEEP_SYMBOLS_DEBUG);
         seep_symbols_destroy(symbols);
@@ -259,8 +237,8 @@ static void test_finds_debug_files(void **state) {
 }
 
 static unsigned nr_inlined(const char *program, const uint64_t *addresses, size_t nr) {
-    struct seep_symbols *symbols = open_symbols(NULL);
-    unsigned module = module_of(symbols, program), nr_found = 0;
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module = test_module_of(symbols, program), nr_found = 0;
     for (size_t i = 0; i < nr; i++) {
         const struct seep_symbol *symbol;
         check_no_error(seep_symbols_resolve(symbols, module, addresses[i], true, &symbol));
@@ -308,8 +286,8 @@ static void test_a_split_file_of_anybody(void **state) {
 
 static void test_a_dead_reader_costs_one_module(void **state) {
     char *one = copy("c_dwarf5", "one"), *two = copy("c_dwarf4", "two");
-    struct seep_symbols *symbols = open_symbols(NULL);
-    unsigned first = module_of(symbols, one), second = module_of(symbols, two);
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned first = test_module_of(symbols, one), second = test_module_of(symbols, two);
     const struct seep_symbol *symbol;
     check_no_error(seep_symbols_resolve(symbols, first, 0x1200, true, &symbol));
     unsigned worker = pid_of_worker();

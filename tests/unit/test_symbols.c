@@ -18,28 +18,6 @@ static char *program(const char *name) {
     return test_format("%s/%s", programs, name);
 }
 
-static bool is_missing(const char *name, const char *why) {
-    char *path = program(name);
-    bool missing = access(path, R_OK) != 0;
-    free(path);
-    if (missing)
-        print_message("left out: %s was not made (%s)\n", name, why);
-    return missing;
-}
-
-static struct seep_symbols *open_symbols(const char *debug_dir, const char *sysroot) {
-    struct seep_symbols_options options = {.debug_dir = debug_dir, .sysroot = sysroot, .no_debuginfod = true};
-    struct seep_symbols *symbols;
-    check_no_error(seep_symbols_create(&options, &symbols));
-    return symbols;
-}
-
-static unsigned module_of(struct seep_symbols *symbols, const char *path) {
-    unsigned module;
-    check_no_error(seep_symbols_module(symbols, path, NULL, 0, &module));
-    return module;
-}
-
 static const struct seep_symbol *resolve(struct seep_symbols *symbols, unsigned module, uint64_t address) {
     const struct seep_symbol *symbol;
     check_no_error(seep_symbols_resolve(symbols, module, address, true, &symbol));
@@ -83,8 +61,8 @@ static size_t compare(const char *tool, const char *path, const char *asked, int
     uint64_t *addresses;
     size_t nr = reference_addresses(path, max, &addresses), nr_compared = 0, nr_wrong = 0;
     struct reference *references = reference_ask(tool, asked, addresses, nr);
-    struct seep_symbols *symbols = open_symbols(NULL, NULL);
-    unsigned module = module_of(symbols, path);
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module = test_module_of(symbols, path);
     for (size_t i = 0; i < nr; i++) {
         const struct seep_symbol *symbol = resolve(symbols, module, addresses[i]);
         const struct reference *reference = &references[i];
@@ -119,7 +97,7 @@ static void test_as_binutils(void **state) {
         assert_true(compare("addr2line", path, path, LINES | NAMES | FILES, 4000, 0) >= cases[i].at_least);
         free(path);
     }
-    if (!is_missing("clang_dwarf4", "no clang")) {
+    if (!test_is_missing(programs, "clang_dwarf4", "no clang")) {
         char *path = program("clang_dwarf4");
         assert_true(compare("addr2line", path, path, LINES | NAMES | FILES, 4000, 0) >= 100);
         free(path);
@@ -137,7 +115,7 @@ static void test_as_llvm(void **state) {
     const char *names[] = {"c_dwarf5", "c_split", "cxx_dwarf5",  "cxx_plain4",
                            "cxx_lto",  "clangxx", "clang_lines", "clang_dwarf4"};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++) {
-        if (is_missing(names[i], "no clang, or it or GCC cannot"))
+        if (test_is_missing(programs, names[i], "no clang, or it or GCC cannot"))
             continue;
         char *path = program(names[i]);
         assert_true(compare(tool, path, path, LINES | FILES, 4000, 0) >= 100);
@@ -158,8 +136,8 @@ extern char _init[], __executable_start[];
 
 // A return address that is a function's first: nothing called from there. Before _init there is none.
 static void test_returned_to_at_its_start(void **state) {
-    struct seep_symbols *symbols = open_symbols(NULL, NULL);
-    unsigned module = module_of(symbols, "/proc/self/exe");
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module = test_module_of(symbols, "/proc/self/exe");
     uint64_t offset = (uint64_t)(_init - __executable_start);
     const struct seep_symbol *symbol;
     check_no_error(seep_symbols_resolve(symbols, module, offset, false, &symbol));
@@ -174,8 +152,8 @@ static void test_returned_to_at_its_start(void **state) {
 static void test_libc(void **state) {
     const char *path = "/lib/x86_64-linux-gnu/libc.so.6";
     const char *tool = reference_has_tool("llvm-addr2line") ? "llvm-addr2line" : "llvm-addr2line-14";
-    struct seep_symbols *symbols = open_symbols(NULL, NULL);
-    unsigned module = module_of(symbols, path);
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module = test_module_of(symbols, path);
     resolve(symbols, module, 0x26000);
     bool has_debug = seep_symbols_quality(symbols, module) == SEEP_SYMBOLS_DEBUG;
     seep_symbols_destroy(symbols);
@@ -192,8 +170,8 @@ static void compare_pair(const char *name_a, const char *name_b, size_t at_least
     char *a = program(name_a), *b = program(name_b);
     uint64_t *addresses;
     size_t nr = reference_addresses(a, 4000, &addresses), nr_lines = 0;
-    struct seep_symbols *symbols = open_symbols(NULL, NULL);
-    unsigned module_a = module_of(symbols, a), module_b = module_of(symbols, b);
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module_a = test_module_of(symbols, a), module_b = test_module_of(symbols, b);
     for (size_t i = 0; i < nr; i++) {
         const struct seep_symbol *of_a = resolve(symbols, module_a, addresses[i]);
         const struct seep_symbol *of_b = resolve(symbols, module_b, addresses[i]);
@@ -220,7 +198,7 @@ static void test_split(void **state) {
 }
 
 static void test_dwz(void **state) {
-    if (is_missing("z_one", "no dwz"))
+    if (test_is_missing(programs, "z_one", "no dwz"))
         skip();
     compare_pair("cxx_dwarf5", "z_one", 500);
 }
@@ -229,8 +207,8 @@ static void test_dwz(void **state) {
 
 static void test_inlined_chain(void **state) {
     char *path = program("c_dwarf5");
-    struct seep_symbols *symbols = open_symbols(NULL, NULL);
-    unsigned module = module_of(symbols, path);
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module = test_module_of(symbols, path);
     uint64_t *addresses, start = reference_symbol("", path, "exported_one");
     size_t nr = reference_addresses(path, 4000, &addresses), nr_deep = 0;
     for (size_t i = 0; i < nr; i++) {
@@ -266,8 +244,8 @@ static void test_inlined_chain(void **state) {
 static void expect_found(const char *name, const char *debug_dir, const char *from, const char *function,
                          enum seep_symbols_quality quality) {
     char *path = program(name), *known = program(from);
-    struct seep_symbols *symbols = open_symbols(debug_dir, NULL);
-    unsigned module = module_of(symbols, path);
+    struct seep_symbols *symbols = test_open_symbols(debug_dir, NULL);
+    unsigned module = test_module_of(symbols, path);
     assert_int_equal(seep_symbols_quality(symbols, module), SEEP_SYMBOLS_NONE);
     const struct seep_symbol *symbol = resolve(symbols, module, reference_symbol("", known, function));
     print_message("%s: quality %d\n", name, seep_symbols_quality(symbols, module));
@@ -293,7 +271,7 @@ static void test_separate_files(void **state) {
 }
 
 static void expect_trouble(const char *path, const uint8_t *build_id, size_t nr_bytes, const char *trouble) {
-    struct seep_symbols *symbols = open_symbols(NULL, NULL);
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
     unsigned module;
     check_no_error(seep_symbols_module(symbols, path, build_id, nr_bytes, &module));
     assert_null(seep_symbols_trouble(symbols, module));
@@ -347,7 +325,7 @@ static void test_deleted_but_back(void **state) {
     uint64_t address = reference_symbol("", known_path, "hidden_two");
     // And one that is gone for good is known by its build-id alone.
     const char *paths[] = {path, deleted, "/nowhere/at/all", "[vdso]"};
-    struct seep_symbols *symbols = open_symbols(debug_dir, NULL);
+    struct seep_symbols *symbols = test_open_symbols(debug_dir, NULL);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(paths); i++) {
         unsigned module;
         check_no_error(seep_symbols_module(symbols, paths[i], id, sizeof(id), &module));
@@ -367,8 +345,8 @@ static void test_deleted_but_back(void **state) {
 static void test_tables(void **state) {
     expect_found("c_table", NULL, "c_table", "hidden_two", SEEP_SYMBOLS_TABLE);
     char *lib = program("c_lib.so");
-    struct seep_symbols *symbols = open_symbols(NULL, NULL);
-    unsigned module = module_of(symbols, lib);
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module = test_module_of(symbols, lib);
     uint64_t start = reference_symbol("-D", lib, "exported_one");
     const struct seep_symbol *symbol = resolve(symbols, module, start + 5);
     assert_string_equal(symbol->frames[0].function, "exported_one");
@@ -376,13 +354,13 @@ static void test_tables(void **state) {
     assert_int_equal(seep_symbols_quality(symbols, module), SEEP_SYMBOLS_DYNAMIC);
     seep_symbols_destroy(symbols);
     free(lib);
-    if (is_missing("s_mini", "no xz"))
+    if (test_is_missing(programs, "s_mini", "no xz"))
         return;
     expect_found("s_mini", NULL, "c_table", "exported_one", SEEP_SYMBOLS_TABLE);
 }
 
 static void test_mini(void **state) {
-    if (is_missing("s_mini", "no xz"))
+    if (test_is_missing(programs, "s_mini", "no xz"))
         skip();
     // Not exported, so only .gnu_debugdata has it.
     expect_found("s_mini", NULL, "mini.full", "hidden_two", SEEP_SYMBOLS_TABLE);
@@ -404,8 +382,8 @@ static void test_labels(void **state) {
     const char *names[] = {"labels.so", "labels_lines.so"};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++) {
         char *path = program(names[i]);
-        struct seep_symbols *symbols = open_symbols(NULL, NULL);
-        unsigned module = module_of(symbols, path);
+        struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+        unsigned module = test_module_of(symbols, path);
         uint64_t start = reference_symbol("", path, "sized_function");
         expect_name(symbols, module, start - 1, NULL, 0);
         expect_name(symbols, module, start + 15, "sized_function", 15);
@@ -433,8 +411,8 @@ static void test_labels(void **state) {
 // The stubs of imported functions have no names.
 static void test_plt(void **state) {
     char *path = program("c_table");
-    struct seep_symbols *symbols = open_symbols(NULL, NULL);
-    unsigned module = module_of(symbols, path);
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module = test_module_of(symbols, path);
     char *command = test_format("objdump -h -w '%s'", path);
     FILE *pipe = popen(command, "re");
     assert_non_null(pipe);
@@ -457,11 +435,11 @@ static void test_plt(void **state) {
 static void test_sysroot(void **state) {
     char *root = program("root"), *path = program("c_dwarf5");
     uint64_t address = reference_symbol("", path, "exported_keep");
-    struct seep_symbols *symbols = open_symbols(NULL, root);
-    unsigned module = module_of(symbols, "/opt/prog");
+    struct seep_symbols *symbols = test_open_symbols(NULL, root);
+    unsigned module = test_module_of(symbols, "/opt/prog");
     assert_string_equal(resolve(symbols, module, address)->frames[0].function, "exported_keep");
     assert_int_equal(seep_symbols_quality(symbols, module), SEEP_SYMBOLS_DEBUG);
-    unsigned outside = module_of(symbols, path);
+    unsigned outside = test_module_of(symbols, path);
     expect_name(symbols, outside, address, NULL, 0);
     seep_symbols_destroy(symbols);
 
@@ -477,9 +455,9 @@ static void test_sysroot(void **state) {
 
 static void test_kept(void **state) {
     char *path = program("cxx_dwarf5");
-    struct seep_symbols *symbols = open_symbols(NULL, NULL);
-    unsigned module = module_of(symbols, path);
-    assert_int_equal(module_of(symbols, path), module);
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module = test_module_of(symbols, path);
+    assert_int_equal(test_module_of(symbols, path), module);
     unsigned other;
     check_no_error(seep_symbols_module(symbols, path, (const uint8_t *)"id", 2, &other));
     assert_int_not_equal(other, module);
@@ -524,7 +502,7 @@ static void test_closed(void **state) {
         uint64_t address = reference_symbol("", path, "config");
         uint8_t id[64];
         size_t nr_bytes = with_id ? reference_build_id(path, id, sizeof(id)) : 0;
-        struct seep_symbols *symbols = open_symbols(NULL, NULL);
+        struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
         unsigned module;
         check_no_error(seep_symbols_module(symbols, path, id, nr_bytes, &module));
         expect_variable(symbols, module, address, "config");
@@ -552,7 +530,7 @@ static void test_no_demangle(void **state) {
         struct seep_symbols_options options = {.no_demangle = raw, .no_debuginfod = true};
         struct seep_symbols *symbols;
         check_no_error(seep_symbols_create(&options, &symbols));
-        const char *function = resolve(symbols, module_of(symbols, path), address)->frames[0].function;
+        const char *function = resolve(symbols, test_module_of(symbols, path), address)->frames[0].function;
         assert_string_equal(function, raw ? mangled : "shapes::Square::area(int) const");
         seep_symbols_destroy(symbols);
     }

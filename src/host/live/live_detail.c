@@ -175,15 +175,14 @@ static void put_blocks(struct seep_live_detail *detail, const struct seep_live_t
 
 static const struct seep_profile *scanned_of(const struct seep_live *live, const struct seep_profile *profile,
                                              uint32_t *ret_process) {
-    for (size_t i = 0; live->scanned && i < live->scanned->nr_profiles; i++) {
-        const struct seep_profile *other = live->scanned->profiles[i];
-        if (other->leaks.known && other->process.pid == profile->process.pid &&
-            other->process.start_realtime_ns == profile->process.start_realtime_ns) {
-            *ret_process = (uint32_t)i;
-            return other;
-        }
-    }
-    return NULL;
+    if (!live->scanned)
+        return NULL;
+    size_t i = seep_profiles_find(live->scanned->profiles, live->scanned->nr_profiles, profile->process.pid,
+                                  profile->process.start_realtime_ns);
+    *ret_process = (uint32_t)i;
+    return i < live->scanned->nr_profiles && live->scanned->profiles[i]->leaks.known
+               ? live->scanned->profiles[i]
+               : NULL;
 }
 
 static struct seep_error *put_holder(struct seep_live_detail *detail, const struct seep_session *session,

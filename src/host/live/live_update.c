@@ -104,8 +104,7 @@ static struct seep_life *life_of(struct seep_live *live, const struct seep_profi
                                  uint32_t *ret_index) {
     for (size_t i = 0; i < live->nr_lives; i++) {
         struct seep_life *life = live->lives[i];
-        if (life->pid == profile->process.pid &&
-            life->start_realtime_ns == profile->process.start_realtime_ns) {
+        if (seep_process_is(&profile->process, life->pid, life->start_realtime_ns)) {
             *ret_index = (uint32_t)i;
             return life;
         }
@@ -146,11 +145,8 @@ static struct seep_error *life_go_on(struct seep_life *life, const struct seep_p
 }
 
 static bool is_in(const struct seep_life *life, const struct seep_session *session) {
-    for (size_t i = 0; i < session->nr_profiles; i++)
-        if (session->profiles[i]->process.pid == life->pid &&
-            session->profiles[i]->process.start_realtime_ns == life->start_realtime_ns)
-            return true;
-    return false;
+    return seep_profiles_find(session->profiles, session->nr_profiles, life->pid, life->start_realtime_ns) <
+           session->nr_profiles;
 }
 
 static bool has_pid(const struct seep_session *session, uint32_t pid) {

@@ -73,13 +73,11 @@ static struct seep_error *join(struct seep_look *look, struct seep_session *from
 
 // Of the last look, or -1.
 static int image_before(const struct seep_look *before, const struct seep_process *process) {
-    for (size_t i = 0; before && before->session && i < before->nr_images; i++) {
-        const struct seep_process *old = &before->session->profiles[i]->process;
-        if (before->image_fds[i] >= 0 && old->pid == process->pid &&
-            old->start_realtime_ns == process->start_realtime_ns)
-            return dup(before->image_fds[i]);
-    }
-    return -1;
+    if (!before || !before->session)
+        return -1;
+    size_t i = seep_profiles_find(before->session->profiles, before->nr_images, process->pid,
+                                  process->start_realtime_ns);
+    return i < before->nr_images && before->image_fds[i] >= 0 ? dup(before->image_fds[i]) : -1;
 }
 
 static bool is_of_files(const struct seep_note *note) {
@@ -89,13 +87,12 @@ static bool is_of_files(const struct seep_note *note) {
 
 static const struct seep_profile *profile_before(const struct seep_look *before,
                                                  const struct seep_profile *profile) {
-    for (size_t i = 0; before && before->session && i < before->session->nr_profiles; i++) {
-        const struct seep_profile *old = before->session->profiles[i];
-        if (old->process.pid == profile->process.pid &&
-            old->process.start_realtime_ns == profile->process.start_realtime_ns)
-            return old;
-    }
-    return NULL;
+    const struct seep_session *session = before ? before->session : NULL;
+    size_t nr = session ? session->nr_profiles : 0;
+    size_t i = nr ? seep_profiles_find(session->profiles, nr, profile->process.pid,
+                                       profile->process.start_realtime_ns)
+                  : 0;
+    return i < nr ? session->profiles[i] : NULL;
 }
 
 struct seep_error *seep_look_keep_notes(struct seep_profile *profile, const struct seep_profile *old) {

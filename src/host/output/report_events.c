@@ -10,16 +10,13 @@
 
 static bool find_process(struct seep_events_walk *walking) {
     const struct seep_view *view = walking->view;
-    for (size_t p = 0; p < view->nr_processes; p++) {
-        const struct seep_profile *profile = view->session->profiles[view->first_process + p];
-        if (profile->process.pid != walking->chunk->pid ||
-            profile->process.start_realtime_ns != walking->chunk->start_realtime_ns)
-            continue;
-        walking->profile = profile;
-        walking->process = p;
-        return true;
-    }
-    return false;
+    struct seep_profile *const *profiles = view->session->profiles + view->first_process;
+    walking->process = seep_profiles_find(profiles, view->nr_processes, walking->chunk->pid,
+                                          walking->chunk->start_realtime_ns);
+    if (walking->process == view->nr_processes)
+        return false;
+    walking->profile = profiles[walking->process];
+    return true;
 }
 
 struct seep_error *seep_events_walk_all(struct seep_events_walk *walking,

@@ -145,15 +145,9 @@ static int fail(struct cursor *cursor, struct seep_error *error) {
 
 static bool find_process(struct cursor *cursor) {
     const struct seep_view *view = cursor->sql->view;
-    for (size_t p = 0; p < view->nr_processes; p++) {
-        const struct seep_process *process = &view->session->profiles[view->first_process + p]->process;
-        if (process->pid != cursor->chunk->pid ||
-            process->start_realtime_ns != cursor->chunk->start_realtime_ns)
-            continue;
-        cursor->process = p;
-        return true;
-    }
-    return false;
+    cursor->process = seep_profiles_find(view->session->profiles + view->first_process, view->nr_processes,
+                                         cursor->chunk->pid, cursor->chunk->start_realtime_ns);
+    return cursor->process < view->nr_processes;
 }
 
 static int64_t site_id(const struct cursor *cursor, const struct seep_recorded *event) {

@@ -108,6 +108,14 @@ struct seep_error *seep_session_none_selected(size_t nr_processes) {
         "without --pid and --program the report lists them all");
 }
 
+size_t seep_profiles_find(struct seep_profile *const *profiles, size_t nr, uint32_t pid,
+                          int64_t start_realtime_ns) {
+    size_t i = 0;
+    while (i < nr && !seep_process_is(&profiles[i]->process, pid, start_realtime_ns))
+        i++;
+    return i;
+}
+
 struct seep_error *seep_session_select(const struct seep_session *session, uint64_t pid,
                                        const regex_t *program, struct seep_session *ret_some) {
     struct seep_session some = *session; // its suppressions, too

@@ -471,6 +471,15 @@ SEEP_MUST_CHECK struct seep_error *seep_session_of(struct seep_profile *profile,
                                                    struct seep_session **ret_session);
 void seep_session_destroy(struct seep_session *session); // takes NULL
 
+// A process: its number is used again, but not with the same start.
+static inline bool seep_process_is(const struct seep_process *process, uint32_t pid,
+                                   int64_t start_realtime_ns) {
+    return process->pid == pid && process->start_realtime_ns == start_realtime_ns;
+}
+// The index of the first of `nr` profiles that is of that process; `nr`: none is.
+size_t seep_profiles_find(struct seep_profile *const *profiles, size_t nr, uint32_t pid,
+                          int64_t start_realtime_ns);
+
 // The processes of this pid (0: any) whose program or first argument matches (NULL: any). SEEP_E_NOT_FOUND
 // where there is none.
 // Owner: *ret_some borrows the profiles and suppressions; its array of profiles is for the caller to free().

@@ -11,7 +11,7 @@ static struct seep_error *walk(struct seep_event_file *file, const struct seep_p
         struct seep_error *error = seep_event_file_next(file, &chunk);
         if (error || !chunk)
             return error;
-        if (chunk->pid != process->pid || chunk->start_realtime_ns != process->start_realtime_ns)
+        if (!seep_process_is(process, chunk->pid, chunk->start_realtime_ns))
             continue;
         const struct seep_recorded *events = seep_event_file_events(file);
         struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);

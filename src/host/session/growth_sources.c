@@ -33,7 +33,7 @@ static const struct seep_profile *same_process(const struct seep_session *sessio
                                                const struct seep_profile *other) {
     for (size_t i = 0; i < session->nr_profiles; i++) {
         const struct seep_process *a = &session->profiles[i]->process, *b = &other->process;
-        if (a->pid == b->pid && a->start_realtime_ns == b->start_realtime_ns && a->exe && b->exe &&
+        if (seep_process_is(a, b->pid, b->start_realtime_ns) && a->exe && b->exe &&
             strcmp(a->exe, b->exe) == 0)
             return session->profiles[i];
     }
@@ -172,8 +172,7 @@ static struct seep_error *list_pids(const struct seep_growth_look *look, struct 
 static struct watched *find(struct watching *watching, const struct seep_profile *profile) {
     for (size_t i = 0; i < watching->nr_items; i++) {
         const struct seep_profile *before = watching->items[i].session->profiles[0];
-        if (before->process.pid == profile->process.pid &&
-            before->process.start_realtime_ns == profile->process.start_realtime_ns &&
+        if (seep_process_is(&before->process, profile->process.pid, profile->process.start_realtime_ns) &&
             continues(before, profile))
             return &watching->items[i];
     }

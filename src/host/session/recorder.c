@@ -953,8 +953,7 @@ struct seep_error *seep_recorder_tell(const struct seep_recorder *recorder, stru
     const struct seep_process *process = &profile->process;
     const struct ended_process *ended = NULL;
     for (size_t i = 0; i < recorder->nr_ended && !ended; i++)
-        if (recorder->ended[i].pid == process->pid &&
-            recorder->ended[i].start_realtime_ns == process->start_realtime_ns)
+        if (seep_process_is(process, recorder->ended[i].pid, recorder->ended[i].start_realtime_ns))
             ended = &recorder->ended[i];
     if (ended)
         profile->health.lost[SEEP_LOST_EVENT] += ended->nr_unwritten;

@@ -42,8 +42,8 @@ struct process {
 };
 
 struct walk {
-    struct process *processes;
-    size_t nr;
+    const struct seep_session *session;
+    struct process *processes; // by profile
     const struct seep_history_options *options;
     size_t *stop_at; // by process, of the second pass: the bin at whose end it stops
 };
@@ -303,11 +303,9 @@ static bool step(struct process *process, const struct seep_recorded *event, int
 // ---- the walk ----------------------------------------------------------------------------------------
 
 static struct process *process_of(struct walk *walk, const struct seep_chunk *chunk) {
-    for (size_t i = 0; i < walk->nr; i++)
-        if (walk->processes[i].profile->process.pid == chunk->pid &&
-            walk->processes[i].profile->process.start_realtime_ns == chunk->start_realtime_ns)
-            return &walk->processes[i];
-    return NULL;
+    size_t i = seep_profiles_find(walk->session->profiles, walk->session->nr_profiles, chunk->pid,
+                                  chunk->start_realtime_ns);
+    return i < walk->session->nr_profiles ? &walk->processes[i] : NULL;
 }
 
 static struct seep_error *walk_events(struct walk *walk, struct seep_event_file *file) {
@@ -480,9 +478,9 @@ static struct seep_error *find_pins(struct process *process) {
 
 // The heap once more, as it was when most memory lay idle.
 static struct seep_error *look_at_regions(struct walk *walk, struct seep_event_file *file) {
-    walk->stop_at = calloc(walk->nr, sizeof(*walk->stop_at));
+    walk->stop_at = calloc(walk->session->nr_profiles, sizeof(*walk->stop_at));
     struct seep_error *error = walk->stop_at ? NULL : seep_error_no_memory();
-    for (size_t i = 0; !error && i < walk->nr; i++) {
+    for (size_t i = 0; !error && i < walk->session->nr_profiles; i++) {
         walk->stop_at[i] = walk->processes[i].history->pages_bin;
         seep_rebuilt_heap_deinit(&walk->processes[i].heap);
         if (!seep_rebuilt_heap_init(&walk->processes[i].heap, walk->processes[i].profile->nr_sites))
@@ -490,7 +488,7 @@ static struct seep_error *look_at_regions(struct walk *walk, struct seep_event_f
     }
     if (!error)
         error = walk_events(walk, file);
-    for (size_t i = 0; !error && i < walk->nr; i++)
+    for (size_t i = 0; !error && i < walk->session->nr_profiles; i++)
         error = find_pins(&walk->processes[i]);
     free(walk->stop_at);
     walk->stop_at = NULL;
@@ -518,18 +516,18 @@ static struct seep_error *begin(struct process *process, struct seep_profile *pr
 static struct seep_error *of_events(struct seep_session *session, struct seep_event_file *file,
                                     const struct seep_history_options *options,
                                     struct seep_history *histories) {
-    struct walk walk = {.options = options, .nr = session->nr_profiles};
-    walk.processes = calloc(walk.nr, sizeof(*walk.processes));
+    struct walk walk = {.session = session, .options = options};
+    walk.processes = calloc(session->nr_profiles, sizeof(*walk.processes));
     struct seep_error *error = walk.processes ? NULL : seep_error_no_memory();
-    for (size_t i = 0; !error && i < walk.nr; i++)
+    for (size_t i = 0; !error && i < session->nr_profiles; i++)
         error = begin(&walk.processes[i], session->profiles[i], &histories[i], options);
     if (!error)
         error = walk_events(&walk, file);
-    for (size_t i = 0; !error && i < walk.nr; i++)
+    for (size_t i = 0; !error && i < session->nr_profiles; i++)
         error = finish(&walk.processes[i]);
     if (!error && options->pages)
         error = look_at_regions(&walk, file);
-    for (size_t i = 0; walk.processes && i < walk.nr; i++)
+    for (size_t i = 0; walk.processes && i < session->nr_profiles; i++)
         process_deinit(&walk.processes[i]);
     free(walk.processes);
     return error;

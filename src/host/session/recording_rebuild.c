@@ -52,15 +52,6 @@ struct past {
     uint64_t nr_foreign; // events of processes that the file has nothing else of
 };
 
-// SIZE_MAX: none of them.
-static size_t process_of(const struct seep_session *session, const struct seep_chunk *chunk) {
-    for (size_t i = 0; i < session->nr_profiles; i++)
-        if (session->profiles[i]->process.pid == chunk->pid &&
-            session->profiles[i]->process.start_realtime_ns == chunk->start_realtime_ns)
-            return i;
-    return SIZE_MAX;
-}
-
 static bool is_done(const struct past *past) {
     bool done = true;
     for (size_t i = 0; done && i < past->session->nr_profiles; i++)
@@ -88,8 +79,9 @@ static struct seep_error *walk(struct past *past, struct seep_event_file *file, 
         if (stops && is_done(past))
             break;
         const struct seep_recorded *events = seep_event_file_events(file);
-        size_t p = process_of(past->session, chunk);
-        if (p == SIZE_MAX) {
+        size_t nr = past->session->nr_profiles;
+        size_t p = seep_profiles_find(past->session->profiles, nr, chunk->pid, chunk->start_realtime_ns);
+        if (p == nr) {
             past->nr_foreign += stops ? 0 : chunk->nr_events;
             continue;
         }
@@ -355,11 +347,10 @@ struct recovery {
 static struct seep_error *find_process(struct recovery *recovery, const struct seep_process *process,
                                        size_t *ret_index) {
     struct seep_session *session = recovery->session;
-    for (*ret_index = 0; *ret_index < session->nr_profiles; ++*ret_index) {
-        const struct seep_process *other = &session->profiles[*ret_index]->process;
-        if (other->pid == process->pid && other->start_realtime_ns == process->start_realtime_ns)
-            return NULL;
-    }
+    *ret_index =
+        seep_profiles_find(session->profiles, session->nr_profiles, process->pid, process->start_realtime_ns);
+    if (*ret_index < session->nr_profiles)
+        return NULL;
     struct seep_profile *profile = NULL;
     struct seep_error *error = seep_profile_create(&profile);
     if (!error &&

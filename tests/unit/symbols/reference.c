@@ -23,6 +23,29 @@ void check_no_error(struct seep_error *error) {
         fail_msg("%s", error->message);
 }
 
+bool test_is_missing(const char *folder, const char *name, const char *why) {
+    char *path = test_format("%s/%s", folder, name);
+    bool missing = access(path, R_OK) != 0;
+    if (missing)
+        print_message("left out: %s was not made (%s)\n", name, why);
+    free(path);
+    return missing;
+}
+
+struct seep_symbols *test_open_symbols(const char *debug_dir, const char *sysroot) {
+    const struct seep_symbols_options options = {
+        .debug_dir = debug_dir, .sysroot = sysroot, .no_debuginfod = true};
+    struct seep_symbols *symbols;
+    check_no_error(seep_symbols_create(&options, &symbols));
+    return symbols;
+}
+
+unsigned test_module_of(struct seep_symbols *symbols, const char *path) {
+    unsigned module;
+    check_no_error(seep_symbols_module(symbols, path, NULL, 0, &module));
+    return module;
+}
+
 bool reference_has_tool(const char *tool) {
     char *command = test_format("command -v %s >/dev/null 2>&1", tool);
     int status = system(command);
