@@ -66,9 +66,8 @@ class Traced:
 
 
 def processor_time(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    with open(f"/proc/{pid}/schedstat", encoding="utf-8") as file:
+        return int(file.read().split()[0]) / 1e9
 
 
 def high_water(pid):
@@ -93,7 +92,7 @@ def packed_bytes(path):
 
 
 def cost(traced, clients, seconds=6):
-    links = [wire_client.connect(traced.path) for _ in range(clients)]
+    links = [wire_client.connect(traced.path, greeting=wire_client.hello(takes=2)) for _ in range(clients)]
     for link in links:
         link.pull()
     before, begin = processor_time(traced.server.pid), time.monotonic()
@@ -228,7 +227,7 @@ def soak(build, scratch, requests):
 
 def measure(build, scratch, sites):
     traced = Traced(build, scratch, sites)
-    client = wire_client.connect(traced.path)
+    client = wire_client.connect(traced.path, greeting=wire_client.hello(takes=2))
     first, _ = client.pull()
     image = client.images[client.places[0]]
     depths = [len(image.stack(site)) for site in range(1, len(image.sites), 1 + len(image.sites) // 1000)]

@@ -3,8 +3,8 @@
 // For test_top.py and test_connect.py: a shop that does one step for each line that it is given, and says "ok".
 // What each step does is fixed, so the figures on a screen are known.
 //
-//   live-shop           steps by standard input: a number of sessions to make, or "churn N", "lose", "child",
-//                       "exec", "end"
+//   live-shop           steps by standard input: a number of sessions to make, or "churn N", "lose", "both",
+//                       "child", "exec", "end"
 //   live-shop free MS   by itself: a session each MS milliseconds, until it is killed
 #include <pthread.h>
 #include <stdio.h>
@@ -57,6 +57,19 @@ static void *in_thread(void *data) {
     return data;
 }
 
+// Two threads allocate at one place.
+static void *one_more(void *data) {
+    session_new();
+    return data;
+}
+
+static void both(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, one_more, NULL);
+    pthread_join(thread, NULL);
+    one_more(NULL);
+}
+
 static void wait_ms(long ms) {
     struct timespec time = {ms / 1000, ms % 1000 * 1000000};
     nanosleep(&time, NULL);
@@ -86,6 +99,8 @@ static void step(const char *line) {
         child();
     else if (strncmp(line, "lose", 4) == 0)
         lose();
+    else if (strncmp(line, "both", 4) == 0)
+        both();
     else if (strncmp(line, "exec", 4) == 0)
         execl("/proc/self/exe", "live-shop", NULL);
     else

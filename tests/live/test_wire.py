@@ -107,6 +107,39 @@ def test_only_what_changed_is_sent(shop, serve):  # noqa: F811
     assert 1 <= nr <= 4 and some < first
 
 
+def test_what_threads_did_comes_as_changes_too(shop, serve):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    plain, changes = wire_client.connect(server.path), wire_client.connect(server.path, greeting=wire_client.hello(takes=2))
+    bytes_of = [0, 0]
+    for steps in ([], [100, 'churn 7'], ['both'], ['both', 'lose'], [], [3]):
+        program.tell(*steps)
+        settle()
+        bytes_of[0] += plain.pull()[0]
+        bytes_of[1] += changes.pull()[0]
+        first, second = (client.images[client.places[0]] for client in (plain, changes))
+        assert first.of_threads() == second.of_threads() and len({thread for _, thread in first.of_threads()}) > 1
+    assert bytes_of[1] < bytes_of[0]
+    # One that has missed some of it has all of it anew.
+    changes.epoch -= 2
+    program.tell('both')
+    settle()
+    plain.pull()
+    changes.pull()
+    assert first.of_threads() == second.of_threads() and not second.one_thread
+
+
+def test_a_process_with_one_thread_has_what_its_sites_have(serve):
+    server = serve('--', 'sleep', '60')
+    plain, changes = wire_client.connect(server.path), wire_client.connect(server.path, greeting=wire_client.hello(takes=2))
+    plain.pull()
+    changes.pull()
+    first, second = (client.images[client.places[0]] for client in (plain, changes))
+    assert second.one_thread and not second.thread_sites
+    assert first.of_threads() == second.of_threads() and len(first.of_threads()) > 2
+    os.kill(plain.places[0][0], signal.SIGKILL)
+
+
 def test_a_link_that_broke_goes_on(shop, serve):  # noqa: F811
     program = shop()
     server = serve(program.pid)

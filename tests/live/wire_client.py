@@ -71,7 +71,14 @@ FIGURES = ('allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary'
 
 class Image:
     def __init__(self):
-        self.modules, self.nodes, self.sites, self.counters, self.threads, self.thread_sites = [], [], [], [], [], []
+        self.modules, self.nodes, self.sites, self.counters, self.threads = [], [], [], [], []
+        self.thread_sites, self.one_thread, self.changes = {}, False, {}
+
+    def of_threads(self):
+        """{(site, thread): allocations, bytes, frees, bytes, temporary}"""
+        if self.one_thread:
+            return {(site, 0): figures[:5] for site, figures in enumerate(self.counters) if figures[0] or figures[2]}
+        return self.thread_sites
 
     def live(self, site):
         figures = self.counters[site]
@@ -198,7 +205,7 @@ class Client:
         if anew:
             self.images[key] = Image()
         image = self.images[key]
-        image.duration = duration
+        image.duration, image.changes = duration, {}
         if not told:
             assert not reader.more()
             return key
@@ -251,19 +258,32 @@ class Client:
         while reader.more():
             site += reader.leb()
             mask, figures = reader.leb(), image.counters[site]
+            before = list(figures)
             for i in range(8):
                 if differences:
                     figures[i] = figures[i] + (reader.zig() if mask >> i & 1 else 0) & (1 << 64) - 1
                 else:
                     figures[i] = reader.leb() if mask >> i & 1 else 0
+            image.changes[site] = [new - old for new, old in zip(figures, before)]
             nr += 1
         return nr
 
-    def thread_sites(self, image, _, reader):
-        image.thread_sites, site = [], 0
+    def thread_sites(self, image, how, reader):
+        site = 0
+        image.one_thread = how == 2
+        if how != 1:
+            image.thread_sites = {}
         while reader.more():
             site += reader.leb()
-            image.thread_sites.append((site, reader.leb(), [reader.leb() for _ in range(5)]))
+            thread = reader.leb()
+            if how == 0:
+                image.thread_sites[site, thread] = [reader.leb() for _ in range(5)]
+                continue
+            whole, thread = thread & 1, thread >> 1
+            figures = image.thread_sites.setdefault((site, thread), [0] * 5)
+            mask = 0 if whole else reader.leb()
+            for i in range(5):
+                figures[i] += image.changes[site][i] if whole else reader.zig() if mask >> i & 1 else 0
 
 
 def connect(path, **more):

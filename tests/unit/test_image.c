@@ -13,6 +13,7 @@
 
 #include "image_builder.h"
 #include "image/raw.h"
+#include "source/image/image_look.h"
 #include "source/image/profile_image.h"
 #include "source/image/raw_file.h"
 
@@ -29,6 +30,93 @@ static void assert_error(struct seep_error *err, enum seep_error_code code, cons
     seep_error_destroy(err);
 }
 
+// ---- the same image from look to look ----
+
+struct comparison {
+    const struct seep_profile *profile;
+    size_t nr; // blocks or sites that were told
+};
+
+static bool compare_block(void *data, const struct seep_block *block) {
+    struct comparison *comparison = data;
+    const struct seep_block *expected = &comparison->profile->blocks[comparison->nr];
+    if (comparison->nr++ >= comparison->profile->nr_blocks)
+        return true;
+    assert_int_equal(block->address, expected->address);
+    assert_int_equal(block->size, expected->size);
+    assert_int_equal(block->site, expected->site);
+    assert_int_equal(block->age_ns, expected->age_ns);
+    assert_int_equal(block->thread, expected->thread);
+    return true;
+}
+
+static struct seep_error *compare_site(void *data, uint32_t site, const unsigned char *bytes, size_t nr) {
+    struct comparison *comparison = data;
+    const struct seep_counters *c = &comparison->profile->sites[site].counters;
+    const struct seep_figures expected = {{c->allocations, c->allocated_bytes, c->frees, c->freed_bytes,
+                                           c->temporary, c->peak_bytes, c->size_min, c->size_max}};
+    struct seep_figures told = seep_figures_read(bytes, nr);
+    assert_memory_equal(&told, &expected, sizeof(told));
+    assert_int_equal(site, ++comparison->nr);
+    return NULL;
+}
+
+static struct seep_error *count_site(void *data, uint32_t site, const unsigned char *bytes, size_t nr) {
+    (void)site, (void)bytes, (void)nr;
+    ++*(size_t *)data;
+    return NULL;
+}
+
+static void compare_look(const struct seep_image_look *look, const struct seep_profile *profile) {
+    const struct seep_profile *small = seep_image_look_profile(look);
+    struct comparison sites = {profile, 0}, blocks = {profile, 0};
+    assert_int_equal(seep_image_look_nr_nodes(look), profile->nr_nodes);
+    assert_int_equal(seep_image_look_nr_sites(look), profile->nr_sites);
+    assert_memory_equal(&small->totals, &profile->totals, sizeof(small->totals));
+    assert_memory_equal(small->health.lost, profile->health.lost, sizeof(small->health.lost));
+    assert_int_equal(small->health.events, profile->health.events);
+    assert_int_equal(small->nr_threads, profile->nr_threads);
+    for (uint32_t i = 0; i < profile->nr_threads; i++)
+        assert_memory_equal(&small->threads[i], &profile->threads[i], sizeof(small->threads[i]));
+    for (uint32_t i = 0; i < profile->nr_nodes; i++) {
+        struct seep_node node;
+        assert_ok(seep_image_look_nodes(look, i, 1, &node));
+        assert_true(node.parent == profile->nodes[i].parent && node.module == profile->nodes[i].module &&
+                    node.offset == profile->nodes[i].offset && node.kind == profile->nodes[i].kind);
+    }
+    assert_ok(seep_image_look_each(look, 0, false, compare_site, &sites));
+    assert_int_equal(sites.nr, profile->nr_sites - 1);
+    assert_ok(seep_image_look_blocks(look, compare_block, &blocks));
+    assert_int_equal(blocks.nr, profile->nr_blocks);
+    size_t nr;
+    const struct seep_thread_figures *threads = seep_image_look_threads(look, false, &nr);
+    assert_int_equal(nr, profile->nr_thread_sites);
+    for (size_t i = 0; i < nr; i++) {
+        assert_int_equal(threads[i].site, profile->thread_sites[i].site);
+        assert_int_equal(threads[i].thread, profile->thread_sites[i].thread);
+        assert_int_equal(threads[i].values[3], profile->thread_sites[i].counters.freed_bytes);
+    }
+}
+
+// Twice, as nothing changes between the looks. What lies is looked at only; takes the descriptor.
+static void look_twice(int fd, const struct seep_profile *profile) {
+    struct seep_image_look *look = NULL;
+    size_t nr_changed = 0;
+    assert_ok(seep_image_look_create(fd, getpid(), &look));
+    assert_ok(seep_image_look_take(look, 1));
+    if (!profile->health.nr_notes)
+        compare_look(look, profile);
+    assert_ok(seep_image_look_take(look, 2));
+    assert_int_equal(seep_image_look_changed(look), 1);
+    assert_ok(seep_image_look_each(look, 1, true, count_site, &nr_changed));
+    assert_int_equal(nr_changed, 0);
+    if (!profile->health.nr_notes)
+        compare_look(look, profile);
+    else
+        assert_ok(seep_image_look_blocks(look, compare_block, &(struct comparison){profile, SIZE_MAX / 2}));
+    seep_image_look_destroy(look);
+}
+
 static struct seep_profile *profile_of(const struct image_builder *image) {
     int fd = image_to_memfd(image);
     struct seep_image_copy *copy = NULL;
@@ -36,7 +124,7 @@ static struct seep_profile *profile_of(const struct image_builder *image) {
     assert_ok(seep_image_copy_from_fd(fd, "test", &copy));
     assert_ok(seep_profile_from_image(copy, &profile));
     seep_image_copy_destroy(copy);
-    close(fd);
+    look_twice(fd, profile);
     return profile;
 }
 

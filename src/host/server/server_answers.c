@@ -47,15 +47,15 @@ static struct seep_error *make_pull(struct seep_server *server, struct seep_serv
                                   .limit = now->limit,
                                   .nr_threads = now->nr_threads,
                                   .nr_untraced = now->nr_untraced};
-    return seep_deltas_answer(server->deltas, now->items, now->nr, &look, pull, stream, client->packed,
+    return seep_deltas_answer(server->deltas, now->items, now->nr, &look, pull, stream, client->takes,
                               &client->out);
 }
 
-static const struct seep_server_shared *find_shared(const struct seep_server *server, bool packed,
+static const struct seep_server_shared *find_shared(const struct seep_server *server, uint64_t takes,
                                                     const unsigned char *bytes, size_t nr) {
     for (size_t i = 0; i < SEEP_SERVER_SHARED; i++) {
         const struct seep_server_shared *shared = &server->shared[i];
-        if (shared->epoch == seep_deltas_epoch(server->deltas) && shared->packed == packed &&
+        if (shared->epoch == seep_deltas_epoch(server->deltas) && shared->takes == takes &&
             shared->question.used == nr && memcmp(shared->question.bytes, bytes, nr) == 0)
             return shared;
     }
@@ -63,7 +63,7 @@ static const struct seep_server_shared *find_shared(const struct seep_server *se
 }
 
 // Only where it is given by its own: a client that has had the same as another asks with the same bytes.
-static void share(struct seep_server *server, bool packed, const unsigned char *bytes, size_t nr,
+static void share(struct seep_server *server, uint64_t takes, const unsigned char *bytes, size_t nr,
                   const struct seep_put *answer) {
     struct seep_server_shared *shared = &server->shared[server->next_shared++ % SEEP_SERVER_SHARED];
     seep_put_deinit(&shared->question);
@@ -73,7 +73,7 @@ static void share(struct seep_server *server, bool packed, const unsigned char *
         return;
     seep_put_bytes(&shared->question, bytes, nr);
     seep_put_bytes(&shared->answer, answer->bytes, answer->used);
-    shared->packed = packed;
+    shared->takes = takes;
     if (!shared->question.failed && !shared->answer.failed)
         shared->epoch = seep_deltas_epoch(server->deltas);
 }
@@ -101,13 +101,13 @@ static struct seep_error *answer_pull(struct seep_server *server, struct seep_se
     struct seep_error *error = seep_wire_pull_take(bytes, nr, pull);
     if (!error)
         error = seep_server_look_again(server);
-    const struct seep_server_shared *shared = error ? NULL : find_shared(server, client->packed, bytes, nr);
+    const struct seep_server_shared *shared = error ? NULL : find_shared(server, client->takes, bytes, nr);
     if (shared)
         error = copy_answer(&client->out, &shared->answer, stream);
     else if (!error)
         error = make_pull(server, client, stream, pull);
     if (!error && !shared)
-        share(server, client->packed, bytes, nr, &client->out);
+        share(server, client->takes, bytes, nr, &client->out);
     free(pull);
     return error;
 }
@@ -283,7 +283,8 @@ static struct seep_error *answer_blocks(struct seep_server *server, struct seep_
         seep_put_zigzag(&payload, block->age_ns);
     }
     free(page.blocks);
-    error = seep_wire_put(&client->out, SEEP_WIRE_BLOCKS, stream, &payload, client->packed);
+    error =
+        seep_wire_put(&client->out, SEEP_WIRE_BLOCKS, stream, &payload, client->takes & SEEP_WIRE_TAKES_ZSTD);
     payload.used = 0;
     if (!error)
         error = seep_wire_put(&client->out, SEEP_WIRE_END, stream, &payload, false);
@@ -353,7 +354,7 @@ static struct seep_error *answer_hello(struct seep_server_client *client, const 
     seep_put_deinit(&payload);
     if (!error)
         error = seep_wire_hello_take(bytes, nr, &hello);
-    client->packed = hello.takes & SEEP_WIRE_TAKES_ZSTD;
+    client->takes = hello.takes & (SEEP_WIRE_TAKES_ZSTD | SEEP_WIRE_TAKES_CHANGES);
     client->greeted = !error;
     return error;
 }

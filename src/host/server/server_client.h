@@ -16,7 +16,7 @@ struct seep_server_client {
     int in_fd;
     int out_fd;
     bool greeted;
-    bool packed;      // it takes frames that are
+    uint64_t takes;   // SEEP_WIRE_TAKES_*
     bool leaves;      // once its answer is sent
     bool has_ended;   // it sends no more
     int64_t until_ns; // to greet
@@ -37,7 +37,7 @@ struct seep_server_client {
 // An answer to a Pull, for those who ask the same of the same epoch.
 struct seep_server_shared {
     uint64_t epoch; // of the server; 0: none
-    bool packed;
+    uint64_t takes;
     struct seep_put question;
     struct seep_put answer;
 };

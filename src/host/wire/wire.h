@@ -23,7 +23,16 @@
 #define SEEP_WIRE_ASK_MAX    (UINT32_C(1) << 18) // payload of a client's frame
 #define SEEP_WIRE_ANSWER_MAX (UINT64_C(1) << 30) // bytes of all frames of one answer
 #define SEEP_WIRE_PACKED     1u // flag: a zstd frame behind the LEB of the bytes that it makes
-#define SEEP_WIRE_TAKES_ZSTD 1u // of Hello
+// Of Hello, of both sides.
+#define SEEP_WIRE_TAKES_ZSTD    1u // packed frames
+#define SEEP_WIRE_TAKES_CHANGES 2u // thread sites as enum seep_wire_thread_sites has them
+
+// *first* of Thread sites.
+enum seep_wire_thread_sites {
+    SEEP_WIRE_THREADS_ALL,     // as they are now
+    SEEP_WIRE_THREADS_CHANGED, // differences, of an answer whose Counters are differences
+    SEEP_WIRE_THREADS_ONE,     // no items: what the sites have is the first thread's, from now on
+};
 
 enum seep_wire_type {
     // Of both.
@@ -127,12 +136,12 @@ uint64_t seep_deltas_next(struct seep_deltas *deltas);
 SEEP_MUST_CHECK struct seep_error *seep_deltas_take(struct seep_deltas *deltas,
                                                     struct seep_image_look *const *images, size_t nr_images);
 // The frames that bring what a client has up to the last look, with SEEP_WIRE_END. `look` without server,
-// epoch and nr_processes.
+// epoch and nr_processes. `takes`: SEEP_WIRE_TAKES_* of the client.
 SEEP_MUST_CHECK struct seep_error *seep_deltas_answer(const struct seep_deltas *deltas,
                                                       struct seep_image_look *const *images, size_t nr_images,
                                                       const struct seep_wire_look *look,
                                                       const struct seep_wire_pull *pull, uint16_t stream,
-                                                      bool packed, struct seep_put *out);
+                                                      uint64_t takes, struct seep_put *out);
 
 // ---- the client's side: what it has ----
 

@@ -174,13 +174,13 @@ struct seep_error *seep_deltas_take(struct seep_deltas *deltas, struct seep_imag
 struct answer {
     struct seep_put *out;
     uint16_t stream;
-    bool packed;
+    uint64_t takes; // SEEP_WIRE_TAKES_*
     struct seep_put payload;
 };
 
 static struct seep_error *send(struct answer *answer, enum seep_wire_type type) {
-    struct seep_error *error =
-        seep_wire_put(answer->out, type, answer->stream, &answer->payload, answer->packed);
+    struct seep_error *error = seep_wire_put(answer->out, type, answer->stream, &answer->payload,
+                                             answer->takes & SEEP_WIRE_TAKES_ZSTD);
     answer->payload.used = 0;
     return error;
 }
@@ -308,15 +308,9 @@ static struct seep_error *put_counters(struct answer *answer, size_t process,
     return error || !counters.last ? error : send(answer, SEEP_WIRE_COUNTERS);
 }
 
-// Where they are few all of them, each time that anything changed.
-static struct seep_error *put_thread_sites(struct answer *answer, size_t process,
-                                           const struct seep_image_look *image) {
-    size_t nr;
-    const struct seep_thread_figures *items = seep_image_look_threads(image, false, &nr);
+static struct seep_error *put_all_threads(struct answer *answer, const struct seep_thread_figures *items,
+                                          size_t nr) {
     uint64_t last = 0;
-    if (!items || !nr)
-        return NULL;
-    begin_list(answer, process, 0);
     for (size_t i = 0; i < nr; i++) {
         seep_put_leb(&answer->payload, items[i].site - last);
         seep_put_leb(&answer->payload, items[i].thread);
@@ -325,6 +319,99 @@ static struct seep_error *put_thread_sites(struct answer *answer, size_t process
         last = items[i].site;
     }
     return send(answer, SEEP_WIRE_THREAD_SITES);
+}
+
+static bool is_same_item(const struct seep_thread_figures *a, const struct seep_thread_figures *b) {
+    return a->site == b->site && a->thread == b->thread;
+}
+
+// What came since `before` of an item; *at is where that is looked for.
+static struct seep_thread_figures difference_of(const struct seep_thread_figures *item,
+                                                const struct seep_thread_figures *before, size_t nr_before,
+                                                size_t *at) {
+    struct seep_thread_figures difference = *item;
+    if (*at < nr_before && is_same_item(item, &before[*at])) {
+        for (unsigned k = 0; k < SEEP_FIGURES_OF_THREAD; k++)
+            difference.values[k] -= before[*at].values[k];
+        ++*at;
+    }
+    return difference;
+}
+
+// The differences of one site, of which those that are not nothing are told: with a flag for one that is all
+// that came at the site, which the Counters have.
+static void put_site_of_threads(struct seep_put *put, const struct seep_thread_figures *items, size_t nr,
+                                uint32_t *last) {
+    static const struct seep_thread_figures none;
+    size_t nr_changed = 0;
+    for (size_t i = 0; i < nr; i++)
+        nr_changed += memcmp(items[i].values, none.values, sizeof(none.values)) != 0;
+    for (size_t i = 0; i < nr; i++) {
+        uint64_t mask = 0;
+        for (unsigned k = 0; k < SEEP_FIGURES_OF_THREAD; k++)
+            mask |= (uint64_t)(items[i].values[k] != 0) << k;
+        if (!mask)
+            continue;
+        seep_put_leb(put, items[i].site - *last);
+        seep_put_leb(put, (uint64_t)items[i].thread << 1 | (nr_changed == 1));
+        *last = items[i].site;
+        if (nr_changed == 1)
+            continue;
+        seep_put_leb(put, mask);
+        for (unsigned k = 0; k < SEEP_FIGURES_OF_THREAD; k++)
+            if (mask >> k & 1)
+                seep_put_zigzag(put, (int64_t)items[i].values[k]);
+    }
+}
+
+static struct seep_error *put_thread_changes(struct answer *answer, const struct seep_thread_figures *items,
+                                             size_t nr, const struct seep_thread_figures *before,
+                                             size_t nr_before) {
+    struct seep_thread_figures *of_site = malloc((nr + 1) * sizeof(*of_site));
+    uint32_t last = 0;
+    size_t at = 0;
+    if (!of_site)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < nr;) {
+        size_t nr_of_site = 0;
+        for (uint32_t site = items[i].site; i < nr && items[i].site == site; i++)
+            of_site[nr_of_site++] = difference_of(&items[i], before, nr_before, &at);
+        put_site_of_threads(&answer->payload, of_site, nr_of_site, &last);
+    }
+    free(of_site);
+    return send(answer, SEEP_WIRE_THREAD_SITES);
+}
+
+// All that there was is there, though what was cut off the file is not.
+static bool has_all(const struct seep_thread_figures *items, size_t nr,
+                    const struct seep_thread_figures *before, size_t nr_before) {
+    size_t at = 0;
+    for (size_t i = 0; i < nr && at < nr_before; i++)
+        at += is_same_item(&items[i], &before[at]);
+    return at == nr_before;
+}
+
+// Where there are few.
+static struct seep_error *put_thread_sites(struct answer *answer, size_t process,
+                                           const struct seep_image_look *image, bool differences) {
+    size_t nr, nr_before;
+    const struct seep_thread_figures *items = seep_image_look_threads(image, false, &nr);
+    const struct seep_thread_figures *before = seep_image_look_threads(image, true, &nr_before);
+    bool changes = answer->takes & SEEP_WIRE_TAKES_CHANGES;
+    if (!items || !nr)
+        return NULL;
+    if (changes && seep_image_look_profile(image)->nr_threads == 1) {
+        begin_list(answer, process, SEEP_WIRE_THREADS_ONE);
+        return send(answer, SEEP_WIRE_THREAD_SITES);
+    }
+    // There was another way to tell of them before there was a second thread.
+    bool were_told = before && nr_before && seep_image_look_profile_before(image)->nr_threads > 1;
+    if (changes && differences && were_told && has_all(items, nr, before, nr_before)) {
+        begin_list(answer, process, SEEP_WIRE_THREADS_CHANGED);
+        return put_thread_changes(answer, items, nr, before, nr_before);
+    }
+    begin_list(answer, process, SEEP_WIRE_THREADS_ALL);
+    return put_all_threads(answer, items, nr);
 }
 
 static const struct seep_wire_have *have_of(const struct seep_deltas *deltas,
@@ -374,15 +461,15 @@ static struct seep_error *put_rest(struct answer *answer, size_t index, const st
     if (!error)
         error = put_counters(answer, index, image, have ? since : 0, differences);
     if (!error && (!have || seep_image_look_changed(image) > since))
-        error = put_thread_sites(answer, index, image);
+        error = put_thread_sites(answer, index, image, differences);
     return error;
 }
 
 struct seep_error *seep_deltas_answer(const struct seep_deltas *deltas, struct seep_image_look *const *images,
                                       size_t nr_images, const struct seep_wire_look *look,
-                                      const struct seep_wire_pull *pull, uint16_t stream, bool packed,
+                                      const struct seep_wire_pull *pull, uint16_t stream, uint64_t takes,
                                       struct seep_put *out) {
-    struct answer answer = {.out = out, .stream = stream, .packed = packed};
+    struct answer answer = {.out = out, .stream = stream, .takes = takes};
     struct seep_error *error = put_look(&answer, deltas, look, nr_images);
     // The processes first: their totals are there before all that may be long.
     for (size_t i = 0; !error && i < nr_images; i++)

@@ -85,7 +85,7 @@ void seep_wire_hello_put(struct seep_put *payload) {
     seep_put_bytes(payload, SEEP_WIRE_MAGIC, SEEP_WIRE_MAGIC_BYTES);
     seep_put_leb(payload, SEEP_WIRE_VERSION);
     seep_put_leb(payload, SEEP_WIRE_VERSION);
-    seep_put_leb(payload, SEEP_WIRE_TAKES_ZSTD);
+    seep_put_leb(payload, SEEP_WIRE_TAKES_ZSTD | SEEP_WIRE_TAKES_CHANGES);
     seep_put_text(payload, "seep " SEEP_VERSION);
 }
 

@@ -17,6 +17,9 @@
 #define PATH_MOST    4096u
 #define FIGURES      8u
 
+// Of them what is told of threads, too.
+#define THREAD_FIGURES 5u
+
 struct replica_image {
     uint64_t pid;
     uint64_t start;
@@ -37,6 +40,14 @@ struct replica_image {
     struct seep_thread_site *thread_sites;
     size_t nr_thread_sites;
     size_t thread_sites_capacity;
+    bool one_thread; // its thread sites are its sites
+    // Of the answer that is being taken: what came at sites, by id.
+    struct site_change {
+        uint32_t site;
+        uint64_t values[THREAD_FIGURES];
+    } * changes;
+    size_t nr_changes;
+    size_t changes_capacity;
 };
 
 struct seep_replica {
@@ -63,6 +74,7 @@ static void image_empty(struct replica_image *image) {
         free(image->paths[i]);
     image->nr_modules = image->nr_nodes = image->nr_sites = 0;
     image->nr_thread_sites = 0;
+    image->one_thread = false;
 }
 
 static void image_deinit(struct replica_image *image) {
@@ -73,6 +85,7 @@ static void image_deinit(struct replica_image *image) {
     free(image->nodes);
     free(image->sites);
     free(image->thread_sites);
+    free(image->changes);
 }
 
 void seep_replica_destroy(struct seep_replica *replica) {
@@ -159,6 +172,7 @@ static struct seep_error *take_process(struct seep_replica *replica, struct seep
         return seep_error_no_memory();
     replica->order[replica->nr_order++] = at;
     image->there = true;
+    image->nr_changes = 0;
     image->duration_ns = duration_ns;
     if (anew)
         image_empty(image);
@@ -263,6 +277,7 @@ static struct seep_error *take_counters(struct replica_image *image, struct seep
         if (take->failed || !gap || gap > SITES_MOST || site >= image->nr_sites || mask >> FIGURES)
             return bad("counters of a site");
         fields_of(&image->sites[site].counters, fields);
+        struct site_change change = {.site = (uint32_t)site};
         for (unsigned i = 0; i < FIGURES; i++) {
             bool told = mask >> i & 1;
             uint64_t value = *fields[i];
@@ -273,24 +288,31 @@ static struct seep_error *take_counters(struct replica_image *image, struct seep
             // Allocations, frees and their bytes only grow.
             if (i < 4 && value < *fields[i])
                 return bad("counts that go back");
+            if (i < THREAD_FIGURES)
+                change.values[i] = value - *fields[i];
             *fields[i] = value;
         }
+        if (!differences)
+            continue;
+        if (!seep_grow(&image->changes, &image->changes_capacity, image->nr_changes + 1,
+                       sizeof(*image->changes)))
+            return seep_error_no_memory();
+        image->changes[image->nr_changes++] = change;
     }
     return take->failed ? bad("counters") : NULL;
 }
 
-static struct seep_error *take_thread_sites(struct replica_image *image, struct seep_take *take) {
+static struct seep_error *take_all_threads(struct replica_image *image, struct seep_take *take) {
     uint64_t site = 0;
     image->nr_thread_sites = 0;
     while (take->at < take->end && !take->failed) {
         struct seep_thread_site of = {0};
+        uint64_t *fields[FIGURES];
+        fields_of(&of.counters, fields);
         site += seep_take_leb(take);
         uint64_t thread = seep_take_leb(take);
-        of.counters.allocations = seep_take_leb(take);
-        of.counters.allocated_bytes = seep_take_leb(take);
-        of.counters.frees = seep_take_leb(take);
-        of.counters.freed_bytes = seep_take_leb(take);
-        of.counters.temporary = seep_take_leb(take);
+        for (unsigned i = 0; i < THREAD_FIGURES; i++)
+            *fields[i] = seep_take_leb(take);
         if (take->failed || site >= image->nr_sites || thread > UINT32_MAX)
             return bad("what a thread did");
         of.site = (uint32_t)site;
@@ -300,7 +322,64 @@ static struct seep_error *take_thread_sites(struct replica_image *image, struct 
             return seep_error_no_memory();
         image->thread_sites[image->nr_thread_sites++] = of;
     }
-    return NULL;
+    return take->failed ? bad("what a thread did") : NULL;
+}
+
+// The place of the item in [*at, nr), which are in order; a new one where there is none.
+static struct seep_thread_site *thread_site_at(struct replica_image *image, size_t nr, size_t *at,
+                                               const struct seep_thread_site *wanted) {
+    while (*at < nr && seep_thread_site_compare(&image->thread_sites[*at], wanted) < 0)
+        ++*at;
+    if (*at < nr && seep_thread_site_compare(&image->thread_sites[*at], wanted) == 0)
+        return &image->thread_sites[*at];
+    if (!seep_grow(&image->thread_sites, &image->thread_sites_capacity, image->nr_thread_sites + 1,
+                   sizeof(*image->thread_sites)))
+        return NULL;
+    image->thread_sites[image->nr_thread_sites] = *wanted;
+    return &image->thread_sites[image->nr_thread_sites++];
+}
+
+static const struct site_change *change_at(const struct replica_image *image, size_t *at, uint64_t site) {
+    while (*at < image->nr_changes && image->changes[*at].site < site)
+        ++*at;
+    return *at < image->nr_changes && image->changes[*at].site == site ? &image->changes[*at] : NULL;
+}
+
+static struct seep_error *take_thread_changes(struct replica_image *image, struct seep_take *take) {
+    uint64_t site = 0;
+    size_t nr = image->nr_thread_sites, at = 0, change = 0;
+    while (take->at < take->end && !take->failed) {
+        site += seep_take_leb(take);
+        uint64_t what = seep_take_leb(take), thread = what >> 1;
+        uint64_t mask = what & 1 ? 0 : seep_take_leb(take);
+        const struct site_change *whole = change_at(image, &change, site);
+        if (take->failed || site >= image->nr_sites || thread > UINT32_MAX || mask >> THREAD_FIGURES ||
+            (what & 1 && !whole))
+            return bad("what a thread did since");
+        struct seep_thread_site wanted = {.site = (uint32_t)site, .thread = (uint32_t)thread};
+        struct seep_thread_site *of = thread_site_at(image, nr, &at, &wanted);
+        uint64_t *fields[FIGURES];
+        if (!of)
+            return seep_error_no_memory();
+        fields_of(&of->counters, fields);
+        for (unsigned i = 0; i < THREAD_FIGURES; i++)
+            *fields[i] += what & 1 ? whole->values[i] : mask >> i & 1 ? (uint64_t)seep_take_zigzag(take) : 0;
+    }
+    if (image->nr_thread_sites > nr)
+        qsort(image->thread_sites, image->nr_thread_sites, sizeof(*image->thread_sites),
+              seep_thread_site_compare);
+    return take->failed ? bad("what a thread did since") : NULL;
+}
+
+static struct seep_error *take_thread_sites(struct replica_image *image, struct seep_take *take,
+                                            uint64_t how) {
+    image->one_thread = how == SEEP_WIRE_THREADS_ONE;
+    if (how == SEEP_WIRE_THREADS_ONE)
+        image->nr_thread_sites = 0;
+    return how == SEEP_WIRE_THREADS_ONE       ? NULL
+           : how == SEEP_WIRE_THREADS_CHANGED ? take_thread_changes(image, take)
+           : how == SEEP_WIRE_THREADS_ALL     ? take_all_threads(image, take)
+                                              : bad("what threads did");
 }
 
 static struct seep_error *take_end(struct seep_replica *replica, struct seep_take *take) {
@@ -361,7 +440,7 @@ struct seep_error *seep_replica_take(struct seep_replica *replica, uint8_t type,
     case SEEP_WIRE_COUNTERS:
         return take_counters(image, &take, first);
     default:
-        return take_thread_sites(image, &take);
+        return take_thread_sites(image, &take, first);
     }
 }
 
@@ -487,6 +566,26 @@ static bool copy_array(struct seep_arena *arena, void *array_of_any, const void 
     return *array != NULL;
 }
 
+// Of a process with one thread: what sites have.
+static bool set_thread_sites(struct seep_profile *profile) {
+    profile->thread_sites =
+        seep_arena_alloc(&profile->arena, profile->nr_sites, sizeof(*profile->thread_sites));
+    if (!profile->thread_sites)
+        return false;
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        const struct seep_counters *c = &profile->sites[i].counters;
+        if (c->allocations || c->frees)
+            profile->thread_sites[profile->nr_thread_sites++] =
+                (struct seep_thread_site){.site = i,
+                                          .counters = {.allocations = c->allocations,
+                                                       .allocated_bytes = c->allocated_bytes,
+                                                       .frees = c->frees,
+                                                       .freed_bytes = c->freed_bytes,
+                                                       .temporary = c->temporary}};
+    }
+    return true;
+}
+
 static struct seep_error *profile_of(const struct replica_image *image, struct seep_profile **ret_profile) {
     struct seep_profile *profile = NULL;
     struct seep_error *error = seep_profile_create(&profile);
@@ -517,6 +616,10 @@ static struct seep_error *profile_of(const struct replica_image *image, struct s
     profile->nr_nodes = image->nr_nodes;
     profile->nr_sites = image->nr_sites;
     profile->nr_thread_sites = image->nr_thread_sites;
+    if (image->one_thread && !set_thread_sites(profile)) {
+        seep_profile_destroy(profile);
+        return seep_error_no_memory();
+    }
     seep_profile_derive(profile);
     *ret_profile = profile;
     return NULL;
