@@ -52,6 +52,8 @@ COVERS = [
      'blocks of functions that only libseep.so has go back where they came from'),
     ('another allocator in front of libseep.so', 'declared', 'test_another_allocator_preloaded_in_front',
      'the program calls that one; its name is said'),
+    ('C++ sized and aligned new', 'covered', 'test_a_program_that_defines_some_operators',
+     "where the program defines some of them, the others call those"),
     ('other interposers preloaded', 'covered', 'test_two_other_interposers_in_any_order', 'before and behind'),
 ]
 
@@ -349,6 +351,32 @@ def test_a_static_allocator_that_exports_malloc(language, compiler, tmp_path):
     plain = run([program])
     under = traced([program], tmp_path)
     check_preempted(under, under.trace, plain, program)
+
+
+SOME_OPERATORS = program_source('loading_some_operators.cpp')
+LISTED = {'run': (), 'sampled': ('--sample', '1K'), 'counted': ('--mode', 'count'), 'recorded': ('--mode', 'record')}
+
+
+@pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'SIZED'])
+def test_a_program_that_defines_some_operators(which, tmp_path):
+    """The others call those, as the C++ library's do: new[] the program's new, a sized delete its delete."""
+    need('g++')
+    program = tmp_path / 'program'
+    (tmp_path / 'program.cpp').write_text(SOME_OPERATORS)
+    built = run(['g++', '-std=c++17', '-g', '-O1', '-w', '-D', which, 'program.cpp', '-o', program], cwd=tmp_path)
+    assert built.code == 0, built
+    plain = run([program])
+    assert plain.code == 0, plain
+    for name, options in LISTED.items():
+        under = traced([program], tmp_path, options=options, name=name)
+        assert (under.code, under.out, under.err) == (0, plain.out, plain.err), (name, under)
+        if name == 'counted':
+            continue
+        process = report(under.trace)[0]
+        no_losses(process)
+        assert not process.get('mismatches'), (name, process)
+        live = [s for s in process['sites'] if s['live_blocks'] and s['stack'] and s['stack'][0]['module'] == 'program']
+        assert which == 'POOL' or not live, (name, live)
 
 
 # ---- other interposers -------------------------------------------------------------------------------

@@ -7,7 +7,11 @@
 // (jemalloc, tcmalloc) is called unguarded too; what it returns is recorded unless a nested malloc
 // hook has just done so.
 //
-// Names: Itanium C++ ABI 5.1.5.
+// A program that defines some of them itself gets the others as the C++ library makes them, of its own: they
+// call those (seep_g.operators_in_front). Then nothing is recorded here, but by the malloc and free that the
+// program's own call, if they call them: what comes of a pool stays the program's affair.
+//
+// Names: Itanium C++ ABI 5.1.5. What calls what: ISO C++, [new.delete].
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -66,6 +70,8 @@ static real_new_fn *real_new(enum real_new form) {
 static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second,
                                          const void *third, enum seep_via via, struct seep_caller caller) {
     void *block = real_new(form)(size, second, third);
+    if (seep_g.operators_in_front)
+        return block;
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return block;
@@ -153,36 +159,66 @@ OPERATOR(void *, operator_new_array_aligned_nothrow, "_Zna" SEEP_CXX_SIZE "St11a
 
 // ---- delete: never throws -------------------------------------------------------------------------
 
-enum real_delete { DELETE, DELETE_ARRAY, DELETE_ALIGNED, DELETE_ARRAY_ALIGNED, DELETE_NR };
+// The sized and nothrow forms mean the same as the plain ones to every allocator known, and are defined to
+// call them: another form only because the program's own plain one may be in front of ours.
+enum real_delete {
+    DELETE,
+    DELETE_ARRAY,
+    DELETE_ALIGNED,
+    DELETE_ARRAY_ALIGNED,
+    PLAIN_NR,
+    BY_PLAIN = PLAIN_NR, // and one of the above
+    DELETE_NR = 2 * PLAIN_NR
+};
 
-static const char *const delete_names[DELETE_NR] = {
+static const char *const delete_names[PLAIN_NR] = {
     [DELETE] = "_ZdlPv",
     [DELETE_ARRAY] = "_ZdaPv",
     [DELETE_ALIGNED] = "_ZdlPvSt11align_val_t",
     [DELETE_ARRAY_ALIGNED] = "_ZdaPvSt11align_val_t",
 };
 
+bool seep_operators_in_front(void) {
+    for (size_t i = 0; i < NEW_NR; i++)
+        if (seep_loader_in_front(new_names[i]))
+            return true;
+    // With none of the plain ones a sized one may be there; no program is known with a nothrow one alone.
+    static const char sized[] = "_ZdlPv" SEEP_CXX_SIZE "\0_ZdaPv" SEEP_CXX_SIZE;
+    for (size_t i = 0; i < PLAIN_NR; i++)
+        if (seep_loader_in_front(delete_names[i]))
+            return true;
+    return seep_loader_in_front(sized) || seep_loader_in_front(sized + sizeof(sized) / 2);
+}
+
 typedef void real_delete_fn(void *, const void *);
 static _Atomic(real_delete_fn *) real_deletes[DELETE_NR];
 
-// The sized and nothrow forms mean the same as the plain ones to every allocator known.
-static SEEP_NOINLINE void call_real_delete(enum real_delete form, void *block, size_t alignment) {
+// NULL: there is none.
+static real_delete_fn *real_delete(uint32_t form) {
     real_delete_fn *function = atomic_load_explicit(&real_deletes[form], memory_order_relaxed);
+    if (function)
+        return function;
+    int kept = errno;
+    const char *name = delete_names[form % PLAIN_NR];
+    void *found = form >= BY_PLAIN ? seep_loader_in_front(name) : NULL;
+    if (!found)
+        found = seep_loader_dlsym(RTLD_NEXT, name);
+    errno = kept;
+    __builtin_memcpy(&function, &found, sizeof(function));
+    atomic_store_explicit(&real_deletes[form], function, memory_order_relaxed);
+    return function;
+}
+
+static SEEP_NOINLINE void call_real_delete(uint32_t form, void *block, size_t alignment) {
+    real_delete_fn *function = real_delete(form);
     if (!function) {
-        int kept = errno;
-        void *found = seep_loader_dlsym(RTLD_NEXT, delete_names[form]);
-        errno = kept;
-        __builtin_memcpy(&function, &found, sizeof(function));
-        if (!function) {
-            seep_g.real.free(block);
-            return;
-        }
-        atomic_store_explicit(&real_deletes[form], function, memory_order_relaxed);
+        seep_g.real.free(block);
+        return;
     }
     // A delete that calls free comes to our hook again, for a block that the map no longer has: the
     // guard keeps it from being counted. Nothing can pass it: delete does not throw.
     struct seep_thread *thread = seep_self();
-    bool guarded = SEEP_GUARD_IS_IDLE(thread->guard);
+    bool guarded = !seep_g.operators_in_front && SEEP_GUARD_IS_IDLE(thread->guard);
     if (guarded)
         thread->nested_release = true;
     function(block, (const void *)alignment);
@@ -191,31 +227,36 @@ static SEEP_NOINLINE void call_real_delete(enum real_delete form, void *block, s
 }
 
 SEEP_NOINLINE void seep_delete_here(void *block, size_t alignment, uint32_t form, bool recorded) {
+    if (SEEP_UNLIKELY(seep_g.operators_in_front)) {
+        call_real_delete(form, block, alignment);
+        return;
+    }
     if (!block)
         return;
     struct seep_caller caller = SEEP_HOOK_CALLER();
-    if (!recorded)
-        seep_released_long(block, form % 2 ? SEEP_RELEASE_DELETE_ARRAY : SEEP_RELEASE_DELETE, caller.pc,
-                           caller.sp, caller.bp);
+    enum seep_release via = form % 2 ? SEEP_RELEASE_DELETE_ARRAY : SEEP_RELEASE_DELETE;
+    bool tried = seep_g.delete_is_free || seep_g.apart;
+    if (!recorded && (tried || !released_short(block, via)))
+        seep_released_long(block, via, caller.pc, caller.sp, caller.bp);
     if (SEEP_UNLIKELY(seep_boot_has(block)))
         return;
     if (SEEP_LIKELY(seep_g.delete_is_free))
         seep_g.real.free(block);
     else
-        call_real_delete((enum real_delete)form, block, alignment);
+        call_real_delete(form, block, alignment);
 }
 
+// Whether delete is no more than free is asked first: the program's own may keep the block, and hand it out
+// again past us.
 SEEP_INLINE void delete_block(enum real_delete form, void *block, enum seep_release via) {
     if (SEEP_UNLIKELY(seep_g.apart)) {
         seep_delete_apart(block, 0, form);
         return;
     }
-    if (SEEP_UNLIKELY(!released_short(block, via)))
-        seep_delete_here(block, 0, form, false);
-    else if (SEEP_LIKELY(seep_g.delete_is_free))
+    if (SEEP_LIKELY(seep_g.delete_is_free) && SEEP_LIKELY(released_short(block, via)))
         seep_g.real.free(block);
     else
-        seep_delete_here(block, 0, form, true);
+        seep_delete_here(block, 0, form, false);
 }
 
 OPERATOR(void, operator_delete, "_ZdlPv", void *block) {
@@ -230,26 +271,33 @@ OPERATOR(void, operator_delete_aligned, "_ZdlPvSt11align_val_t", void *block, si
 OPERATOR(void, operator_delete_array_aligned, "_ZdaPvSt11align_val_t", void *block, size_t alignment) {
     seep_delete_apart(block, alignment, DELETE_ARRAY_ALIGNED);
 }
+OPERATOR(void, operator_delete_sized, "_ZdlPv" SEEP_CXX_SIZE, void *block) {
+    delete_block(BY_PLAIN + DELETE, block, SEEP_RELEASE_DELETE);
+}
+OPERATOR(void, operator_delete_array_sized, "_ZdaPv" SEEP_CXX_SIZE, void *block) {
+    seep_delete_apart(block, 0, BY_PLAIN + DELETE_ARRAY);
+}
 OPERATOR(void, operator_delete_sized_aligned, "_ZdlPv" SEEP_CXX_SIZE "St11align_val_t", void *block,
          size_t size, size_t alignment) {
     (void)size;
-    operator_delete_aligned(block, alignment);
+    seep_delete_apart(block, alignment, BY_PLAIN + DELETE_ALIGNED);
 }
 OPERATOR(void, operator_delete_array_sized_aligned, "_ZdaPv" SEEP_CXX_SIZE "St11align_val_t", void *block,
          size_t size, size_t alignment) {
     (void)size;
-    operator_delete_array_aligned(block, alignment);
+    seep_delete_apart(block, alignment, BY_PLAIN + DELETE_ARRAY_ALIGNED);
 }
-
-// Forms that differ in arguments that are not looked at are the same function.
-#define SAME(name, symbol, as, ...)                                                                          \
-    SEEP_EXPORT void name(__VA_ARGS__) __asm__(symbol) __attribute__((alias(as)))
-
-SAME(operator_delete_nothrow, "_ZdlPvRKSt9nothrow_t", "_ZdlPv", void *block);
-SAME(operator_delete_sized, "_ZdlPv" SEEP_CXX_SIZE, "_ZdlPv", void *block);
-SAME(operator_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", "_ZdaPv", void *block);
-SAME(operator_delete_array_sized, "_ZdaPv" SEEP_CXX_SIZE, "_ZdaPv", void *block);
-SAME(operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdlPvSt11align_val_t",
-     void *block, size_t alignment);
-SAME(operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_t",
-     void *block, size_t alignment);
+OPERATOR(void, operator_delete_nothrow, "_ZdlPvRKSt9nothrow_t", void *block) {
+    seep_delete_apart(block, 0, BY_PLAIN + DELETE);
+}
+OPERATOR(void, operator_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", void *block) {
+    seep_delete_apart(block, 0, BY_PLAIN + DELETE_ARRAY);
+}
+OPERATOR(void, operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", void *block,
+         size_t alignment) {
+    seep_delete_apart(block, alignment, BY_PLAIN + DELETE_ALIGNED);
+}
+OPERATOR(void, operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t", void *block,
+         size_t alignment) {
+    seep_delete_apart(block, alignment, BY_PLAIN + DELETE_ARRAY_ALIGNED);
+}

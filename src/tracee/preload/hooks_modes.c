@@ -200,6 +200,10 @@ void seep_free_apart(void *block) {
 }
 
 void seep_delete_apart(void *block, size_t alignment, uint32_t form) {
+    if (SEEP_UNLIKELY(seep_g.operators_in_front)) {
+        seep_delete_here(block, alignment, form, false);
+        return;
+    }
     struct seep_thread *thread = seep_self();
     enum seep_release via = form % 2 ? SEEP_RELEASE_DELETE_ARRAY : SEEP_RELEASE_DELETE;
     bool counted = counts(thread, block);

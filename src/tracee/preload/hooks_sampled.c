@@ -41,11 +41,14 @@ void seep_free_apart(void *block) {
 }
 
 void seep_delete_apart(void *block, size_t alignment, uint32_t form) {
-    bool skipped = sample_skips_free(seep_self(), block);
-    if (SEEP_LIKELY(skipped && seep_g.delete_is_free))
+    if (SEEP_UNLIKELY(seep_g.operators_in_front))
+        seep_delete_here(block, alignment, form, false);
+    else if (!sample_skips_free(seep_self(), block))
+        seep_delete_here(block, alignment, form, false);
+    else if (SEEP_LIKELY(seep_g.delete_is_free))
         seep_g.real.free(block);
     else
-        seep_delete_here(block, alignment, form, skipped);
+        seep_delete_here(block, alignment, form, true);
 }
 
 // Of a block that is certainly not recorded, while nothing but sampling makes it special.

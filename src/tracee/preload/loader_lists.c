@@ -6,6 +6,7 @@
 
 #include "preload/cpu.h"
 #include "preload/loader_lists.h"
+#include "preload/stack.h"
 
 extern struct r_debug _r_debug __attribute__((weak)); // glibc's loader has it, musl's hides it
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"), weak));
@@ -73,6 +74,20 @@ static void *search(const struct link_map *map, const char *name) {
     for (; map; map = map->l_next) {
         const ElfW(Sym) *symbol = seep_loader_symbol(map, name);
         if (symbol)
+            return (void *)(map->l_addr + symbol->st_value);
+    }
+    return NULL;
+}
+
+void *seep_loader_in_front(const char *name) {
+    const struct link_map *map = seep_loader_first();
+    if (!map) { // musl's: it asks no more than the lists would tell, for ours has the name
+        void *found = seep_dlsym ? seep_dlsym(RTLD_DEFAULT, name) : NULL;
+        return seep_is_own_code((uintptr_t)found) ? NULL : found;
+    }
+    for (; map && map->l_ld != _DYNAMIC; map = map->l_next) {
+        const ElfW(Sym) *symbol = seep_loader_symbol(map, name);
+        if (symbol && symbol->st_shndx != SHN_UNDEF)
             return (void *)(map->l_addr + symbol->st_value);
     }
     return NULL;

@@ -31,6 +31,8 @@ const void *seep_loader_table(const struct link_map *map, ElfW(Sxword) tag);
 // As the module defines it, in its default version; NULL: it does not. A symbol without a section is the
 // program's own jump to a function of a library.
 const ElfW(Sym) * seep_loader_symbol(const struct link_map *map, const char *name);
+// What a module in front of ours defines; NULL: none of them does. To have it as a jump is not to define it.
+void *seep_loader_in_front(const char *name);
 // What glibc has only from some version on: to need it would keep the library out of processes with an older
 // one. The first in the order of the search; NULL: there is none.
 void *seep_loader_find(const char *name);

@@ -415,6 +415,7 @@ struct seep_global {
     int (*find_object)(void *pc, struct seep_loader_object *ret_object); // glibc's _dl_find_object, or NULL
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
+    bool operators_in_front;       // the program defines some of them, and ours are as the C++ library's
     bool emulated;                 // who answers system calls is no kernel (qemu-user)
     bool handed_over;              // a tool has the image
     bool was_stopped;              // there may be blocks that were allocated while recording was stopped
@@ -505,6 +506,10 @@ void seep_handshake_take_back(void);
 // from then on can be told apart. By a thread-local destructor of the main thread (`unused` is its object),
 // which runs before all exit handlers, or by exit(). Weak: a test has no hooks.
 void seep_exit_begins(void *unused) __attribute__((weak));
+
+// hooks_cxx.c: whether the program, or what it loads before us, defines an operator new or delete. Weak: as
+// above.
+bool seep_operators_in_front(void) __attribute__((weak));
 
 // start.c: registers our handlers of exit() and quick_exit(), the first time that it is called.
 void seep_exit_register(void);

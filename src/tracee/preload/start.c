@@ -284,6 +284,9 @@ static void resolve(void) {
                             seep_path_contains(of_delete, "libc++");
     if (seep_g.front_free) // theirs are called, and call the malloc and free that the program calls
         seep_g.new_is_malloc = seep_g.delete_is_free = false;
+    seep_g.operators_in_front = seep_operators_in_front && seep_operators_in_front();
+    if (seep_g.operators_in_front)
+        seep_g.new_is_malloc = seep_g.delete_is_free = false;
     if (!__register_atfork && found.malloc != seep_boot_malloc)
         seep_musl_quiet(&found);
     // What failed above must not be what the program's first dlerror() says. A look-up that succeeds
