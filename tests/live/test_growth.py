@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +21,8 @@ from small_programs import program_source
 PROGRAM = BUILD / 'tests/live/live-growth'
 # What each place does; few looks at uneven times may not be enough to say more than that it does not grow.
 SHAPES = {'grow': ('growing',), 'fill': ('plateau', 'steady', 'no trend'), 'rise': ('sawtooth', 'steady', 'no trend')}
+
+STANDS_STILL = r'the process did not run before \d+ of \d+ looks: they say nothing of growth'
 
 
 def check_schema(value):
@@ -38,13 +41,17 @@ def verdicts(process):
     return found
 
 
+def stands_still(process):
+    return any(re.fullmatch(STANDS_STILL, note) for note in process['health']['notes'])
+
+
 def has_shapes(process):
     found = verdicts(process)
     return set(found) == set(SHAPES) and all(found[name] in SHAPES[name] for name in found)
 
 
 def looks_in(value):
-    return min(len(p['growth']['snapshots']) for p in value.get('processes') or [value])
+    return max(len(p['growth']['snapshots']) for p in value.get('processes') or [value])
 
 
 # A busy machine leaves looks out: then for longer.
@@ -164,7 +171,8 @@ def test_children(tmp_path):
     text = done.err.decode()
     parent, child = value['processes']
     assert has_shapes(child) and verdicts(parent) == {}, verdicts(child)
-    assert parent['growth']['live']['verdict'] == 'steady'
+    # The parent sleeps until the child has ended.
+    assert parent['growth']['live'] is None and stands_still(parent) and not stands_still(child)
     assert f"in pid {child['process']['pid']}" in text and f"of pid {parent['process']['pid']}" in text
 
 
@@ -181,6 +189,35 @@ def traced(folder, *args):
 def child_of(process):
     with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
         return int(file.read().split()[0])
+
+
+def test_looks_at_what_does_not_run_say_nothing(tmp_path):
+    """Stopped, or asleep in a read: it was called steady. What it does between two looks counts, the rest of them does not."""
+    trace = tmp_path / 'x.seep'
+    tool = subprocess.Popen([SEEP, 'run', '-q', '--interval', '20ms', '-o', trace, PROGRAM, 'steps'], env=environment(),
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        for _ in range(2):
+            tool.stdin.write(b'\n')
+            tool.stdin.flush()
+            assert tool.stdout.readline() == b'ok\n'
+        pid = child_of(tool)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.4)
+        os.kill(pid, signal.SIGCONT)
+        tool.communicate()
+        assert tool.returncode == 0
+    finally:
+        kill(tool)
+    process = whole(trace)
+    assert process['growth']['live'] is None and len(process['growth']['snapshots']) < 7, process['growth']
+    assert stands_still(process), process['health']['notes']
+    notes = json.loads(run([SEEP, 'report', '--json', trace]).out)['health']['notes']
+    assert 'stood_still' in [note['code'] for note in notes], notes
+    text = run([SEEP, 'growth', trace]).out.decode()
+    assert 'the process ran before too few looks to say what grows: 7 are needed' in text, text
+    done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
+    assert done.code == 1 and b'too few' in done.err, done
 
 
 def test_what_came_and_went_is_not_steady(tmp_path):
@@ -391,7 +428,7 @@ def test_a_burst_is_caught_or_told(tmp_path, small_group):
 
 @contextlib.contextmanager
 def master_with_a_worker(tmp_path):
-    """The master does not grow; its worker does."""
+    """The master sleeps; its worker grows."""
     (tmp_path / 'master.c').write_text(program_source('growth_master.c'))
     assert run(['gcc', tmp_path / 'master.c', '-o', tmp_path / 'master']).code == 0
     env = environment(LD_PRELOAD=BUILD / 'libseep.so', SEEP_OUT=tmp_path / '%p.seep')
@@ -407,7 +444,7 @@ def master_with_a_worker(tmp_path):
 def growing_sites(done):
     value = json.loads(done.out)
     check_schema(value)
-    return {each['process']['pid']: each['growth']['live']['verdict'] for each in value.get('processes') or [value]}
+    return {each['process']['pid']: (each['growth']['live'] or {}).get('verdict') for each in value.get('processes') or [value]}
 
 
 def looked_at(options, wanted):
@@ -421,7 +458,7 @@ def looked_at(options, wanted):
 
 def test_the_workers_of_a_master_are_looked_at(tmp_path):
     with master_with_a_worker(tmp_path) as (master, worker):
-        looked_at([master], {master: 'steady', worker: 'growing'})
+        looked_at([master], {master: None, worker: 'growing'})
         looked_at([worker], {worker: 'growing'})
 
 
@@ -433,7 +470,7 @@ def test_the_processes_of_a_group(tmp_path, small_group):
         for pid in (master, worker):
             with open(f'{folder}/cgroup.procs', 'w', encoding='ascii') as file:
                 file.write(str(pid))
-        looked_at(['--cgroup', folder], {master: 'steady', worker: 'growing'})
+        looked_at(['--cgroup', folder], {master: None, worker: 'growing'})
         done = run([SEEP, 'growth', '--cgroup', folder, master])
         assert done.code != 0 and b'name one of these' in done.err, done
     for _ in range(1000):

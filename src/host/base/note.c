@@ -79,6 +79,7 @@ static const struct {
     [SEEP_NOTE_PROCESSES_LOST] = {"processes_lost", 0},
     [SEEP_NOTE_DESCENDANTS] = {"descendants", 0},
     [SEEP_NOTE_EVENTS_DAMAGED] = {"events_damaged", SEEP_NOTE_MISSING},
+    [SEEP_NOTE_STOOD_STILL] = {"stood_still", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

@@ -20,6 +20,18 @@ static bool is_as_before(const struct seep_snapshot_site *last, const struct see
     return last->live_blocks == site->live_blocks && last->live_bytes == site->live_bytes;
 }
 
+// Not a nanosecond since the look before, with nothing allocated: stopped, or asleep all the time.
+static bool stands_still(const struct seep_series *series, const struct seep_profile *profile,
+                         const struct seep_series_memory *memory) {
+    if (!series->nr_snapshots || !memory->cpu_ns || memory->cpu_ns != series->cpu_ns ||
+        series->capacity < profile->nr_sites)
+        return false;
+    for (uint32_t i = 1; i < profile->nr_sites; i++)
+        if (!is_as_before(&series->last[i], &profile->sites[i]))
+            return false;
+    return true;
+}
+
 // What is different from `last`, which it then is.
 static struct seep_error *take_changes(struct seep_series *series, const struct seep_profile *profile,
                                        struct seep_snapshot *snapshot) {
@@ -80,6 +92,12 @@ static struct seep_error *thin(struct seep_series *series) {
 
 struct seep_error *seep_series_add(struct seep_series *series, const struct seep_profile *profile,
                                    const struct seep_series_memory *memory) {
+    series->nr_looks++;
+    if (stands_still(series, profile, memory)) {
+        series->nr_still++;
+        return NULL;
+    }
+    series->cpu_ns = memory->cpu_ns;
     if (++series->skipped < series->step && series->nr_snapshots)
         return NULL;
     if (!series->snapshots) {
@@ -125,5 +143,10 @@ struct seep_error *seep_series_give(const struct seep_series *series, struct see
         return seep_error_no_memory();
     profile->snapshots = all;
     profile->nr_snapshots = series->nr_snapshots;
-    return seep_growth_judge(profile);
+    struct seep_error *error = seep_growth_judge(profile);
+    if (!error && series->nr_still)
+        error = seep_profile_note(profile, SEEP_NOTE_STOOD_STILL,
+                                  "the process did not run before %u of %u looks: they say nothing of growth",
+                                  series->nr_still, series->nr_looks);
+    return error;
 }

@@ -14,6 +14,9 @@ struct seep_series {
     uint32_t nr_snapshots;
     uint32_t step;                   // of the snapshots that come every so many are kept; 0: all, as 1
     uint32_t skipped;                // since the last that was kept
+    uint32_t nr_looks;
+    uint32_t nr_still; // looks of a process that had not run since the last that was kept: they say nothing
+    uint64_t cpu_ns;   // at the last that was kept
     struct seep_snapshot_site *last; // by id: what is known of each site
     size_t capacity;
     uint64_t limit_bytes; // 0: none
@@ -28,6 +31,7 @@ struct seep_series_memory {
     uint64_t used_bytes;
     uint64_t limit_bytes;
     const char *limit; // borrowed until the next call
+    uint64_t cpu_ns;   // that its threads have run
 };
 
 // What the profile has now. Its sites are those of the profiles before, and more.

@@ -103,6 +103,10 @@ static void put_process(FILE *out, const struct seep_view *view, uint32_t proces
     if (view->nr_processes > 1)
         fprintf(out, " of pid %" PRIu32, profile->process.pid);
     fputc('\n', out);
+    if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN && seep_profile_has_note(profile, SEEP_NOTE_STOOD_STILL)) {
+        fprintf(out, "  the process ran before too few looks to say what grows: %u are needed\n", SEEP_TREND_LEAST);
+        return;
+    }
     if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN) {
         fprintf(out,
                 "  too few snapshots to say what grows: %u are needed, 20 are good (a larger --count, or a "

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/live_thread.h"
@@ -49,6 +50,14 @@ uint64_t seep_process_rss(pid_t pid) {
     if (file)
         fclose(file);
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t seep_process_cpu_ns(pid_t pid) {
+    clockid_t clock;
+    struct timespec ran;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &ran) != 0)
+        return 0;
+    return (uint64_t)ran.tv_sec * 1000000000 + (uint64_t)ran.tv_nsec;
 }
 
 // ---- where the groups are ---------------------------------------------------------------------------

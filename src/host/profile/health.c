@@ -29,6 +29,13 @@ struct seep_error *seep_profile_note(struct seep_profile *profile, enum seep_not
     return NULL;
 }
 
+bool seep_profile_has_note(const struct seep_profile *profile, enum seep_note_code code) {
+    for (size_t i = 0; i < profile->health.nr_notes; i++)
+        if (profile->health.notes[i].code == code)
+            return true;
+    return false;
+}
+
 // The first note with any of `flags`, SEEP_NOTE_*; NULL: there is none.
 static const struct seep_note *find_note(const struct seep_profile *profile, uint32_t flags) {
     for (size_t i = 0; i < profile->health.nr_notes; i++)

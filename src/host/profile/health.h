@@ -33,6 +33,7 @@ const char *seep_profile_why_not_looked(const struct seep_profile *profile);
 SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_profile_note(struct seep_profile *profile,
                                                                        enum seep_note_code code,
                                                                        const char *format, ...);
+bool seep_profile_has_note(const struct seep_profile *profile, enum seep_note_code code);
 
 // Lower-case names as they appear in reports and JSON, "no_leaf", say; "unknown" for a value outside the
 // enum.

@@ -201,7 +201,8 @@ static struct seep_error *look_at(struct watching *watching, pid_t pid) {
     struct seep_series_memory memory = {.rss_bytes = seep_process_rss(pid),
                                         .used_bytes = seep_memory_limit_used(&limit),
                                         .limit_bytes = limit.bytes,
-                                        .limit = limit.what};
+                                        .limit = limit.what,
+                                        .cpu_ns = seep_process_cpu_ns(pid)};
     return seep_series_add(&watched->series, now->profiles[0], &memory);
 }
 

@@ -421,12 +421,8 @@ static struct seep_error *take_rest(struct recovery *recovery, const char *path,
 }
 
 static bool is_of_rest(const struct seep_profile *profile) {
-    bool of_rest = false, cut = false;
-    for (size_t i = 0; i < profile->health.nr_notes; i++) {
-        of_rest |= profile->health.notes[i].code == SEEP_NOTE_RECORDED_REST;
-        cut |= profile->health.notes[i].code == SEEP_NOTE_IMAGE_CUT;
-    }
-    return of_rest && !cut;
+    return seep_profile_has_note(profile, SEEP_NOTE_RECORDED_REST) &&
+           !seep_profile_has_note(profile, SEEP_NOTE_IMAGE_CUT);
 }
 
 static struct seep_error *show_recovered(struct past *past, struct seep_event_file *file) {

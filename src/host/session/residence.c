@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/memory_limit.h"
 #include "session/residence.h"
 
 enum {
@@ -126,17 +126,11 @@ static bool count_pages(const struct seep_residence *residence, struct tracked_b
     return true;
 }
 
-static void read_cpu_time(struct seep_residence *residence) {
-    clockid_t clock;
-    struct timespec now;
-    if (clock_getcpuclockid(residence->pid, &clock) == 0 && clock_gettime(clock, &now) == 0)
-        residence->cpu_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void seep_residence_look(struct seep_residence *residence, int64_t now_ns) {
     if (now_ns < residence->next_ns || residence->failed)
         return;
-    read_cpu_time(residence);
+    uint64_t cpu_ns = seep_process_cpu_ns(residence->pid);
+    residence->cpu_ns = cpu_ns ? cpu_ns : residence->cpu_ns;
     if (residence->pagemap_fd < 0 && residence->nr_blocks) {
         char path[64];
         snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)residence->pid);

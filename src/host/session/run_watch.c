@@ -129,7 +129,8 @@ static struct seep_error *add_snapshot(struct seep_watching *watching, const str
     struct seep_series_memory memory = {.rss_bytes = seep_process_rss(image->pid),
                                         .used_bytes = seep_memory_limit_used(limit),
                                         .limit_bytes = limit->bytes,
-                                        .limit = limit->what};
+                                        .limit = limit->what,
+                                        .cpu_ns = seep_process_cpu_ns(image->pid)};
     return seep_series_add(&found->series, profile, &memory);
 }
 

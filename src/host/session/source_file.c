@@ -15,11 +15,7 @@ static bool takes_any(const char *spec) {
 }
 
 static bool was_cut_short(const struct seep_session *session) {
-    const struct seep_health *health = &session->profiles[0]->health;
-    for (size_t i = 0; i < health->nr_notes; i++)
-        if (health->notes[i].code == SEEP_NOTE_IMAGE_CUT)
-            return true;
-    return false;
+    return seep_profile_has_note(session->profiles[0], SEEP_NOTE_IMAGE_CUT);
 }
 
 static struct seep_error *snapshot(struct seep_source *source, struct seep_session **ret_session) {
