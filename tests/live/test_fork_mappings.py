@@ -31,6 +31,19 @@ def test_mappings_of_a_forked_child(run, seep, tmp_path):
     assert sum(live(parent)) == MiB and totals["live"] == 1
 
 
+def test_a_child_that_only_unmaps_has_an_image(run, seep, tmp_path):
+    """(Seed 53000028 of the random programs, which took it for one that does nothing.)"""
+    (tmp_path / "u.c").write_text(program_source('fork_mappings_only_unmaps.c'))
+    subprocess.run(["gcc", "-g", "-O0", "-o", "u", "u.c"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-q", "-o", "u.seep", "./u")
+    assert done.returncode == 0, done
+    parent, child = report_json.spread(json.loads(run(seep, "report", "--json", "u.seep").stdout))["processes"]
+    assert child["process"]["origin"] == "fork" and child["health"]["notes"] == ["began with the live blocks of its fork parent"]
+    assert [process["mappings"]["totals"]["live"] for process in (parent, child)] == [1, 0]
+    inherited = child["totals"]  # 100 bytes of the parent's, and nothing of its own
+    assert (inherited["allocations"], inherited["live_bytes"], inherited["frees"]) == (1, 100, 0), inherited
+
+
 WRONG = program_source('fork_mappings_wrong.cpp')
 
 

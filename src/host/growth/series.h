@@ -12,8 +12,8 @@
 struct seep_series {
     struct seep_snapshot *snapshots; // malloc'ed, as are their sites
     uint32_t nr_snapshots;
-    uint32_t step;                   // of the snapshots that come every so many are kept; 0: all, as 1
-    uint32_t skipped;                // since the last that was kept
+    uint32_t step;    // of the snapshots that come every so many are kept; 0: all, as 1
+    uint32_t skipped; // since the last that was kept
     uint32_t nr_looks;
     uint32_t nr_still; // looks of a process that had not run since the last that was kept: they say nothing
     uint64_t cpu_ns;   // at the last that was kept

@@ -11,6 +11,7 @@
 #include "output/format.h"
 #include "growth/snapshots.h"
 #include "output/report_text.h"
+#include "profile/health.h"
 
 static uint64_t size_of(double bytes) {
     double positive = fabs(bytes);
@@ -103,8 +104,10 @@ static void put_process(FILE *out, const struct seep_view *view, uint32_t proces
     if (view->nr_processes > 1)
         fprintf(out, " of pid %" PRIu32, profile->process.pid);
     fputc('\n', out);
-    if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN && seep_profile_has_note(profile, SEEP_NOTE_STOOD_STILL)) {
-        fprintf(out, "  the process ran before too few looks to say what grows: %u are needed\n", SEEP_TREND_LEAST);
+    if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN &&
+        seep_profile_has_note(profile, SEEP_NOTE_STOOD_STILL)) {
+        fprintf(out, "  the process ran before too few looks to say what grows: %u are needed\n",
+                SEEP_TREND_LEAST);
         return;
     }
     if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN) {

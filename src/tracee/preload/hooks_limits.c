@@ -277,7 +277,8 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
     if (filters && result < 0)
         filter_failed();
     // Stacks that were walked may be gone: hooks_map.c does the same for the functions of these names.
-    if (nr == SYS_munmap || nr == SYS_mremap || (nr == SYS_mprotect && !(c & PROT_READ)))
+    if (nr == SYS_munmap || nr == SYS_mremap || (nr == SYS_mprotect && !(c & PROT_READ)) ||
+        (nr == SYS_OF_MMAP && (d & MAP_FIXED)))
         seep_stack_gone(address, bytes);
     return result;
 }

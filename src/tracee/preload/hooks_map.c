@@ -74,6 +74,8 @@ SEEP_INLINE void *map(void *at, size_t size, int protection, int flags, struct s
         return at;
     if (flags & MAP_FIXED)
         seep_stack_gone((uintptr_t)at, whole_pages(size)); // what was there
+    if ((protection & PROT_READ) && (flags & MAP_ANONYMOUS))
+        seep_readable_mapped((uintptr_t)at, whole_pages(size));
     mapped(at, whole_pages(size), kind_of(protection, flags), SEEP_VIA_MMAP, caller);
     return at;
 }
@@ -158,6 +160,8 @@ SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
                             : 0);
     if (!(protection & PROT_READ))
         seep_stack_gone((uintptr_t)address, whole_pages(size));
+    else if (result == 0 && (protection & PROT_WRITE)) // as a stack; what a file has may be shorter
+        seep_readable_mapped((uintptr_t)address, whole_pages(size));
     return result;
 }
 

@@ -442,6 +442,14 @@ void seep_filter_is_coming(void);
 void seep_place_of_tid_learn(void);
 void seep_private_reserve(void); // private_memory.c
 void seep_readable_note(void);   // readable.c
+// [start, end) can be read from now on, by what the library has seen; and not any more.
+void seep_readable_know(uintptr_t start, uintptr_t end);
+void seep_readable_gone(uint64_t start, uint64_t bytes);
+// The program has mapped it: that counts where the kernel cannot be asked.
+SEEP_INLINE void seep_readable_mapped(uintptr_t start, uint64_t bytes) {
+    if (SEEP_UNLIKELY(seep_confined.filtered))
+        seep_readable_know(start, (uintptr_t)(start + bytes));
+}
 void seep_readable_under_valgrind(
     void); // which reads a limit by itself, and dies of it where that cannot be read
 

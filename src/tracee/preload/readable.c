@@ -3,7 +3,7 @@
 // Whether memory can be read. The kernel is asked to copy it, by a call that fails after the copy and that
 // every program of glibc makes when it is loaded. The stack of a thread is known to be there from the stack
 // pointer to its end. Under a filter of system calls the kernel cannot be asked: then memory can be read that
-// was a stack before the filter came.
+// was a stack before the filter came, or that the program has mapped since, until it takes that away.
 #include "preload/proc_maps.h"
 #include "preload/preload.h"
 
@@ -31,11 +31,50 @@ static bool is_on_first_stack(uint64_t address, uint64_t sp) {
     return lies_between(address, sp, end, FIRST_STACK_BYTES);
 }
 
-// ---- what was there before a filter ---------------------------------------------------------------------
+// ---- what is there under a filter -----------------------------------------------------------------------
 
-enum { MAX_STACKS = 256 };
-static struct { uint64_t start, end; } stacks[MAX_STACKS];
-static _Atomic uint32_t nr_stacks;
+enum { MAX_KNOWN = 256 };
+#define CLAIMED_END 1 // of a place that is being written: nothing lies below that
+
+// A place is empty where `end` is 0. Written by any thread, without a lock, as a handler of a signal may map;
+// read by walks: `end` last and first.
+static struct { _Atomic uintptr_t start, end; } known[MAX_KNOWN];
+static _Atomic bool any_known; // a program without a filter looks no further
+
+static SEEP_NOINLINE bool is_known(uint64_t address) {
+    for (uint32_t i = 0; i < MAX_KNOWN; i++) {
+        uintptr_t end = atomic_load_explicit(&known[i].end, memory_order_acquire);
+        if (address < end && address >= atomic_load_explicit(&known[i].start, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+// What is known already takes no place a second time.
+void seep_readable_know(uintptr_t start, uintptr_t end) {
+    for (uint32_t i = is_known(start) && is_known(end - 1) ? MAX_KNOWN : 0; i < MAX_KNOWN; i++) {
+        uintptr_t empty = 0;
+        if (!atomic_compare_exchange_strong(&known[i].end, &empty, CLAIMED_END))
+            continue;
+        atomic_store_explicit(&known[i].start, start, memory_order_relaxed);
+        atomic_store_explicit(&known[i].end, end, memory_order_release);
+        any_known = true;
+        return;
+    }
+}
+
+void seep_readable_gone(uint64_t start, uint64_t bytes) {
+    uint64_t end = start + bytes;
+    for (uint32_t i = any_known ? 0 : MAX_KNOWN; i < MAX_KNOWN; i++) {
+        uintptr_t upper = atomic_load_explicit(&known[i].end, memory_order_acquire);
+        uintptr_t lower = atomic_load_explicit(&known[i].start, memory_order_relaxed);
+        if (upper <= CLAIMED_END || lower >= end || upper <= start)
+            continue;
+        atomic_store_explicit(&known[i].end, lower < start ? (uintptr_t)start : 0, memory_order_release);
+        if (upper > end)
+            seep_readable_know((uintptr_t)end, upper);
+    }
+}
 
 static bool has_a_stack(const struct seep_maps_area *area) {
     if (CPU_FRAME() - area->start < area->end - area->start)
@@ -56,22 +95,10 @@ void seep_readable_note(void) {
     if (!seep_maps_open(&maps))
         return;
     while (seep_maps_next(&maps, &area)) {
-        uint32_t nr = atomic_load_explicit(&nr_stacks, memory_order_relaxed);
-        if (!area.readable || nr == MAX_STACKS || !has_a_stack(&area))
-            continue;
-        stacks[nr].start = area.start;
-        stacks[nr].end = area.end;
-        atomic_store_explicit(&nr_stacks, nr + 1, memory_order_release);
+        if (area.readable && has_a_stack(&area))
+            seep_readable_know((uintptr_t)area.start, (uintptr_t)area.end);
     }
     seep_maps_close(&maps);
-}
-
-static bool was_a_stack(uint64_t address) {
-    uint32_t nr = atomic_load_explicit(&nr_stacks, memory_order_acquire);
-    for (uint32_t i = 0; i < nr; i++)
-        if (address - stacks[i].start < stacks[i].end - stacks[i].start)
-            return true;
-    return false;
 }
 
 // ---- asking -----------------------------------------------------------------------------------------
@@ -107,5 +134,5 @@ bool sys_readable(uint64_t address) {
         return true;
     if (!seep_confined.filtered)
         return can_be_copied(address);
-    return was_a_stack(address) || lies_between(address, sp, sys_thread_pointer(), THREAD_STACK_BYTES);
+    return is_known(address) || lies_between(address, sp, sys_thread_pointer(), THREAD_STACK_BYTES);
 }

@@ -87,6 +87,7 @@ static bool remembers(const struct seep_thread *thread, uint64_t start, uint64_t
 
 void seep_stack_gone(uint64_t start, uint64_t bytes) {
     uint64_t end = start + bytes;
+    seep_readable_gone(start, bytes);
     atomic_fetch_add_explicit(&seep_g.unmap_epoch, 1, memory_order_release);
     const struct seep_thread *self = seep_self();
     bool gone = self != &seep_nobody && remembers(self, start, end);

@@ -3,13 +3,10 @@
 import model
 
 from . import action, fill
-from .filters import has_filter
 
 
 @action(weight=2, nests=True, once=True)
 def that_ends(p):
-    if has_filter(p):
-        return
     with p.body('coroutine', entry=True) as body:
         fill(p, 1, 3)
     p.line(f'run_coroutine({body.name});')
@@ -19,8 +16,6 @@ def that_ends(p):
 @action(weight=2, once=True)
 def that_waits(p):
     """On a mapped stack: what its variable holds is held."""
-    if has_filter(p):
-        return
     name, size = p.name('suspended'), p.size()
     make = p.maker(size)
     number, maker = p.batch.next_number(), p.name('made_in_coroutine')

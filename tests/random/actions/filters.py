@@ -11,8 +11,3 @@ def allow_all(p):
     p.life.confine()
     p.life.looked_at = False
     p.life.health.add('filter')
-
-
-def has_filter(p):
-    """The library may not ask then whether a stack that is mapped later can be read: walks are cut there (docs/security.md)."""
-    return 'filter' in p.life.health

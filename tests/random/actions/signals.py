@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Handlers of signals that allocate: raised, on a stack of their own, left by siglongjmp, and of a bad access."""
 from . import action, fill
-from .filters import has_filter
 
 
 @action(weight=3, once=True, nests=True)
 def handler(p):
     signal, stack = p.random.choice(['SIGUSR1', 'SIGUSR2', 'SIGRTMIN']), p.random.random() < 0.4
-    stack = stack and not has_filter(p)
     with p.body('handler', arguments='int signal') as body:
         body.lines.append('(void)signal;')
         fill(p, 1, 2)
