@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep attach on processes that have mapped files which cost their reader as much as they can (hostile_files.c)."""
-import json
 import os
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, environment, run  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, environment, need_bpf, run  # noqa: E402
 
 FILES = BUILD / 'tests/hostile/hostile-files'
 TARGET = BUILD / 'tests/hostile/hostile-target'
@@ -20,10 +19,7 @@ OTHER = 12345
 
 @pytest.fixture(scope='module', autouse=True)
 def can():
-    bpf = json.loads(run([SEEP, 'info', '--json']).out)['bpf']
-    for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
-        if bpf.get(name, {}).get('verdict') == 'bad':
-            pytest.skip('%s: %s' % (name, bpf[name]['value']))
+    need_bpf()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, environment, need, run, wait_until  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, bpf_items, children_of, environment, need, run, wait_until  # noqa: E402
 
 PROGRAM, PLUGIN = BUILD / 'tests/hostile/hostile-self', BUILD / 'tests/hostile/hostile-plugin.so'
 WAYS = ['descriptors', 'limits', 'forks', 'stacks', 'no-new-code', 'landlock', 'asked-about', 'same-memory', 'plugins', 'image-unmapped',
@@ -65,11 +65,6 @@ class Staying:
         return self.process.returncode, out
 
 
-def children_of(pid):
-    return [int(child) for task in os.listdir(f'/proc/{pid}/task')
-            for child in Path(f'/proc/{pid}/task/{task}/children').read_text().split()]
-
-
 def is_free(pid):
     """Nothing of it is stopped or traced."""
     words = []
@@ -81,17 +76,13 @@ def is_free(pid):
     return all('TracerPid:\t0' in text and '\nState:\tT' not in text and '\nState:\tt' not in text for text in words)
 
 
-def is_known(name):
-    return json.loads(run([SEEP, 'info', '--json']).out)['bpf'].get(name, {}).get('verdict') != 'bad'
-
-
 @pytest.mark.parametrize('way', ['plugins', 'forks', 'stacks', 'same-memory'])
 def test_it_goes_on_while_the_tool_looks(way, tmp_path):
     """Libraries come and go, processes and stacks too, while probes are put in and taken out and threads are stopped."""
     target = Staying(way, LD_PRELOAD=BUILD / 'libseep.so', SEEP_OUT=tmp_path / 'x.%p.seep')
     pid = target.process.pid
     commands = [['scan', pid], ['scan', '--cow', pid], ['snap', '-o', tmp_path / 's.seep', pid]] * 2
-    if is_known('BPF programs'):
+    if bpf_items().get('BPF programs', {}).get('verdict') != 'bad':
         commands += [['attach', pid, '100ms', '2']] * 2
     for command in commands:
         done = run([SEEP, *command], cwd=tmp_path)
@@ -115,7 +106,7 @@ def test_under_another_debugger(debugger, tmp_path):
         assert done.code == 1 and done.err.count(b'\n') == 1 and str(pid).encode() in done.err, done
     done = run([SEEP, 'report', '--json', '--top', '1', pid])
     assert done.code == 0, done
-    if is_known('BPF programs'):
+    if bpf_items().get('BPF programs', {}).get('verdict') != 'bad':
         done = run([SEEP, 'attach', pid, '100ms', '1'], cwd=tmp_path)
         assert done.code == 0, done
     assert 'TracerPid:\t%d\n' % target.process.pid in Path(f'/proc/{pid}/status').read_text()

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -39,6 +40,22 @@ def need(*names):
     for name in names:
         if not shutil.which(name):
             pytest.skip(f'{name} is not installed')
+
+
+def bpf_items():
+    """What `seep info` says of BPF here: by name, 'verdict' and 'value'."""
+    done = run([SEEP, 'info', '--json'])
+    assert done.code == 0, done
+    return json.loads(done.out)['bpf']
+
+
+def need_bpf(*more):
+    """Skips the test, with the reason, where programs cannot be traced by probes, or one of `more` is not there. Returns what is."""
+    bpf = bpf_items()
+    for name in ('in this build', 'PID namespace', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage', *more):
+        if bpf.get(name, {}).get('verdict') == 'bad':
+            pytest.skip(f"{name}: {bpf[name]['value']}")
+    return {name for name in bpf if bpf[name]['verdict'] == 'good'}
 
 
 def library(*names):
@@ -386,6 +403,54 @@ def kill(process):
     if process.poll() is None:
         process.send_signal(signal.SIGKILL)
     process.wait()
+
+
+def children_of(pid):
+    """Those that its threads have started and that it has not waited for; of a process that has ended, none."""
+    found = []
+    for file in Path(f'/proc/{pid}/task').glob('*/children'):
+        try:
+            found += [int(word) for word in file.read_text().split()]
+        except (FileNotFoundError, ProcessLookupError):  # a thread that has ended
+            pass
+    return found
+
+
+class Told:
+    """A program under `seep run` that does what it is told, line by line, and nothing else. It answers each line, and begins with a
+    line of its own."""
+
+    def __init__(self, folder, name, options, program, first=b'ok\n'):
+        self.run = subprocess.Popen([SEEP, 'run', '-q', '-o', str(folder / name), *options, '--', *program],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=folder)
+        assert self.run.stdout.readline() == first
+        self.pid = children_of(self.run.pid)[0]
+
+    def answer(self, step):
+        self.run.stdin.write(f'{step}\n'.encode())
+        self.run.stdin.flush()
+        return self.run.stdout.readline()
+
+    def tell(self, *steps):
+        for step in steps:
+            assert self.answer(step) == b'ok\n'
+
+    def end(self):
+        if self.run.poll() is None:
+            self.run.stdin.close()
+            self.run.wait(timeout=TIMEOUT)
+        self.run.stdout.close()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+def answers(port):
+    with socket.socket() as s:
+        return s.connect_ex(('127.0.0.1', port)) == 0
 
 
 def pids_with(field, number):

@@ -17,21 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from harness import BUILD, SEEP, TIMEOUT, environment, library, need, report, run, wait_until
-import report_json
+from harness import BUILD, SEEP, TIMEOUT, environment, library, need, need_bpf, report, run, wait_until
 from small_programs import program_source
 
 
 @pytest.fixture(scope='module', autouse=True)
 def can():
     """What this kernel lets us do."""
-    done = run([SEEP, 'info', '--json'])
-    assert done.code == 0, done
-    bpf = report_json.loads(done.out)['bpf']
-    for name in ('in this build', 'PID namespace', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
-        if bpf.get(name, {}).get('verdict') == 'bad':
-            pytest.skip('%s: %s' % (name, bpf[name]['value']))
-    return {name for name in bpf if bpf[name]['verdict'] == 'good'}
+    return need_bpf()
 
 
 @pytest.fixture

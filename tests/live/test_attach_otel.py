@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BUILD, SEEP, TIMEOUT, environment, need, report, run
+from harness import BUILD, SEEP, TIMEOUT, environment, need, need_bpf, report, run
 import report_json
 
 PROGRAM = BUILD / 'tests/live/live-attach-otel'
@@ -19,12 +19,7 @@ PLACES = b'4 1\n'  # of alloc and free: each counts in its semaphore
 
 @pytest.fixture(scope='module', autouse=True)
 def can():
-    done = run([SEEP, 'info', '--json'])
-    assert done.code == 0, done
-    bpf = report_json.loads(done.out)['bpf']
-    for name in ('in this build', 'PID namespace', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
-        if bpf.get(name, {}).get('verdict') == 'bad':
-            pytest.skip('%s: %s' % (name, bpf[name]['value']))
+    need_bpf()
 
 
 class Program:

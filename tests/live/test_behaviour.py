@@ -4,7 +4,6 @@ library alone. Also with other allocators, linked or preloaded beside seep."""
 import hashlib
 import os
 import pty
-import random
 import select
 import shutil
 import signal
@@ -19,15 +18,16 @@ from harness import (
     LIBSEEP,
     PROGRAMS,
     SEEP,
+    answers,
     environment,
     exit_status,
+    free_port,
     kill,
     library,
     need,
     no_losses,
     report,
     run,
-    traced,
     wait_until,
 )
 from small_programs import program_source
@@ -237,17 +237,6 @@ def test_small_stack_and_address_space(way):
 
 
 # ---- services ----------------------------------------------------------------------------------------
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
-
-
-def answers(port):
-    with socket.socket() as s:
-        return s.connect_ex(('127.0.0.1', port)) == 0
 
 
 def get(port, path):

@@ -1,44 +1,28 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recording is stopped, started and changed in depth while the program runs: what was not seen is said, what lived before is exact."""
-import subprocess
 import time
 
 import pytest
 
 import harness
 import wire_client
-from harness import BUILD, SEEP, environment, run
+from harness import BUILD, SEEP, Told, children_of, run
 from test_connect import Console
-from test_top import children_of, terminal  # noqa: F401 (fixture)
+from test_top import terminal  # noqa: F401 (fixture)
 from test_wire import serve  # noqa: F401 (fixture)
 
 SWITCHED = BUILD / 'tests/live/live-switched'
 
 
-class Switched:
+class Switched(Told):
     def __init__(self, folder, threads, *options):
-        self.run = subprocess.Popen([SEEP, 'run', '-q', '-o', str(folder / 'switched.seep'), *options, '--', SWITCHED, str(threads)],
-                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=folder)
-        assert self.run.stdout.readline() == b'ok\n'
-        self.pid = children_of(self.run.pid)[0]
-
-    def tell(self, *steps):
-        for step in steps:
-            self.run.stdin.write(f'{step}\n'.encode())
-            self.run.stdin.flush()
-            assert self.run.stdout.readline() == b'ok\n'
+        super().__init__(folder, 'switched.seep', options, [SWITCHED, str(threads)])
 
     def obeys(self, console, words):
         """It does nothing by itself: it looks when it frees a block."""
         answer = console.ask(words)
         self.tell('spare')
         return answer
-
-    def end(self):
-        if self.run.poll() is None:
-            self.run.stdin.close()
-            self.run.wait(timeout=harness.TIMEOUT)
-        self.run.stdout.close()
 
 
 @pytest.fixture

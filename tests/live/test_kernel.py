@@ -19,7 +19,7 @@ import time
 
 import pytest
 
-from harness import ROOT, SEEP, TIMEOUT, environment, run
+from harness import ROOT, SEEP, TIMEOUT, environment, need_bpf, run
 
 sys.path.insert(0, str(ROOT / 'tests/cli'))
 import schema  # noqa: E402
@@ -31,17 +31,10 @@ NR = 200  # of pipes: each has a kmalloc of its own, which goes at once when it 
 
 @pytest.fixture(scope='module', autouse=True)
 def can():
-    done = run([SEEP, 'info', '--json'])
-    assert done.code == 0, done
-    bpf = json.loads(done.out)['bpf']
-    for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
-        if bpf.get(name, {}).get('verdict') == 'bad':
-            pytest.skip('%s: %s' % (name, bpf[name]['value']))
-    if bpf['kernel addresses']['verdict'] == 'bad':
-        pytest.skip('kernel addresses: hidden')
+    good = need_bpf('kernel addresses')
     done = run([SEEP, 'kernel', '1ms', '1'])
     assert done.code == 0, done
-    return {name for name in bpf if bpf[name]['verdict'] == 'good'}
+    return good
 
 
 class Traced:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness import BUILD, LIBSEEP, SEEP, environment, need
+from harness import BUILD, LIBSEEP, SEEP, children_of, environment, need
 from small_programs import program_source
 
 PATIENCE_S = 60
@@ -42,12 +42,6 @@ def status_of(pid, key):
     except (FileNotFoundError, ProcessLookupError):
         return None
     return next((line.split()[1] for line in lines if line.startswith(key + ':')), None)
-
-
-def children_of(pid):
-    """Of a process whose threads stay."""
-    return [int(child) for task in Path(f'/proc/{pid}/task').iterdir()
-            for child in (task / 'children').read_text().split()]
 
 
 def scan(pid, *options, code=0):

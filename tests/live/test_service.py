@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import BUILD, SEEP, environment, need, report, run
+from harness import BUILD, SEEP, children_of, environment, need, report, run
 
 HERE = Path(__file__).parent
 WHERE = Path('/etc/systemd/system')
@@ -51,13 +51,6 @@ class Machine:
                 return found
             time.sleep(0.05)
         pytest.fail('it did not come: ' + str(self('journalctl', '--no-pager', '-n', 40)))
-
-
-def children_of(pid):
-    try:
-        return [int(child) for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
-    except FileNotFoundError:
-        return []
 
 
 def booted(process):

@@ -18,37 +18,18 @@ import time
 import pytest
 
 import harness
-from harness import BUILD, SEEP, environment, need, run
+from harness import BUILD, SEEP, Told, environment, need, run
 
 SHOP = BUILD / 'tests/live/live-shop'
 
 
-def children_of(pid):
-    with open(f'/proc/{pid}/task/{pid}/children') as file:
-        return [int(word) for word in file.read().split()]
-
-
-class Shop:
-    """A traced shop that does what it is told, and nothing else."""
-
+class Shop(Told):
     def __init__(self, folder, *options):
-        self.run = subprocess.Popen([SEEP, 'run', '-q', '-o', str(folder / 'shop.seep'), *options, '--', SHOP],
-                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=folder)
-        assert self.run.stdout.readline() == b'ready\n'
-        self.pid = children_of(self.run.pid)[0]
+        super().__init__(folder, 'shop.seep', options, [SHOP], first=b'ready\n')
 
     def tell(self, *steps):
         for step in steps:
-            self.run.stdin.write(f'{step}\n'.encode())
-            self.run.stdin.flush()
-            answer = self.run.stdout.readline()
-            assert answer == (b'ready\n' if step == 'exec' else b'ok\n')
-
-    def end(self):
-        if self.run.poll() is None:
-            self.run.stdin.close()
-            self.run.wait(timeout=harness.TIMEOUT)
-        self.run.stdout.close()
+            assert self.answer(step) == (b'ready\n' if step == 'exec' else b'ok\n')
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -19,14 +18,17 @@ from harness import (
     BUILD,
     PROGRAMS,
     ROOT,
+    # noqa: E402
+    wait_until,
+    answers,
     ended,
     environment,
     exit_status,
     expectation,
+    free_port,
     kill,
     need,
-    run,  # noqa: E402
-    wait_until,
+    run,
 )
 
 ORACLE = BUILD / 'tests/oracle/libseep-oracle.so'
@@ -315,17 +317,6 @@ def test_git(tmp_path):
     )
     compare(['git', '-C', repo, 'log', '--stat', '-p'], tmp_path, env=env, at_least=2_000)
     compare(['git', '-C', repo, 'gc', '-q'], tmp_path, env=env, at_least=3_000)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
-
-
-def answers(port):
-    with socket.socket() as s:
-        return s.connect_ex(('127.0.0.1', port)) == 0
 
 
 def test_nginx(tmp_path):

@@ -11,17 +11,12 @@
 
 #define INSTRUCTIONS_MAX 16u
 
-static uint64_t find_in_table(Elf *elf, Elf_Scn *section, size_t strings_index, const char *name) {
-    Elf_Data *data = elf_getdata(section, NULL);
-    size_t entry_bytes = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
-    size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
-    for (size_t i = 1; i < nr && i <= INT32_MAX; i++) {
-        GElf_Sym symbol;
-        if (!gelf_getsym(data, (int)i, &symbol))
-            break;
+static uint64_t find_in_table(struct seep_symbol_walk *walk, const char *name) {
+    GElf_Sym symbol;
+    while (seep_symbol_walk_next(walk, &symbol)) {
         if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF)
             continue;
-        const char *found = elf_strptr(elf, strings_index, symbol.st_name);
+        const char *found = seep_symbol_walk_name(walk, &symbol);
         if (found && strcmp(found, name) == 0)
             return symbol.st_value;
     }
@@ -31,9 +26,8 @@ static uint64_t find_in_table(Elf *elf, Elf_Scn *section, size_t strings_index, 
 bool seep_function_find(const struct seep_symbol_file *file, const char *name, uint64_t *ret_address) {
     static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(types); i++) {
-        size_t strings_index;
-        Elf_Scn *section = seep_symbol_file_table(file, types[i], &strings_index);
-        *ret_address = section ? find_in_table(file->elf, section, strings_index, name) : 0;
+        struct seep_symbol_walk walk;
+        *ret_address = seep_symbol_walk_init(&walk, file, types[i]) ? find_in_table(&walk, name) : 0;
         if (*ret_address)
             return true;
     }

@@ -268,14 +268,29 @@ bool seep_symbol_file_has_symbols(const struct seep_symbol_file *file) {
 }
 
 // Source: System V ABI, "Section Header", SHT_SYMTAB.
-Elf_Scn *seep_symbol_file_table(const struct seep_symbol_file *file, uint32_t type,
-                                size_t *ret_strings_index) {
+bool seep_symbol_walk_init(struct seep_symbol_walk *walk, const struct seep_symbol_file *file,
+                           uint32_t type) {
     Elf_Scn *section = find_section(file, NULL, type);
     GElf_Shdr header;
     if (!section || !gelf_getshdr(section, &header))
-        return NULL;
-    *ret_strings_index = header.sh_link;
-    return section;
+        return false;
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t entry_bytes = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
+    size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
+    *walk = (struct seep_symbol_walk){.elf = file->elf,
+                                      .data = data,
+                                      .strings_index = header.sh_link,
+                                      .nr = SEEP_MIN(nr, (size_t)INT32_MAX),
+                                      .next = 1};
+    return true;
+}
+
+bool seep_symbol_walk_next(struct seep_symbol_walk *walk, GElf_Sym *ret_symbol) {
+    return walk->next < walk->nr && gelf_getsym(walk->data, (int)walk->next++, ret_symbol);
+}
+
+const char *seep_symbol_walk_name(const struct seep_symbol_walk *walk, const GElf_Sym *symbol) {
+    return elf_strptr(walk->elf, walk->strings_index, symbol->st_name);
 }
 
 // Doubles the memory that is unpacked into, with a page of zeros behind it at all times.

@@ -7,6 +7,7 @@
 #ifndef SEEP_NAMES_SYMBOL_FILE_H
 #define SEEP_NAMES_SYMBOL_FILE_H
 
+#include <gelf.h>
 #include <libelf.h>
 
 #include "base/error.h"
@@ -44,10 +45,21 @@ struct seep_build_id seep_symbol_file_build_id(const struct seep_symbol_file *fi
 // Source: the CRC of .gnu_debuglink, GDB manual, "Debugging Information in Separate Files".
 uint32_t seep_symbol_file_crc(const struct seep_symbol_file *file);
 bool seep_symbol_file_has_debug_info(const struct seep_symbol_file *file);
-// The table of symbols of `type` (SHT_SYMTAB, SHT_DYNSYM); NULL: none. A file has at most one of each: more
-// of them, the same bytes again and again, could take any time and memory.
-Elf_Scn *seep_symbol_file_table(const struct seep_symbol_file *file, uint32_t type,
-                                size_t *ret_strings_index);
 bool seep_symbol_file_has_symbols(const struct seep_symbol_file *file); // the full table, .symtab
+
+// The symbols of a table, one after the other.
+struct seep_symbol_walk {
+    Elf *elf;
+    Elf_Data *data;
+    size_t strings_index;
+    size_t nr;
+    size_t next;
+};
+// The table of `type` (SHT_SYMTAB, SHT_DYNSYM); false: there is none. A file has at most one of each: more of
+// them, the same bytes again and again, could take any time and memory.
+bool seep_symbol_walk_init(struct seep_symbol_walk *walk, const struct seep_symbol_file *file, uint32_t type);
+bool seep_symbol_walk_next(struct seep_symbol_walk *walk, GElf_Sym *ret_symbol); // false: that was the last
+// Points into the file; NULL: it has none.
+const char *seep_symbol_walk_name(const struct seep_symbol_walk *walk, const GElf_Sym *symbol);
 
 #endif

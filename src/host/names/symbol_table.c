@@ -60,20 +60,15 @@ static struct seep_error *add_symbol(struct seep_symbol_table *table, const stru
     return added ? NULL : seep_error_no_memory();
 }
 
-static struct seep_error *add_section(struct seep_symbol_table *table, const struct seep_ranges *sections,
-                                      Elf *elf, Elf_Scn *section, size_t strings_index, bool is_arm) {
-    Elf_Data *data = elf_getdata(section, NULL);
-    size_t entry_bytes = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
-    size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
-    for (size_t i = 1; i < nr && i <= INT32_MAX; i++) {
-        GElf_Sym symbol;
-        if (!gelf_getsym(data, (int)i, &symbol))
-            break;
+static struct seep_error *add_functions(struct seep_symbol_table *table, const struct seep_ranges *sections,
+                                        struct seep_symbol_walk *walk, bool is_arm) {
+    GElf_Sym symbol;
+    while (seep_symbol_walk_next(walk, &symbol)) {
         unsigned type = GELF_ST_TYPE(symbol.st_info);
         bool named = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
         if (!named || symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS)
             continue;
-        const char *name = elf_strptr(elf, strings_index, symbol.st_name);
+        const char *name = seep_symbol_walk_name(walk, &symbol);
         if (!name || !name[0] || is_marker(name))
             continue;
         struct seep_error *error = add_symbol(table, sections, &symbol, name, is_arm);
@@ -88,41 +83,33 @@ struct seep_error *seep_symbol_table_add(struct seep_symbol_table *table, const 
     GElf_Ehdr file_header;
     bool is_arm = gelf_getehdr(file->elf, &file_header) && file_header.e_machine == EM_ARM;
     struct seep_ranges sections = SEEP_RANGES_INIT;
-    size_t strings_index;
-    Elf_Scn *section = seep_symbol_file_table(file, section_type, &strings_index);
-    struct seep_error *error = section ? code_sections(file->elf, &sections) : NULL;
-    if (section && !error)
-        error = add_section(table, &sections, file->elf, section, strings_index, is_arm);
+    struct seep_symbol_walk walk;
+    if (!seep_symbol_walk_init(&walk, file, section_type))
+        return NULL;
+    struct seep_error *error = code_sections(file->elf, &sections);
+    if (!error)
+        error = add_functions(table, &sections, &walk, is_arm);
     seep_ranges_deinit(&sections);
     return error;
 }
 
-static struct seep_error *add_variables(struct seep_ranges *variables, Elf *elf, Elf_Scn *section,
-                                        size_t strings_index) {
-    Elf_Data *data = elf_getdata(section, NULL);
-    size_t entry_bytes = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
-    size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
-    for (size_t i = 1; i < nr && i <= INT32_MAX; i++) {
-        GElf_Sym symbol;
-        if (!gelf_getsym(data, (int)i, &symbol))
-            break;
+struct seep_error *seep_symbol_variables_add(struct seep_ranges *variables,
+                                             const struct seep_symbol_file *file, uint32_t section_type) {
+    struct seep_symbol_walk walk;
+    GElf_Sym symbol;
+    if (!seep_symbol_walk_init(&walk, file, section_type))
+        return NULL;
+    while (seep_symbol_walk_next(&walk, &symbol)) {
         uint64_t end;
         if (GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF ||
             symbol.st_shndx == SHN_ABS || __builtin_add_overflow(symbol.st_value, symbol.st_size, &end))
             continue;
-        const char *name = elf_strptr(elf, strings_index, symbol.st_name);
+        const char *name = seep_symbol_walk_name(&walk, &symbol);
         uint32_t rank = name ? rank_of(name, STT_OBJECT, GELF_ST_BIND(symbol.st_info)) : 0;
         if (name && name[0] && !seep_ranges_add(variables, symbol.st_value, end, (uintptr_t)name, rank))
             return seep_error_no_memory();
     }
     return NULL;
-}
-
-struct seep_error *seep_symbol_variables_add(struct seep_ranges *variables,
-                                             const struct seep_symbol_file *file, uint32_t section_type) {
-    size_t strings_index;
-    Elf_Scn *section = seep_symbol_file_table(file, section_type, &strings_index);
-    return section ? add_variables(variables, file->elf, section, strings_index) : NULL;
 }
 
 void seep_symbol_table_seal(struct seep_symbol_table *table) {

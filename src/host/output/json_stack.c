@@ -6,19 +6,10 @@
 #include "output/json_build.h"
 #include "output/json_stack.h"
 #include "output/json_text.h"
-
-// What a frame's text is made of. No padding that is not set: it is compared as bytes.
-struct frame_key {
-    const char *function;
-    const char *file;
-    const char *module;
-    uint64_t offset;
-    uint64_t line;
-    uint64_t inlined;
-};
+#include "view/stack_table.h"
 
 struct frame_text {
-    struct frame_key key;
+    struct seep_frame_key key;
     const char *text;
 };
 
@@ -50,8 +41,7 @@ static struct seep_error *make_text(struct seep_json_stack *stack, const struct 
 
 static struct seep_error *find_text(struct seep_json_stack *stack, const struct seep_view_frame *frame,
                                     const char **ret_text) {
-    const struct frame_key key = {frame->function, frame->file, frame->module,
-                                  frame->offset,   frame->line, frame->inlined};
+    const struct seep_frame_key key = seep_frame_key_of(frame);
     uint64_t *slot = seep_map_at(&stack->frames, seep_hash_bytes(&key, sizeof(key)), NULL);
     if (!slot)
         return seep_error_no_memory();

@@ -12,6 +12,7 @@
 #include "output/csv.h"
 #include "output/json_build.h"
 #include "output/json_stack.h"
+#include "output/report_json.h"
 #include "output/report_text.h"
 #include "output/wrap.h"
 #include "profile/health.h"
@@ -373,16 +374,6 @@ static json_t *side_json(const char *name, const struct seep_view *view) {
     return object;
 }
 
-static struct seep_error *dump(FILE *out, json_t *value) {
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY) : NULL;
-    json_decref(value);
-    if (!text)
-        return seep_error_no_memory();
-    fputs(text, out);
-    free(text);
-    return NULL;
-}
-
 static struct seep_error *put_json_row(FILE *out, const struct seep_diff *diff,
                                        const struct seep_diff_row *row, uint32_t node) {
     const struct seep_view_row *shown = row->after ? row->after : row->before;
@@ -392,7 +383,7 @@ static struct seep_error *put_json_row(FILE *out, const struct seep_diff *diff,
     put_changes(out, diff, row);
     if (diff->after->options.by != SEEP_BY_SITE) {
         fputs(",\"key\":", out);
-        error = dump(out, string(shown->key));
+        error = seep_json_dump(out, string(shown->key));
     } else {
         fprintf(out, ",\"via\":\"%s\",\"stack\":", seep_via_name(shown->via));
         if (node == SEEP_NO_STACK)
@@ -407,10 +398,10 @@ static struct seep_error *put_json_row(FILE *out, const struct seep_diff *diff,
 static struct seep_error *put_sides(FILE *out, const struct seep_diff *diff,
                                     const struct seep_diff_names *names) {
     fputs("\"old\": ", out);
-    struct seep_error *error = dump(out, side_json(names->before, diff->before));
+    struct seep_error *error = seep_json_dump(out, side_json(names->before, diff->before));
     fputs(",\n\"new\": ", out);
     if (!error)
-        error = dump(out, side_json(names->after, diff->after));
+        error = seep_json_dump(out, side_json(names->after, diff->after));
     fprintf(out, ",\n\"same_program\": %s, \"same_sampling\": %s,\n\"changes\": {",
             diff->other_program ? "false" : "true", diff->other_sampling ? "false" : "true");
     for (uint32_t i = 0; i < SEEP_DIFF_NR; i++)

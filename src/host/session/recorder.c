@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/large.h"
 #include "base/map.h"
+#include "base/merge_heap.h"
 #include "confine/foreign.h"
 #include "confine/opener.h"
 #include "file/event_chunk.h"
@@ -383,24 +384,11 @@ static bool is_known(uint32_t kind) {
     return kind == SEEP_EVENT_ALLOCATION || kind == SEEP_EVENT_KEPT || seep_event_is_free(kind);
 }
 
-static uint64_t first_stamp(const struct recorded_process *process, uint32_t slot) {
+// Of a queue of the process: the key of merging.
+static uint64_t first_stamp(const void *of_process, uint32_t slot) {
+    const struct recorded_process *process = of_process;
     const struct queue *queue = &process->queues[slot];
     return queue->first < queue->end ? SEEP_EVENT_STAMP(queue->events[queue->first]) : UINT64_MAX;
-}
-
-static void sift_down(const struct recorded_process *process, uint32_t *heap, size_t nr, size_t at) {
-    for (;;) {
-        size_t least = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < nr; child++)
-            if (first_stamp(process, heap[child]) < first_stamp(process, heap[least]))
-                least = child;
-        if (least == at)
-            return;
-        uint32_t moved = heap[at];
-        heap[at] = heap[least];
-        heap[least] = moved;
-        at = least;
-    }
 }
 
 // The next event of a queue: false where it was none.
@@ -441,8 +429,7 @@ static void merge(struct seep_recorder *recorder, struct recorded_process *proce
     for (uint32_t slot = 0; slot < process->nr_queues; slot++)
         if (first_stamp(process, slot) <= up_to)
             heap[nr_heap++] = slot;
-    for (size_t i = nr_heap / 2; i-- > 0;)
-        sift_down(process, heap, nr_heap, i);
+    seep_merge_heap_make(heap, nr_heap, first_stamp, process);
     while (nr_heap && first_stamp(process, heap[0]) <= up_to &&
            (due || nr || process->nr_events >= SEEP_CHUNK_EVENTS)) {
         uint64_t limit = up_to; // from there on another thread is first
@@ -453,7 +440,7 @@ static void merge(struct seep_recorder *recorder, struct recorded_process *proce
         while (nr < SEEP_CHUNK_EVENTS && first_stamp(process, heap[0]) <= limit)
             nr += take_next(queue, heap[0], &recorder->chunk[nr]);
         process->nr_events -= queue->first - before;
-        sift_down(process, heap, nr_heap, 0);
+        seep_merge_heap_sift_down(heap, nr_heap, 0, first_stamp, process);
         if (nr < SEEP_CHUNK_EVENTS)
             continue;
         if (!recorder->error)

@@ -64,21 +64,6 @@ static struct seep_error *keep(struct seep_stack_map *map, const char *text, con
     return error;
 }
 
-// What tells one frame from another. No padding: it is hashed as bytes.
-struct frame_key {
-    const char *function;
-    const char *file;
-    const char *module;
-    uint64_t offset;
-    uint64_t line;
-    uint64_t inlined;
-};
-
-static struct frame_key key_of(const struct seep_view_frame *frame) {
-    return (struct frame_key){frame->function, frame->file, frame->module,
-                              frame->offset,   frame->line, frame->inlined};
-}
-
 static struct seep_error *add_frame(struct seep_stack_map *map, struct seep_view_frame frame,
                                     uint32_t *ret_frame) {
     struct seep_stack_table *table = map->table;
@@ -93,12 +78,12 @@ static struct seep_error *add_frame(struct seep_stack_map *map, struct seep_view
         error = keep(map, frame.linkage, &frame.linkage);
     if (error)
         return error;
-    struct frame_key key = key_of(&frame);
+    struct seep_frame_key key = seep_frame_key_of(&frame);
     uint64_t hash = seep_hash_bytes(&key, sizeof(key));
     size_t at;
     uint32_t id = seep_ids_first(&table->frame_ids, hash, &at);
     for (; id != SEEP_NO_ID; id = seep_ids_next(&table->frame_ids, hash, &at)) {
-        struct frame_key known = key_of(&table->frames[id].frame);
+        struct seep_frame_key known = seep_frame_key_of(&table->frames[id].frame);
         if (memcmp(&known, &key, sizeof(key)) == 0) {
             *ret_frame = id;
             return NULL;

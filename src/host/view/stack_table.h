@@ -15,6 +15,20 @@
 
 #define SEEP_NO_STACK UINT32_MAX
 
+// What tells one frame of a view from another. No padding: it is hashed and compared as bytes.
+struct seep_frame_key {
+    const char *function;
+    const char *file;
+    const char *module;
+    uint64_t offset;
+    uint64_t line;
+    uint64_t inlined;
+};
+static inline struct seep_frame_key seep_frame_key_of(const struct seep_view_frame *frame) {
+    return (struct seep_frame_key){frame->function, frame->file, frame->module,
+                                   frame->offset,   frame->line, frame->inlined};
+}
+
 struct seep_table_frame {
     struct seep_view_frame frame; // texts are the table's own
     const char *label;            // what to call it: its function, or "module+0x12"

@@ -118,6 +118,24 @@ static unsigned char *put_row(unsigned char *at, struct packing *last, struct se
     return at;
 }
 
+#define ROWS_AT (sizeof(struct seep_raw_record) + sizeof(struct seep_raw_events))
+
+// The record whose rows are there, from ROWS_AT up to `end`.
+static bool write_record(const struct seep_thread *thread, unsigned char *record, const unsigned char *end,
+                         uint32_t nr_events) {
+    const struct seep_raw_events head = {.slot = thread->slot_index,
+                                         .nr_events = nr_events,
+                                         .stamp = event_clock(),
+                                         .at_ns = seep_clock_ns(CLOCK_MONOTONIC)};
+    const struct seep_raw_record header = {
+        .image_offset = SEEP_RAW_EVENTS,
+        .nr_bytes = (uint64_t)(end - record) - sizeof(header),
+    };
+    __builtin_memcpy(record, &header, sizeof(header));
+    __builtin_memcpy(record + sizeof(header), &head, sizeof(head));
+    return seep_dump_events(record, (uint64_t)(end - record), nr_events);
+}
+
 // Rows take less room than events, so they are made in the ring itself: in front of the events that are still
 // to be read, and of the room before them.
 enum { ROOM_BEFORE = 2048, ROW_MOST = 40 };
@@ -129,8 +147,7 @@ static bool write_out(struct seep_thread *thread) {
     uint64_t nr = thread->ring_written - from;
     if ((from & thread->ring_mask) || nr != thread->ring_mask + 1)
         return false; // not as we left it
-    struct seep_raw_events head = {.slot = thread->slot_index};
-    unsigned char *rows = record + sizeof(struct seep_raw_record) + sizeof(head);
+    unsigned char *rows = record + ROWS_AT;
     bool good = true;
     uint64_t i = 0, begin = 0;
     while (good && i < nr) {
@@ -141,14 +158,7 @@ static bool write_out(struct seep_thread *thread) {
         begin = i;
         while (i < nr && at + ROW_MOST <= (unsigned char *)&thread->ring_events[i])
             at = put_row(at, &last, thread->ring_events[i]), i++;
-        head.nr_events = (uint32_t)(i - begin);
-        head.stamp = event_clock();
-        head.at_ns = seep_clock_ns(CLOCK_MONOTONIC);
-        struct seep_raw_record header = {.image_offset = SEEP_RAW_EVENTS,
-                                         .nr_bytes = (uint64_t)(at - rows) + sizeof(head)};
-        __builtin_memcpy(record, &header, sizeof(header));
-        __builtin_memcpy(record + sizeof(header), &head, sizeof(head));
-        good = seep_dump_events(record, (uint64_t)(at - record), head.nr_events);
+        good = write_record(thread, record, at, (uint32_t)(i - begin));
     }
     if (!good) // the rows stand where they were
         __atomic_fetch_add(seep_lost_place(SEEP_LOST_EVENT), nr - begin, __ATOMIC_RELAXED);
@@ -178,8 +188,7 @@ void seep_events_in_child(void) {
 static bool write_untaken(struct seep_thread *thread) {
     enum { RECORD_MOST = 2048 };
     unsigned char record[RECORD_MOST];
-    struct seep_raw_events head = {.slot = thread->slot_index};
-    unsigned char *rows = record + sizeof(struct seep_raw_record) + sizeof(head);
+    unsigned char *rows = record + ROWS_AT;
     uint64_t at_event = __atomic_load_n(&thread->ring->read, __ATOMIC_ACQUIRE);
     if (thread->ring_written - at_event > thread->ring_mask + 1)
         at_event = thread->ring_written - (thread->ring_mask + 1);
@@ -187,18 +196,12 @@ static bool write_untaken(struct seep_thread *thread) {
     while (good && at_event != thread->ring_written) {
         struct packing last = {0};
         unsigned char *at = rows;
-        head.nr_events = 0;
+        uint32_t nr_events = 0;
         for (; at_event != thread->ring_written && at + ROW_MOST <= record + RECORD_MOST; at_event++) {
             at = put_row(at, &last, thread->ring_events[at_event & thread->ring_mask]);
-            head.nr_events++;
+            nr_events++;
         }
-        head.stamp = event_clock();
-        head.at_ns = seep_clock_ns(CLOCK_MONOTONIC);
-        struct seep_raw_record header = {.image_offset = SEEP_RAW_EVENTS,
-                                         .nr_bytes = (uint64_t)(at - rows) + sizeof(head)};
-        __builtin_memcpy(record, &header, sizeof(header));
-        __builtin_memcpy(record + sizeof(header), &head, sizeof(head));
-        good = seep_dump_events(record, (uint64_t)(at - record), head.nr_events);
+        good = write_record(thread, record, at, nr_events);
     }
     return good;
 }

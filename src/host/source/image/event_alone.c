@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/merge_heap.h"
 #include "base/read_at.h"
 #include "base/records.h"
 #include "source/image/event_alone.h"
@@ -297,24 +298,8 @@ static struct seep_error *advance(struct seep_event_alone *alone, struct stream 
 
 // ---- merging -----------------------------------------------------------------------------------------
 
-static uint64_t stamp_of(const struct seep_event_alone *alone, uint32_t stream) {
-    return alone->streams[stream].event.stamp;
-}
-
-static void sift_down(struct seep_event_alone *alone, size_t at) {
-    uint32_t *heap = alone->heap;
-    for (;;) {
-        size_t least = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < alone->nr_heap; child++)
-            if (stamp_of(alone, heap[child]) < stamp_of(alone, heap[least]))
-                least = child;
-        if (least == at)
-            return;
-        uint32_t moved = heap[at];
-        heap[at] = heap[least];
-        heap[least] = moved;
-        at = least;
-    }
+static uint64_t stamp_of(const void *streams, uint32_t stream) {
+    return ((const struct stream *)streams)[stream].event.stamp;
 }
 
 struct seep_error *seep_event_alone_rewind(struct seep_event_alone *alone) {
@@ -335,8 +320,7 @@ struct seep_error *seep_event_alone_rewind(struct seep_event_alone *alone) {
         if (stream->has_event)
             alone->heap[alone->nr_heap++] = (uint32_t)i;
     }
-    for (size_t i = alone->nr_heap / 2; i-- > 0;)
-        sift_down(alone, i);
+    seep_merge_heap_make(alone->heap, alone->nr_heap, stamp_of, alone->streams);
     return NULL;
 }
 
@@ -376,7 +360,7 @@ static struct seep_error *take_first(struct seep_event_alone *alone, struct seep
     if (!stream->has_event)
         alone->heap[0] = alone->heap[--alone->nr_heap];
     if (alone->nr_heap)
-        sift_down(alone, 0);
+        seep_merge_heap_sift_down(alone->heap, alone->nr_heap, 0, stamp_of, alone->streams);
     if (seep_event_is_free(ret_event->kind))
         forget_block(alone, ret_event);
     else if (!keep_block(alone, ret_event))
