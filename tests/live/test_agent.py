@@ -155,11 +155,11 @@ def test_no_place_for_code(agent, tmp_path):
 
 
 def test_a_place_of_another_user(agent, tmp_path):
-    """Who owns the folder could put another library there, which would run as root."""
+    """Who owns the folder, or may rename in it, could put another library there, which would run as root."""
     if os.getuid():
         pytest.skip('files of other users are made by root')
-    os.chown(tmp_path, 12345, 12345)
-    for mode, used in ((0o777, False), (0o1777, True)):
+    for owner, mode, used in ((12345, 0o755, False), (12345, 0o777, False), (12345, 0o1777, False), (0, 0o777, False), (0, 0o1777, True)):
+        os.chown(tmp_path, owner, owner)
         tmp_path.chmod(mode)
         done = run([agent, 'run', 'sh', '-c', 'echo "$LD_PRELOAD"'], env=environment(TMPDIR=tmp_path))
         assert done.code == 0 and b'libseep.so' in done.out and (os.fsencode(tmp_path) in done.out) == used, done

@@ -213,6 +213,50 @@ def test_a_process_that_renames_itself_takes_no_other_ones_place():
     assert not note(report, 'processes_lost'), report['processes'][0]['health']
 
 
+# Children of another user, each with sixteen names: more than all entries for processes of users.
+MANY = r"""
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    if (setgid(12345) || setuid(12345))
+        return 1;
+    for (int child = 0; child < 3300; child++) {
+        pid_t pid = fork();
+        if (pid) {
+            waitpid(pid, NULL, 0);
+            continue;
+        }
+        for (int i = 0, ends[2]; i < 16; i++) {
+            char name[16];
+            snprintf(name, sizeof(name), "%d-%d", child, i);
+            prctl(PR_SET_NAME, name);
+            if (pipe(ends) == 0)
+                close(ends[0]), close(ends[1]);
+        }
+        _exit(0);
+    }
+    return 0;
+}
+"""
+
+
+def test_a_user_with_many_processes_takes_no_entry_of_roots(tmp_path):
+    """What users' processes do from then on is of an unknown process, and counted."""
+    subprocess.run(['cc', '-O1', '-w', '-xc', '-', '-o', tmp_path / 'many'], input=MANY.encode(), check=True)
+    with Traced('--by', 'process', '-T', '0', '--older', '0', '1s') as traced:
+        traced.next()
+        assert subprocess.run([tmp_path / 'many']).returncode == 0
+        late = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        user = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=12345, group=12345)
+        report = traced.until(lambda r: (group_of(r, '%d cat' % late.pid) or {'live_blocks': 0})['live_blocks'] and
+                              note(r, 'processes_lost'))
+        late.communicate()
+        user.communicate()
+    assert not (group_of(report, '%d cat' % user.pid) or {'live_blocks': 0})['live_blocks']
+
+
 def test_csv():
     done = run([SEEP, 'kernel', '--csv', '--older', '0', '300ms', '1'])
     assert done.code == 0 and b'size_min,size_max,slab_bytes,via' in done.out.splitlines()[0]

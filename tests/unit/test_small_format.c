@@ -57,6 +57,16 @@ static void test_too_long(void **state) {
     free(whole);
 }
 
+// What no int can say is refused; a text that is missing, and a width that has no opposite, are none.
+static void test_at_the_limits(void **state) {
+    (void)state;
+    char text[16];
+    const char *volatile missing = NULL;
+    small_snprintf(text, sizeof(text), "[%s]", missing);
+    assert_string_equal(text, "[(null)]");
+    assert_int_equal(small_snprintf(NULL, 0, "%*s%*s", INT_MIN, "", 1 << 20, ""), -1);
+}
+
 // As the agent scans files of /proc.
 static void test_scanned(void **state) {
     (void)state;
@@ -106,10 +116,8 @@ static void test_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_printed),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_scanned),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_printed), cmocka_unit_test(test_too_long), cmocka_unit_test(test_at_the_limits),
+        cmocka_unit_test(test_scanned), cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "agent/library_inside.h"
 #include "agent/seep_library.h"
 #include "agent/stale_folders.h"
+#include "base/own_folder.h"
 #include "source/run/program.h"
 
 // Where the whole agent is packed, it has the library as it is.
@@ -51,17 +52,11 @@ static bool write_all(int fd, const unsigned char *bytes, size_t nr) {
     return true;
 }
 
-// In a folder of another user's, who could put another library in its place, it would run with our rights.
-static bool is_safe(const char *place) {
-    struct stat about;
-    return stat(place, &about) == 0 &&
-           (about.st_uid == 0 || about.st_uid == geteuid() || about.st_mode & S_ISVTX);
-}
-
-// Only this user writes there. A daemon that root starts and that becomes another user must read it.
+// Only this user writes there: another library in its place would run with our rights. A daemon that root
+// starts and that becomes another user must read it.
 static bool write_below(const char *place, const unsigned char *bytes, size_t nr) {
     struct statvfs system;
-    if (!place || place[0] != '/' || strpbrk(place, " :") || !is_safe(place) ||
+    if (!place || place[0] != '/' || strpbrk(place, " :") || !seep_place_is_safe(place) ||
         statvfs(place, &system) != 0 || (system.f_flag & (ST_NOEXEC | ST_RDONLY)))
         return false;
     int length = snprintf(folder, sizeof(folder), "%s/seep-agent-XXXXXX", place);

@@ -4,6 +4,7 @@
 // 20 KB: the conversions that the agent has, and no others. Printed: %d %u %x %s %c %f %% with flags - 0,
 // width, precision and the lengths h, l, ll, z, j. A floating-point number is rounded to 9 decimals at most.
 // Scanned: %d %u %x %s %c with width, * and the lengths l, ll. Proof: tests/unit/test_small_format.c.
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,8 +75,8 @@ static void put_many(struct sink *sink, char c, int nr) {
 // `nr_zeros` between the sign and the digits.
 static void put_padded(struct sink *sink, const struct conversion *how, const char *sign, int nr_zeros,
                        const char *text, size_t nr) {
-    int used = (int)strlen(sign) + nr_zeros + (int)nr;
-    int missing = how->width > used ? how->width - used : 0;
+    size_t used = strlen(sign) + (size_t)nr_zeros + nr;
+    int missing = how->width > 0 && (size_t)how->width > used ? how->width - (int)used : 0;
     bool zeros = how->zero && !how->left;
     if (!how->left && !zeros)
         put_many(sink, ' ', missing);
@@ -150,7 +151,7 @@ static void print(struct sink *sink, const char *format, va_list arguments) {
         }
         if (how.width < 0) {
             how.left = true;
-            how.width = -how.width;
+            how.width = how.width == INT_MIN ? INT_MAX : -how.width;
         }
         if (*format == '.' && *++format == '*') {
             how.precision = va_arg(arguments, int);
@@ -181,6 +182,7 @@ static void print(struct sink *sink, const char *format, va_list arguments) {
             break;
         case 's':
             text = va_arg(arguments, const char *);
+            text = text ? text : "(null)"; // as libc has it
             how.zero = false;
             put_padded(sink, &how, "", 0, text,
                        how.precision < 0 ? strlen(text) : strnlen(text, (size_t)how.precision));
@@ -196,12 +198,17 @@ static void print(struct sink *sink, const char *format, va_list arguments) {
     }
 }
 
+// As libc has it, of what no int can say.
+static int number_of(const struct sink *sink) {
+    return sink->nr <= INT_MAX ? (int)sink->nr : -1;
+}
+
 int vsnprintf(char *to, size_t room, const char *format, va_list arguments) {
     struct sink sink = {.to = to, .room = room};
     print(&sink, format, arguments);
     if (room)
         to[SEEP_MIN(sink.nr, room - 1)] = '\0';
-    return (int)sink.nr;
+    return number_of(&sink);
 }
 
 int snprintf(char *to, size_t room, const char *format, ...) {
@@ -217,7 +224,7 @@ int vasprintf(char **ret_text, const char *format, va_list arguments) {
     va_copy(again, arguments);
     int nr = vsnprintf(NULL, 0, format, again);
     va_end(again);
-    *ret_text = malloc((size_t)nr + 1);
+    *ret_text = nr < 0 ? NULL : malloc((size_t)nr + 1);
     return *ret_text ? vsnprintf(*ret_text, (size_t)nr + 1, format, arguments) : -1;
 }
 
@@ -232,7 +239,7 @@ int asprintf(char **ret_text, const char *format, ...) {
 int vfprintf(FILE *file, const char *format, va_list arguments) {
     struct sink sink = {.file = file};
     print(&sink, format, arguments);
-    return ferror(file) ? -1 : (int)sink.nr;
+    return ferror(file) ? -1 : number_of(&sink);
 }
 
 int fprintf(FILE *file, const char *format, ...) {

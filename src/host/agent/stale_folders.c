@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/stale_folders.h"
+#include "base/own_folder.h"
 #include "core/attr.h"
 
 enum { LEAST_AGE_S = 60 }; // an agent makes its folder before it holds it
@@ -72,7 +73,8 @@ void seep_agent_stale_folders_remove(const char *place) {
     DIR *folder = place && place[0] == '/' ? opendir(place) : NULL;
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         if (strncmp(entry->d_name, start, sizeof(start) - 1) == 0 &&
-            strlen(entry->d_name) == sizeof(start) - 1 + 6)
+            strlen(entry->d_name) == sizeof(start) - 1 + 6 &&
+            seep_is_own_folder(dirfd(folder), entry->d_name))
             remove_stale(dirfd(folder), entry->d_name);
     if (folder)
         closedir(folder);

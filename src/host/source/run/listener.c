@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/own_folder.h"
 #include "source/image/image_copy.h"
 #include "source/run/listener.h"
 #include "image/hello.h"
@@ -88,34 +89,6 @@ static bool is_left_over(const char *folder, const char *path) {
     return refused;
 }
 
-// The mount that a descriptor is in, as a number; -1: not known. Of the kernel alone: no file system is
-// asked.
-static long mount_of(int fd) {
-    char path[64], line[128];
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-    FILE *file = fd < 0 ? NULL : fopen(path, "re");
-    long mount = -1;
-    while (file && mount < 0 && fgets(line, sizeof(line), file))
-        if (sscanf(line, "mnt_id: %ld", &mount) != 1)
-            mount = -1;
-    if (file)
-        fclose(file);
-    return mount;
-}
-
-// A folder of ours in this place. Another user may have mounted a file system on one of such a name, which
-// never answers: even its status may not be asked for.
-static bool is_ours(int place, const char *name) {
-    int fd = openat(place, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    long mount = mount_of(fd);
-    struct stat status;
-    bool ours = mount >= 0 && mount == mount_of(place) && fstat(fd, &status) == 0 &&
-                S_ISDIR(status.st_mode) && status.st_uid == geteuid();
-    if (fd >= 0)
-        close(fd);
-    return ours;
-}
-
 // SIGKILL leaves a tool no time to tidy up: the next one does.
 static void remove_left_overs(const char *place) {
     DIR *all = opendir(place);
@@ -124,7 +97,7 @@ static void remove_left_overs(const char *place) {
         char name[NAME_BYTES];
         char path[sizeof(folder) + sizeof(name)];
         if (strncmp(entry->d_name, "seep-", 5) != 0 || strlen(entry->d_name) != sizeof("seep-XXXXXX") - 1 ||
-            !is_ours(dirfd(all), entry->d_name) ||
+            !seep_is_own_folder(dirfd(all), entry->d_name) ||
             snprintf(folder, sizeof(folder), "%s/%s", place, entry->d_name) >= (int)sizeof(folder))
             continue;
         name_in(folder, name);
@@ -136,7 +109,8 @@ static void remove_left_overs(const char *place) {
         closedir(all);
 }
 
-// A folder of our own under the first of the usual places where the socket's name fits.
+// A folder of our own under the first of the usual places where the socket's name fits. In a place where it
+// can be exchanged another user could listen, and get the images.
 static struct seep_error *make_folder(struct seep_listener *listener) {
     // The first is its user's alone.
     const char *places[] = {geteuid() ? getenv("XDG_RUNTIME_DIR") : NULL, getenv("TMPDIR"), "/tmp"};
@@ -146,6 +120,10 @@ static struct seep_error *make_folder(struct seep_listener *listener) {
         if (!places[i] || places[i][0] != '/')
             continue;
         place = places[i];
+        if (!seep_place_is_safe(places[i])) {
+            trouble = EACCES;
+            continue;
+        }
         int length = snprintf(listener->folder, sizeof(listener->folder), "%s/seep-XXXXXX", places[i]);
         if (length < 0 || (size_t)length + NAME_BYTES > sizeof(listener->path)) {
             trouble = ENAMETOOLONG;
