@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -391,6 +392,52 @@ def test_every_report_tells_of_damaged_events(tmp_path):
         assert done.code == 0 and b'section EVENTS at offset %d is damaged' % place in done.out, done
     cut = run([SEEP, 'report', '-'], input=bytes(whole[: place + 50]))
     assert cut.code == 1 and b'cut at offset' in cut.err, cut
+
+
+RESIDENCE, EVENT_INDEX, END = 34, 31, 1
+
+
+def far_damage(whole, far):
+    """A recording as it was written, without its index of chunks; before its first chunk of events a section that is longer than
+    what is looked through of a file when it is opened, and in its last such chunk a byte that changed. Its place."""
+    def header(kind, version, flags, stored, raw, crc):
+        fields = struct.pack('<IHHQQ', kind, version, flags, stored, raw)
+        return fields + struct.pack('<II', zlib.crc32(fields), crc)
+    parts, at = [], struct.unpack_from('<I', whole, 12)[0]
+    start = whole[:at]
+    while at + 32 <= len(whole):
+        kind, _, _, stored = struct.unpack_from('<IHHQ', whole, at)
+        parts.append((kind, whole[at : at + 32 + stored]))
+        at += 32 + stored
+    parts = [(kind, part) for kind, part in parts if kind not in (EVENT_INDEX, END)]
+    chunks_at = [i for i, (kind, _) in enumerate(parts) if kind == 27]
+    assert len(chunks_at) > 1
+    hole = (64 << 20) + 1
+    with open(far, 'wb') as file:
+        file.write(start)
+        for i, (_, part) in enumerate(parts):
+            if i == chunks_at[0]:
+                file.write(header(RESIDENCE, 1, 0, hole, hole, 0))
+                file.seek(hole, 1)
+            if i == chunks_at[-1]:
+                place, part = file.tell(), part[:40] + bytes([part[40] ^ 0x55]) + part[41:]
+            file.write(part)
+        end = struct.pack('<QQ', len(parts) + 2, file.tell() + 32 + 16)
+        file.write(header(END, 1, 0, 16, 16, zlib.crc32(end)) + end)
+    return place
+
+
+def test_damage_that_no_one_has_looked_for_is_told_by_who_meets_it(tmp_path):
+    """Of a long file only the first part is looked through when it is opened: who reads its events tells of what is damaged behind."""
+    trace, far = record(tmp_path, compiled(tmp_path, BUSY), '0.3'), tmp_path / 'far.seep'
+    told = b'section EVENTS at offset %d' % far_damage(trace.read_bytes(), far)
+    assert told not in run([SEEP, 'report', far]).out
+    for command in ('sql FILE', 'export --events csv FILE', 'history FILE', 'advise FILE', 'plot FILE', 'shrink -o OUT FILE',
+                    'replay --touch none --generate OUT.c FILE', 'report --at peak FILE', 'growth FILE'):
+        words = [{'FILE': far, 'OUT': tmp_path / 'out', 'OUT.c': tmp_path / 'out.c'}.get(word, word) for word in command.split()]
+        done = run([SEEP, *words, *(['select count(*) from event'] if words[0] == 'sql' else [])])
+        said = run([SEEP, 'report', tmp_path / 'out']).out if words[0] == 'shrink' else done.err + done.out
+        assert done.code == 0 and told in said, (words, done)
 
 
 def alone(tmp_path, *args, code=0):

@@ -86,7 +86,7 @@ static struct seep_error *group_sites(struct seep_view *view, size_t process, st
 
 static struct seep_error *advise(const struct advise_values *values, const char *path,
                                  const struct seep_session *session, struct seep_view *view) {
-    const struct seep_profile *profile = NULL;
+    struct seep_profile *profile = NULL;
     struct places places = {NULL};
     struct seep_advices advices = {.nr_rows = 0};
     struct seep_error *error = seep_walk_choose(session, values->pid, path, &profile);
@@ -122,14 +122,14 @@ static struct seep_error *run_advise(const struct seep_arguments *arguments, int
     struct seep_view *view = NULL;
     struct seep_error *error = seep_session_open(path, &session);
     if (!error)
-        seep_warn_incomplete(session);
-    if (!error)
         error = seep_report_symbols(&options, NULL, &symbols);
     if (!error)
         error = seep_view_create(session, SIZE_MAX, symbols, &options, &view);
     seep_interrupt_catch(NULL);
     if (!error)
         error = advise(values, path, session, view);
+    if (!error)
+        seep_warn_incomplete(session);
     seep_view_destroy(view);
     seep_symbols_destroy(symbols);
     seep_session_destroy(session);

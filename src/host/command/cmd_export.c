@@ -94,6 +94,8 @@ static struct seep_error *write_events(const char *path, const struct seep_sessi
         error = seep_result_end(&result, put_events(result.out, view, file, form));
     else if (!error)
         error = put_events(stdout, view, file, form);
+    if (!error)
+        error = seep_event_file_note(file, session->profiles[0]);
     seep_view_destroy(view);
     seep_symbols_destroy(symbols);
     seep_event_file_close(file);
@@ -151,7 +153,7 @@ static struct seep_error *run_export(const struct seep_arguments *arguments, int
         error = events ? write_events(path, session, form, options, source)
                        : write_to(path, session, &suppress, options, source);
     seep_suppress_deinit(&suppress);
-    if (!error)
+    if (!error && (events || !(seep_output_of(options)->needs & SEEP_OUTPUT_HEALTH)))
         seep_warn_incomplete(session);
     seep_session_destroy(session);
     return error;

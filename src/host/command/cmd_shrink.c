@@ -37,6 +37,9 @@ static struct seep_error *run_shrink(const struct seep_arguments *arguments, int
     struct seep_error *error =
         seep_shrink((const char *const *)arguments->operands, (size_t)arguments->nr_operands, values->output,
                     values->anonymize, &shrunk);
+    if (!error && shrunk.nr_damaged)
+        fprintf(stderr, "seep: incomplete files: %s ('seep report %s' says why)\n",
+                seep_format_count(shrunk.nr_damaged).text, values->output);
     if (!error && !values->quiet)
         fprintf(stderr, "seep: %s of %s events are kept%s\n", seep_format_count(shrunk.nr_kept).text,
                 seep_format_count(shrunk.nr_events).text,

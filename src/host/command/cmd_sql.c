@@ -156,6 +156,11 @@ static struct seep_error *run_sql(const struct seep_arguments *arguments, int *r
         error = seep_event_file_open(source, &file);
     if (!error)
         error = answer(arguments, &sites, view, file);
+    size_t nr_notes = error ? 0 : session->profiles[0]->health.nr_notes;
+    if (!error && file)
+        error = seep_event_file_note(file, session->profiles[0]);
+    if (!error && session->profiles[0]->health.nr_notes > nr_notes) // found while events were read
+        seep_warn_incomplete(session);
     seep_event_file_close(file);
     seep_view_destroy(view);
     seep_symbols_destroy(sites.symbols);

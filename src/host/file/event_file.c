@@ -13,6 +13,7 @@
 #include "file/event_file.h"
 #include "file/event_rest.h"
 #include "file/trace.h"
+#include "profile/health.h"
 #include "source/image/raw_file.h"
 
 struct seep_event_file {
@@ -381,6 +382,17 @@ struct seep_error *seep_event_file_sums_at(struct seep_event_file *file, uint64_
 
 const char *seep_event_file_trouble(const struct seep_event_file *file) {
     return file->trouble[0] ? file->trouble : NULL;
+}
+
+struct seep_error *seep_event_file_note(const struct seep_event_file *file, struct seep_profile *profile) {
+    bool is_told = !file->trouble[0];
+    for (size_t i = 0; i < profile->health.nr_notes; i++) {
+        enum seep_note_code code = profile->health.notes[i].code;
+        is_told |= code == SEEP_NOTE_EVENTS_DAMAGED || code == SEEP_NOTE_TRACE_CUT;
+    }
+    return is_told ? NULL
+                   : seep_profile_note(profile, SEEP_NOTE_EVENTS_DAMAGED,
+                                       "%s: events from there on are not known", file->trouble);
 }
 
 // A recording begins with what it has of events.

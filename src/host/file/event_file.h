@@ -10,6 +10,7 @@
 
 #include "file/event_chunk.h"
 #include "file/event_sums.h"
+#include "profile/profile.h"
 
 struct seep_event_file;
 
@@ -70,5 +71,8 @@ const char *seep_event_file_rest(const struct seep_event_file *file, size_t i,
 
 // What ended the recording before its time, in words, or NULL. Known once the last chunk was read.
 const char *seep_event_file_trouble(const struct seep_event_file *file);
+// The same as a note of the profile, unless one tells of damage or of a cut already.
+SEEP_MUST_CHECK struct seep_error *seep_event_file_note(const struct seep_event_file *file,
+                                                        struct seep_profile *profile);
 
 #endif

@@ -336,6 +336,6 @@ const struct seep_output seep_output_tree = {
     .name = "tree",
     .suffix = ".txt",
     .what = "the call tree, for people",
-    .needs = SEEP_OUTPUT_SITES | SEEP_OUTPUT_ROWS,
+    .needs = SEEP_OUTPUT_SITES | SEEP_OUTPUT_ROWS | SEEP_OUTPUT_HEALTH,
     .write = write_tree,
 };

@@ -684,7 +684,7 @@ const struct seep_output seep_output_json = {
     .name = "json",
     .suffix = ".json",
     .what = "everything, for programs",
-    .needs = SEEP_OUTPUT_ALL,
+    .needs = SEEP_OUTPUT_ALL | SEEP_OUTPUT_HEALTH,
     .is_json = true,
     .write = write_json,
 };
@@ -693,7 +693,7 @@ const struct seep_output seep_output_json1 = {
     .name = "json1",
     .suffix = ".json",
     .what = "the older schema of JSON, with whole stacks at each site",
-    .needs = SEEP_OUTPUT_ALL,
+    .needs = SEEP_OUTPUT_ALL | SEEP_OUTPUT_HEALTH,
     .is_json = true,
     .write = write_json1,
 };

@@ -667,5 +667,5 @@ static struct seep_error *write_text(FILE *out, struct seep_view *view, const st
 const struct seep_output seep_output_text = {.name = "text",
                                              .suffix = ".txt",
                                              .what = "the report for people",
-                                             .needs = SEEP_OUTPUT_LOST,
+                                             .needs = SEEP_OUTPUT_LOST | SEEP_OUTPUT_HEALTH,
                                              .write = write_text};

@@ -428,7 +428,7 @@ struct seep_error *seep_advise(const char *path, const struct seep_session *sess
     struct seep_advices advices = {.traits = {NULL}};
     struct adviser adviser = {
         .path = path, .session = session, .options = options, .advices = &advices, .base = {.fd = -1}};
-    const struct seep_profile *profile;
+    struct seep_profile *profile;
     struct seep_residences residences = {.cpu_ns = 0};
     struct seep_plan_options plain = {.pid = options->pid};
     struct seep_error *error = seep_walk_choose(session, options->pid, path, &profile);

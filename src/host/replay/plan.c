@@ -42,7 +42,7 @@ struct planned_thread {
 
 struct planner {
     const struct seep_plan_options *options;
-    const struct seep_profile *profile;
+    struct seep_profile *profile;
     struct seep_residences residences;
     struct seep_plan *plan;
     struct planned_thread *threads;
@@ -581,7 +581,8 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
     for (size_t i = 0; !error && i < planner.nr_threads; i++)
         if (!end_pending(&planner, i))
             error = seep_error_no_memory();
-    if (!error && !plan.nr_calls)
+    bool may_be_empty = options->change && options->change->treatment != SEEP_TREAT_NONE;
+    if (!error && !plan.nr_calls && !may_be_empty)
         error = seep_error_create(SEEP_E_UNSUPPORTED, "%s: process %u has no events to replay", path,
                                   planner.profile->process.pid);
     if (!error)

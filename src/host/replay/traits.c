@@ -351,7 +351,7 @@ static void finder_deinit(struct finder *finder) {
     seep_map_deinit(&finder->addresses);
 }
 
-struct seep_error *seep_traits_find(const char *path, const struct seep_profile *profile,
+struct seep_error *seep_traits_find(const char *path, struct seep_profile *profile,
                                     const struct seep_groups *groups, struct seep_traits *ret_traits) {
     struct seep_traits traits = {
         .nr_groups = groups->nr, .growth_of = SEEP_MAP_INIT, .successor = SEEP_MAP_INIT};

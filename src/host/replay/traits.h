@@ -62,7 +62,7 @@ struct seep_traits {
     struct seep_map successor; // event that allocates the larger copy of a block -> that block's address
 };
 
-SEEP_MUST_CHECK struct seep_error *seep_traits_find(const char *path, const struct seep_profile *profile,
+SEEP_MUST_CHECK struct seep_error *seep_traits_find(const char *path, struct seep_profile *profile,
                                                     const struct seep_groups *groups,
                                                     struct seep_traits *ret_traits);
 void seep_traits_deinit(struct seep_traits *traits);

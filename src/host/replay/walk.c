@@ -4,13 +4,14 @@
 
 #include "replay/walk.h"
 
-static struct seep_error *walk(struct seep_event_file *file, const struct seep_process *process, void *data,
+static struct seep_error *walk(struct seep_event_file *file, struct seep_profile *profile, void *data,
                                struct seep_error *(*step)(void *, const struct seep_recorded *, int64_t)) {
+    const struct seep_process *process = &profile->process;
     for (;;) {
         const struct seep_chunk *chunk;
         struct seep_error *error = seep_event_file_next(file, &chunk);
         if (error || !chunk)
-            return error;
+            return error ? error : seep_event_file_note(file, profile);
         if (!seep_process_is(process, chunk->pid, chunk->start_realtime_ns))
             continue;
         const struct seep_recorded *events = seep_event_file_events(file);
@@ -22,19 +23,19 @@ static struct seep_error *walk(struct seep_event_file *file, const struct seep_p
     }
 }
 
-struct seep_error *seep_walk_events(const char *path, const struct seep_profile *profile, void *data,
+struct seep_error *seep_walk_events(const char *path, struct seep_profile *profile, void *data,
                                     struct seep_error *(*step)(void *, const struct seep_recorded *,
                                                                int64_t)) {
     struct seep_event_file *file = NULL;
     struct seep_error *error = seep_event_file_open(path, &file);
     if (!error)
-        error = walk(file, &profile->process, data, step);
+        error = walk(file, profile, data, step);
     seep_event_file_close(file);
     return error;
 }
 
 struct seep_error *seep_walk_choose(const struct seep_session *session, uint64_t pid, const char *path,
-                                    const struct seep_profile **ret_profile) {
+                                    struct seep_profile **ret_profile) {
     for (size_t i = 0; i < session->nr_profiles; i++)
         if (!pid || session->profiles[i]->process.pid == pid) {
             *ret_profile = session->profiles[i];

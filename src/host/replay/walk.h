@@ -9,12 +9,11 @@
 
 // `step` gets each event with its time; its errors end the walk.
 SEEP_MUST_CHECK struct seep_error *seep_walk_events(
-    const char *path, const struct seep_profile *profile, void *data,
+    const char *path, struct seep_profile *profile, void *data,
     struct seep_error *(*step)(void *data, const struct seep_recorded *event, int64_t at_ns));
 
 // The process `pid` of the session, 0: its first one.
 SEEP_MUST_CHECK struct seep_error *seep_walk_choose(const struct seep_session *session, uint64_t pid,
-                                                    const char *path,
-                                                    const struct seep_profile **ret_profile);
+                                                    const char *path, struct seep_profile **ret_profile);
 
 #endif

@@ -290,6 +290,9 @@ static struct seep_error *go(struct past *past, struct seep_event_file *file, in
     bool once = !is_peak && empty;
     if (!error && !once)
         error = walk(past, file, false);
+    bool is_told = !error && seep_event_file_trouble(file); // who walks again may not come as far
+    if (is_told)
+        error = note_trouble(past, file);
     set_moments(past, at_ns);
     if (!error)
         error = once ? walk(past, file, true) : again(past, file);
@@ -299,7 +302,7 @@ static struct seep_error *go(struct past *past, struct seep_event_file *file, in
         error = seep_profile_note(session->profiles[0], SEEP_NOTE_EVENTS_FOREIGN,
                                   "%" PRIu64 " events are of processes that the file has nothing else of",
                                   past->nr_foreign);
-    return error ? error : note_trouble(past, file);
+    return error || is_told ? error : note_trouble(past, file);
 }
 
 static struct seep_error *past_init(struct past *past, struct seep_session *session) {

@@ -7,6 +7,7 @@
 #include "file/event_file.h"
 #include "file/session_file.h"
 #include "profile/anonymize.h"
+#include "profile/health.h"
 #include "session/session_open.h"
 #include "session/shrink.h"
 
@@ -153,7 +154,8 @@ static bool take_event(struct shrinking *shrinking, struct process *process,
     return take(process, event, at_ns);
 }
 
-static struct seep_error *take_file(struct shrinking *shrinking, const char *path) {
+static struct seep_error *take_file(struct shrinking *shrinking, const char *path,
+                                    struct seep_profile *profile) {
     struct seep_event_file *file = NULL;
     struct seep_error *error = seep_event_file_open(path, &file);
     while (!error) {
@@ -171,6 +173,9 @@ static struct seep_error *take_file(struct shrinking *shrinking, const char *pat
         else if (!chunk->nr_events) // what shrinking has left behind the rest
             process->seen_here = SEEP_MAX(process->seen_here, chunk->end.stamp);
     }
+    if (!error)
+        error = seep_event_file_note(file, profile);
+    shrinking->counts.nr_damaged += !error && seep_profile_verdict(profile) != SEEP_VERDICT_COMPLETE;
     seep_event_file_close(file);
     for (size_t i = 0; i < shrinking->nr; i++) {
         struct process *process = &shrinking->processes[i];
@@ -279,7 +284,7 @@ struct seep_error *seep_shrink(const char *const *paths, size_t nr_paths, const 
         error = seep_session_open(paths[i], &shrinking.sessions[i]);
         shrinking.nr_sessions += !error;
         if (!error)
-            error = take_file(&shrinking, paths[i]);
+            error = take_file(&shrinking, paths[i], shrinking.sessions[i]->profiles[0]);
     }
     if (!error)
         error = write_out(&shrinking, output, anonymize);
