@@ -21,6 +21,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 
 // Least address space for the pool that still makes sense.
 #define POOL_LEAST (16 * MIB)
@@ -298,6 +301,85 @@ static bool copy_dir(unsigned char *fresh) {
            copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_DIR], seep_g.area_size[SEEP_AREA_DIR]);
 }
 
+// ---- the pool of the parent: mostly leaves of the heap map, in which next to nothing is ----------------
+
+// Leaves by their first pool pages. Of more than these the kernel is asked page by page.
+enum { NR_LEAVES = 32, ASKED_PAGES = 256 };
+struct leaf {
+    uint64_t page, address_rt;
+};
+struct leaves {
+    const unsigned char *fresh;
+    uint32_t nr;
+    struct leaf of[NR_LEAVES];
+};
+
+static void find_leaves(void *data, uint64_t off) {
+    struct leaves *leaves = data;
+    const uint32_t *dir = (const uint32_t *)(leaves->fresh + seep_g.area_off[SEEP_AREA_DIR] + off);
+    uint64_t first = off / sizeof(*dir);
+    for (uint64_t i = 0; i < SEEP_POOL_PAGE / sizeof(*dir) && leaves->nr < NR_LEAVES; i++)
+        if (dir[i])
+            leaves->of[leaves->nr++] =
+                (struct leaf){dir[i], (first + i) >> SEEP_PLANE_SHIFT << SEEP_LEAF_SHIFT};
+}
+
+// No memory of this process is there. One call, where mincore looks up each page of the map.
+static bool is_unmapped(uint64_t start_rt, uint64_t bytes) {
+    void *start = (void *)(uintptr_t)start_rt; // NOLINT(performance-no-int-to-ptr)
+    void *at = sys_mmap(start, bytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (at)
+        sys_munmap(at, bytes);
+    return at && at == start;
+}
+
+// Pages of a leaf, of memory from `address_rt` on: where that is not there, no block is.
+static bool copy_leaf(unsigned char *fresh, uint64_t off, uint64_t nr_pages, uint64_t address_rt) {
+    uint64_t page_spans = (SEEP_POOL_PAGE / sizeof(uint64_t)) << seep_g.granule_shift;
+    if (is_unmapped(address_rt, nr_pages * page_spans))
+        return true;
+    if (nr_pages <= ASKED_PAGES)
+        return copy_present(fresh, seep_g.base, off, nr_pages * SEEP_POOL_PAGE);
+    bool done = true;
+    for (uint64_t part = nr_pages / 4, first = 0; done && first < nr_pages; first += part)
+        done = copy_leaf(fresh, off + first * SEEP_POOL_PAGE, part, address_rt + first * page_spans);
+    return done;
+}
+
+static const struct leaf *next_leaf(const struct leaves *leaves, uint64_t page) {
+    const struct leaf *next = NULL;
+    for (uint32_t i = 0; i < leaves->nr; i++)
+        if (leaves->of[i].page >= page && (!next || leaves->of[i].page < next->page))
+            next = &leaves->of[i];
+    return next;
+}
+
+static bool copy_pool(unsigned char *fresh, uint64_t nr_pages) {
+    struct leaves leaves = {.fresh = fresh};
+    uint64_t pool_off = seep_g.area_off[SEEP_AREA_POOL], page = 0;
+    uint64_t leaf_pages = ((sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift) / SEEP_POOL_PAGE;
+    bool done = true;
+    // Other planes tell of blocks that are gone, and emulators have rules of their own.
+    uint32_t more_planes = SEEP_FLAG_AGES | SEEP_FLAG_FREE_STACKS | SEEP_FLAG_EVENTS;
+    if (seep_g.header->flags & more_planes || seep_g.emulated ||
+        !seep_map_each_dir_page(find_leaves, &leaves))
+        leaves.nr = 0;
+    while (done && page < nr_pages) {
+        const struct leaf *leaf = next_leaf(&leaves, page);
+        bool whole = leaf && leaf->page + leaf_pages <= nr_pages;
+        uint64_t end = whole ? leaf->page : nr_pages;
+        done =
+            copy_present(fresh, seep_g.base, pool_off + page * SEEP_POOL_PAGE, (end - page) * SEEP_POOL_PAGE);
+        page = end;
+        if (!done || !whole)
+            break;
+        done = copy_leaf(fresh, pool_off + page * SEEP_POOL_PAGE, leaf_pages, leaf->address_rt);
+        page += leaf_pages;
+    }
+    return done;
+}
+
 // The arrays that only grow. Copied last, so that whatever else was copied refers to what is there.
 static bool copy_arrays(unsigned char *fresh) {
     static const enum seep_area_kind arrays[] = {
@@ -331,11 +413,11 @@ static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
     thread_bytes = round_up(thread_bytes * sizeof(struct seep_image_thread), SEEP_POOL_PAGE);
     thread_bytes = SEEP_MIN(thread_bytes, seep_window_visible(SEEP_AREA_THREADS));
     bool odd = __atomic_load_n(&areas[SEEP_AREA_ODD].used, __ATOMIC_ACQUIRE) != 0;
-    uint64_t odd_bytes = odd ? seep_g.area_size[SEEP_AREA_ODD] : 0;
+    uint64_t odd_bytes = odd ? seep_window_visible(SEEP_AREA_ODD) : 0;
     if (!copy_present(fresh, seep_g.base, 0, SEEP_POOL_PAGE) ||
         !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_THREADS], thread_bytes) ||
         !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_ODD], odd_bytes) || !copy_dir(fresh) ||
-        !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_POOL], pool_bytes))
+        !copy_pool(fresh, pool_bytes / SEEP_POOL_PAGE))
         return false;
     *ret_exact = seep_undo_apply(fresh);
     return copy_arrays(fresh);
@@ -360,7 +442,10 @@ bool seep_image_create_as_copy(void) {
         return false;
     bool exact = true;
     // What the parent has opened since the fork is closed in our view of its image.
-    unsigned char *fresh = seep_window_see_all() ? seep_window_twin(fd) : NULL;
+    bool sees = seep_window_see_all();
+    if (sees)
+        set_pointers();
+    unsigned char *fresh = sees ? seep_window_twin(fd) : NULL;
     bool whole = fresh && seep_swap_in(seep_g.base);
     bool copied = fresh && copy_parent(fresh, &exact);
     whole = whole && copied && seep_swap_in(fresh);
@@ -378,7 +463,9 @@ bool seep_image_create_as_copy(void) {
         fill_areas(header);
         seep_window_make_seeds(fd, header->areas);
         seep_handshake_tool(header);
-        if (!seep_window_replace(fresh))
+        bool replaced = seep_window_replace(fresh);
+        set_pointers();
+        if (!replaced)
             return false;
         seep_news_begin();
     } else {

@@ -57,9 +57,11 @@ static bool overcommit_is_strict(void) {
 // No child has a writable mapping of its parent's image: the window is not inherited (MADV_DONTFORK). What
 // is, of the header and of each area, is a seed: the first page, of a description that may only be read, so
 // that no process can make it writable. Of that page the kernel makes a mapping of any length, without a
-// descriptor, where the window was: there the child reads its parent's image, until it has its own.
+// descriptor, beside where the window was: there the child reads its parent's image, until it has its own.
 static unsigned char *seeds[SEEP_WINDOW_SEEDS]; // the last is the header's
-static bool is_view;                            // what is in place is such a view
+static bool is_view;                            // seep_g.base is such a view
+static unsigned char *place;                    // and this is where the child's own image is to be
+static bool is_left_out[SEEP_AREA_PAGED_NR];    // of the view: nothing was in it
 
 static void drop_seeds(void) {
     for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++) {
@@ -374,6 +376,8 @@ void seep_window_limit(uint64_t limit_bytes) {
 // ---- fork -----------------------------------------------------------------------------------------
 
 uint64_t seep_window_visible(enum seep_area_kind area) {
+    if (is_view && is_left_out[area])
+        return 0;
     return seep_g.reserved ? seep_g.area_size[area] : seep_g.opened[area];
 }
 
@@ -394,6 +398,11 @@ void *seep_window_pool(unsigned char *image, uint64_t page, uint64_t bytes) {
     return image + (seep_g.pool - seep_g.base) + page * SEEP_POOL_PAGE;
 }
 
+static bool move(unsigned char *from, unsigned char *to, uint64_t bytes) {
+    return !sys_failed(
+        sys6(SYS_mremap, (long)from, (long)bytes, (long)bytes, REMAP_MAYMOVE | REMAP_FIXED, (long)to, 0));
+}
+
 // The first bytes of what a seed is of. Nothing of the program's lies there by now, or it is not done.
 static bool sow(unsigned char *seed, unsigned char *at, uint64_t bytes) {
     void *room = seed ? sys_mmap(at, bytes, PROT_NONE,
@@ -409,32 +418,79 @@ static bool sow(unsigned char *seed, unsigned char *at, uint64_t bytes) {
     return false;
 }
 
-static bool sow_pieces(void) {
-    if (!sow(seeds[SEEP_AREA_PAGED_NR], seep_g.base, SEEP_LARGEST_PAGE))
+static void unmap_view(unsigned char *view) {
+    if (seep_g.reserved) {
+        sys_munmap(view, seep_g.window_bytes);
+        return;
+    }
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        if (!is_left_out[i])
+            sys_munmap(view + seep_g.area_off[i], seep_g.opened[i]);
+    sys_munmap(view, SEEP_LARGEST_PAGE);
+}
+
+// Emulators did not heed the advice: the parent's image is there, and has to go out of the way.
+static bool see_piece(unsigned char *view, int number, uint64_t off, uint64_t bytes) {
+    return seep_g.emulated ? move(place + off, view + off, bytes) : sow(seeds[number], view + off, bytes);
+}
+
+// Where nothing is there is nothing to see; the rest is taken for empty, also when the parent begins to fill
+// it meanwhile.
+static bool see_pieces(unsigned char *view) {
+    if (!see_piece(view, SEEP_AREA_PAGED_NR, 0, SEEP_LARGEST_PAGE))
         return false;
-    int nr = 0;
-    while (nr < SEEP_AREA_PAGED_NR && sow(seeds[nr], seep_g.base + seep_g.area_off[nr], seep_g.opened[nr]))
-        nr++;
-    if (nr == SEEP_AREA_PAGED_NR)
-        return true;
-    while (nr-- > 0)
-        sys_munmap(seep_g.base + seep_g.area_off[nr], seep_g.opened[nr]);
-    sys_munmap(seep_g.base, SEEP_LARGEST_PAGE);
-    return false;
+    const struct seep_image_header *header = (const struct seep_image_header *)view;
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        is_left_out[i] = true;
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
+        bool has_any = i == SEEP_AREA_DIR || __atomic_load_n(&header->areas[i].used, __ATOMIC_ACQUIRE) != 0;
+        if (!has_any && !seep_g.emulated)
+            continue;
+        if (!see_piece(view, i, seep_g.area_off[i], seep_g.opened[i])) {
+            unmap_view(view);
+            return false;
+        }
+        is_left_out[i] = false;
+    }
+    return true;
+}
+
+// As far from our place as that is from the kernel's mappings, and more. NULL: there is no such place.
+static unsigned char *beside(void) {
+    uint64_t bytes = seep_g.window_bytes;
+    uint64_t distance = SEEP_ARCH_WORD == 8 ? round_up(bytes + GIB, GIB) : round_up(bytes, APART);
+    return (uintptr_t)place <= distance ? NULL : place - distance;
+}
+
+static unsigned char *see_reserved(void) {
+    uint64_t bytes = seep_g.window_bytes;
+    unsigned char *view =
+        sys_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *seed = seeds[SEEP_AREA_PAGED_NR];
+    bool done = view && (seep_g.emulated || seed);
+    if (done && seep_g.emulated)
+        done = move(place, view, bytes) && sys_mprotect(view, bytes, PROT_READ);
+    else if (done)
+        done = !sys_failed(
+            sys6(SYS_mremap, (long)seed, 0, (long)bytes, REMAP_MAYMOVE | REMAP_FIXED, (long)view, 0));
+    if (view && !done)
+        sys_munmap(view, bytes);
+    return done ? view : NULL;
 }
 
 bool seep_window_see_all(void) {
     seep_g.budget_bytes = budget_below(address_limit()); // which the child may have set for itself
-    if (seep_g.emulated)                                 // the advice was not heeded: it is there
-        is_view = !seep_g.reserved || sys_mprotect(seep_g.base, seep_g.window_bytes, PROT_READ);
-    else
-        is_view =
-            seep_g.reserved ? sow(seeds[SEEP_AREA_PAGED_NR], seep_g.base, seep_g.window_bytes) : sow_pieces();
-    if (!is_view || seep_g.reserved)
-        return is_view;
-    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
+    place = seep_g.base;
+    __builtin_memset(is_left_out, 0, sizeof(is_left_out));
+    unsigned char *view = seep_g.reserved ? see_reserved() : beside();
+    is_view = view && (seep_g.reserved || see_pieces(view));
+    if (!is_view)
+        return false;
+    seep_g.base = view;
+    seep_g.header = (struct seep_image_header *)view;
+    for (int i = 0; !seep_g.reserved && i < SEEP_AREA_PAGED_NR; i++) {
         uint64_t used = __atomic_load_n(&seep_g.header->areas[i].used, __ATOMIC_ACQUIRE);
-        if (!seep_area_open((enum seep_area_kind)i, seep_area_filled_bytes(i, used)))
+        if (!is_left_out[i] && !seep_area_open((enum seep_area_kind)i, seep_area_filled_bytes(i, used)))
             return false;
     }
     return true;
@@ -442,27 +498,15 @@ bool seep_window_see_all(void) {
 
 unsigned char *seep_window_twin(int fd) {
     uint64_t bytes = seep_g.window_bytes;
-    // As far from the kernel's mappings, and more.
-    uint64_t distance = SEEP_ARCH_WORD == 8 ? round_up(bytes + GIB, GIB) : round_up(bytes, APART);
-    unsigned char *base = seep_g.base - distance;
-    if (!seep_g.reserved && (uintptr_t)seep_g.base <= distance)
-        return NULL;
-    if (seep_g.reserved)
-        base = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    else if (!map_pieces(fd, base, seep_g.header->areas, seep_g.opened))
-        base = NULL;
-    if (base && keep_from_children(base, bytes)) {
-        sys3(SYS_madvise, base, bytes, MADV_DONTDUMP); // stays with what is moved
-        return base;
+    bool done = seep_g.reserved ? map_piece(fd, place, 0, bytes)
+                                : map_pieces(fd, place, seep_g.header->areas, seep_g.opened);
+    if (done && keep_from_children(place, bytes)) {
+        sys3(SYS_madvise, place, bytes, MADV_DONTDUMP);
+        return place;
     }
-    if (base)
-        seep_window_drop_twin(base);
+    if (done)
+        seep_window_drop_twin(place);
     return NULL;
-}
-
-static bool move(unsigned char *from, unsigned char *to, uint64_t bytes) {
-    return !sys_failed(
-        sys6(SYS_mremap, (long)from, (long)bytes, (long)bytes, REMAP_MAYMOVE | REMAP_FIXED, (long)to, 0));
 }
 
 // What of each area is accessible from now on: what the parent had opened, or has filled since.
@@ -496,45 +540,27 @@ static bool open_used(void) {
     return done;
 }
 
-bool seep_window_replace(unsigned char *twin) {
-    if (seep_g.reserved) {
-        if (!move(twin, seep_g.base, seep_g.window_bytes)) {
-            seep_window_drop_twin(twin);
-            return false;
-        }
-        is_view = false;
-        close_unopened();
-        return populate_opened();
-    }
-    // The header goes last: until then what is in place is the parent's, and nothing writes.
-    const uint64_t *offs = seep_g.area_off;
-    bool done = true;
-    for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
-        done = move(twin + offs[i], seep_g.base + offs[i], seep_g.opened[i]);
-    done = done && move(twin, seep_g.base, SEEP_LARGEST_PAGE);
-    if (!done) {
-        seep_window_drop_twin(twin);
-        return false;
-    }
+static void leave_view(void) {
+    unmap_view(seep_g.base);
     is_view = false;
-    return open_used();
+    seep_g.base = place;
+}
+
+bool seep_window_replace(unsigned char *twin) {
+    leave_view();
+    seep_g.header = (struct seep_image_header *)twin;
+    if (!seep_g.reserved)
+        return open_used();
+    close_unopened();
+    return populate_opened();
 }
 
 // This process will have no image: nothing of its parent's stays.
 void seep_window_leave_parents(void) {
-    unsigned char *base = seep_g.base;
     drop_seeds();
     seep_g.header = NULL;
-    if (!is_view)
-        return;
-    is_view = false;
-    if (seep_g.reserved) {
-        sys_munmap(base, seep_g.window_bytes);
-        return;
-    }
-    sys_munmap(base, SEEP_LARGEST_PAGE);
-    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
-        sys_munmap(base + seep_g.area_off[i], seep_g.opened[i]);
+    if (is_view)
+        leave_view();
 }
 
 void seep_window_drop_twin(unsigned char *twin) {

@@ -50,10 +50,10 @@ enum { SEEP_WINDOW_SEEDS = SEEP_AREA_PAGED_NR + 1 };
 uint64_t seep_window_seed(int number);
 
 // In a fork child, which has none of its parent's image: sees all of it, as far as there is room for it, and
-// can only read it.
+// can only read it. seep_g.base and header are this view's until it is replaced.
 SEEP_MUST_CHECK bool seep_window_see_all(void);
 void seep_window_leave_parents(void); // the child goes without
-// A second image, mapped like the first; NULL: no room. It takes the first one's place, or goes.
+// The child's own image, where the parent has its; NULL: no room. It takes the place of the view, or goes.
 unsigned char *seep_window_twin(int fd);
 SEEP_MUST_CHECK bool seep_window_replace(unsigned char *twin);
 void seep_window_drop_twin(unsigned char *twin);

@@ -715,8 +715,10 @@ extern int on_exit(void (*function)(int, void *), void *argument) __attribute__(
 
 static void at_exit_with_status(int status, void *unused) {
     (void)unused;
+    seep_calls_looked(seep_calls_seem_free()); // once for both
     seep_at_exit(status);
     seep_park_at_exit();
+    seep_calls_looked(false);
 }
 
 // at_quick_exit, of which there is no other form in libc.so. Registered first, so it runs last.
