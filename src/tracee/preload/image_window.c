@@ -431,20 +431,20 @@ static void unmap_view(unsigned char *view) {
 
 // Emulators did not heed the advice: the parent's image is there, and has to go out of the way.
 static bool see_piece(unsigned char *view, int number, uint64_t off, uint64_t bytes) {
-    return seep_g.emulated ? move(place + off, view + off, bytes) : sow(seeds[number], view + off, bytes);
+    return seep_g.emulated
+               ? move(place + off, view + off, bytes) && sys_mprotect(view + off, bytes, PROT_READ)
+               : sow(seeds[number], view + off, bytes);
 }
 
-// Where nothing is there is nothing to see; the rest is taken for empty, also when the parent begins to fill
-// it meanwhile.
+// An area that is empty is not in it, nor what the parent puts there meanwhile.
 static bool see_pieces(unsigned char *view) {
-    if (!see_piece(view, SEEP_AREA_PAGED_NR, 0, SEEP_LARGEST_PAGE))
+    __builtin_memset(is_left_out, !seep_g.reserved, sizeof(is_left_out));
+    if (!see_piece(view, SEEP_AREA_PAGED_NR, 0, seep_g.reserved ? seep_g.window_bytes : SEEP_LARGEST_PAGE))
         return false;
     const struct seep_image_header *header = (const struct seep_image_header *)view;
-    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
-        is_left_out[i] = true;
-    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
-        bool has_any = i == SEEP_AREA_DIR || __atomic_load_n(&header->areas[i].used, __ATOMIC_ACQUIRE) != 0;
-        if (!has_any && !seep_g.emulated)
+    for (int i = 0; !seep_g.reserved && i < SEEP_AREA_PAGED_NR; i++) {
+        if (!seep_g.emulated && i != SEEP_AREA_DIR &&
+            !__atomic_load_n(&header->areas[i].used, __ATOMIC_ACQUIRE))
             continue;
         if (!see_piece(view, i, seep_g.area_off[i], seep_g.opened[i])) {
             unmap_view(view);
@@ -455,35 +455,24 @@ static bool see_pieces(unsigned char *view) {
     return true;
 }
 
-// As far from our place as that is from the kernel's mappings, and more. NULL: there is no such place.
-static unsigned char *beside(void) {
+// Where a view of the whole can be: below our place, as far from it as that is from the kernel's mappings,
+// and more. What is reserved is among these.
+static unsigned char *room_for_view(void) {
     uint64_t bytes = seep_g.window_bytes;
     uint64_t distance = SEEP_ARCH_WORD == 8 ? round_up(bytes + GIB, GIB) : round_up(bytes, APART);
-    return (uintptr_t)place <= distance ? NULL : place - distance;
-}
-
-static unsigned char *see_reserved(void) {
-    uint64_t bytes = seep_g.window_bytes;
-    unsigned char *view =
-        sys_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    unsigned char *seed = seeds[SEEP_AREA_PAGED_NR];
-    bool done = view && (seep_g.emulated || seed);
-    if (done && seep_g.emulated)
-        done = move(place, view, bytes) && sys_mprotect(view, bytes, PROT_READ);
-    else if (done)
-        done = !sys_failed(
-            sys6(SYS_mremap, (long)seed, 0, (long)bytes, REMAP_MAYMOVE | REMAP_FIXED, (long)view, 0));
-    if (view && !done)
-        sys_munmap(view, bytes);
-    return done ? view : NULL;
+    if (!seep_g.reserved)
+        return (uintptr_t)place <= distance ? NULL : place - distance;
+    void *room = sys_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room)
+        sys_munmap(room, bytes);
+    return room;
 }
 
 bool seep_window_see_all(void) {
     seep_g.budget_bytes = budget_below(address_limit()); // which the child may have set for itself
     place = seep_g.base;
-    __builtin_memset(is_left_out, 0, sizeof(is_left_out));
-    unsigned char *view = seep_g.reserved ? see_reserved() : beside();
-    is_view = view && (seep_g.reserved || see_pieces(view));
+    unsigned char *view = room_for_view();
+    is_view = view && see_pieces(view);
     if (!is_view)
         return false;
     seep_g.base = view;
