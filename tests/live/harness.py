@@ -49,6 +49,11 @@ def bpf_items():
     return json.loads(done.out)['bpf']
 
 
+def root_only():
+    if os.geteuid() != 0:
+        pytest.skip('only root can set this up')
+
+
 def need_bpf(*more):
     """Skips the test, with the reason, where programs cannot be traced by probes, or one of `more` is not there. Returns what is."""
     bpf = bpf_items()
@@ -161,6 +166,15 @@ def traced(args, tmp_path, *, options=(), env=None, cwd=None, input=None, timeou
     result = Traced(done.args, done.code, done.out, done.err)
     result.trace = trace
     return result
+
+
+def in_mount_namespace(script, *args, env=None):
+    """A command, after a script has mounted what it is to see."""
+    root_only()
+    need('unshare', 'mount')
+    if subprocess.run(['unshare', '-m', 'true'], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('no mount namespaces here')
+    return run(['unshare', '-m', 'sh', '-c', f'{script} && exec "$@"', 'sh', *args], env=env)
 
 
 def add_up(process, key):

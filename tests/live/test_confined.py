@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from harness import BUILD, LIBSEEP, SEEP, environment, exit_status, need, report, run, wait_until
+from harness import BUILD, LIBSEEP, SEEP, environment, exit_status, in_mount_namespace, need, report, root_only, run, wait_until
 from small_programs import FOLDER as SMALL_PROGRAMS, program_source
 
 COVERS = [
@@ -64,11 +64,6 @@ CASES = {
     'filter': CHILD_UNSEEN,
     'filter-by-syscall': CHILD_UNSEEN,
 }
-
-
-def root_only():
-    if os.geteuid() != 0:
-        pytest.skip('only root can set this up')
 
 
 def both(folder, args, *, prefix=()):
@@ -282,14 +277,6 @@ def test_blocks_without_room_cost_no_call_each(tmp_path):
     (process,) = report(trace)
     assert process['health']['lost']['no_leaf'] > 10_000 and process['totals']['unknown_frees'] > 10_000
     assert calls.read_text().count('prlimit64') < 1000
-
-
-def in_mount_namespace(script, *args):
-    root_only()
-    need('unshare', 'mount')
-    if subprocess.run(['unshare', '-m', 'true'], stderr=subprocess.DEVNULL).returncode:
-        pytest.skip('no mount namespaces here')
-    return run(['unshare', '-m', 'sh', '-c', f'{script} && exec "$@"', 'sh', *args])
 
 
 def test_full_shared_memory_file_system(tmp_path):

@@ -5,6 +5,7 @@ import platform
 
 import pytest
 from harness import BUILD, LIBSEEP, environment, report, exit_status, no_losses, plain_name, run, traced, with_witness, check_witness
+from recording import ALLOCATION, chunks
 
 FOLDER = BUILD / 'tests/live'
 FLOW = FOLDER / 'live-control-flow'
@@ -163,9 +164,11 @@ def test_a_fault_handler_that_jumps_out(part, jumps, tmp_path):
     assert len(of(process, 'after_fault')) == 1  # the frames that were left by a jump are in no later stack
 
 
-def test_a_timer_that_interrupts_hooks(tmp_path):
+@pytest.mark.parametrize('mode', ['live', 'record'])
+def test_a_timer_that_interrupts_hooks(mode, tmp_path):
     """With an allocator that handlers may call. Nothing of the interrupted is lost."""
-    under = traced([FLOW, 'ticks'], tmp_path, options=['--allocator', FOLDER / 'live-control-allocator.so'])
+    options = ['--mode', 'record'] if mode == 'record' else []
+    under = traced([FLOW, 'ticks'], tmp_path, options=[*options, '--allocator', FOLDER / 'live-control-allocator.so'])
     assert under.code == 0 and under.err == b'', under
     nr_usual, nr_ticks = map(int, under.out.split())
     (process,) = under.report()
@@ -174,6 +177,9 @@ def test_a_timer_that_interrupts_hooks(tmp_path):
     lost = process['health']['lost']
     assert set(lost) <= {'reentered'} and lost.get('reentered', 0) == 2 * (nr_ticks - seen)
     assert process['totals']['allocations'] == nr_usual + 1 + seen == process['totals']['frees'] + 1
+    if mode == 'record':
+        events = [event.kind == ALLOCATION for chunk in chunks(under.trace) for event in chunk.events]
+        assert (sum(events), len(events)) == (nr_usual + 1 + seen, 2 * (nr_usual + seen) + 1)
 
 
 @ONLY_X86_64

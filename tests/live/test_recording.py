@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from harness import BUILD, PROGRAMS, SEEP, environment, need, run
+from harness import BUILD, PROGRAMS, SEEP, environment, in_mount_namespace, need, run
 from recording import ALLOCATION, FREE, KEPT, chunks
 from small_programs import program_source
 
@@ -303,6 +303,35 @@ def test_threads_and_children_end_while_the_tool_is_stopped(tmp_path):
     inherited = child['totals']['inherited_blocks']  # without an event in the child
     assert sum(len(chunk.events) for chunk in chunks(trace)) == operations - inherited
     assert not list(tmp_path.glob('ends.seep.*'))
+
+
+def test_ten_thousand_threads(tmp_path):
+    """200 at once, one after the other in the same slots: each event, in an order that can be."""
+    trace = record(tmp_path, compiled(tmp_path, program_source('recording_many_threads.c')))
+    (process,) = report(trace)
+    assert process['health']['complete'] and not process['health']['lost'], process['health']
+    events = [event for chunk in chunks(trace) for event in chunk.events]
+    assert len(events) == process['totals']['allocations'] + process['totals']['frees']
+    own = [event for event in events if event.size in (24, 40, 4000)]
+    assert sum(event.kind == ALLOCATION for event in own) >= 3 * 10000
+    assert len(in_order(events)) == process['totals']['live_blocks'] >= 200
+
+
+@pytest.mark.parametrize('by', ['the tool', 'the library'])
+def test_a_folder_that_is_read_only(by, tmp_path):
+    """The tool says so in one line, and begins nothing; where there is only the library the program does its work."""
+    program = compiled(tmp_path, BUSY)
+    read_only = 'mkdir -p "$WHERE" && mount -t tmpfs -o ro tmpfs "$WHERE"'
+    env = environment(WHERE=tmp_path / 'read-only', SEEP_SOCKET='')
+    if by == 'the tool':
+        done = in_mount_namespace(read_only, SEEP, 'run', '-q', '--mode', 'record', '-o', tmp_path / 'read-only/a.seep', '--', program,
+                                  tmp_path / 'done', env=env)
+        assert done.code == 1 and done.err.count(b'\n') == 1 and b'the program was not started; name another place with -o' in done.err, done
+        assert not (tmp_path / 'done').exists()
+    else:
+        library = f'SEEP_MODE=record SEEP_OUT={tmp_path}/read-only/%p.seep LD_PRELOAD={BUILD / "libseep-record.so"}'
+        done = in_mount_namespace(read_only, 'env', *library.split(), program, tmp_path / 'done', env=env)
+        assert done.code == 0 and (tmp_path / 'done').exists() and done.out == done.err == b'', done
 
 
 def test_what_is_cut_is_told(tmp_path):
