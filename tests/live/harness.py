@@ -430,6 +430,29 @@ def children_of(pid):
     return found
 
 
+def is_asleep(pid):
+    """No thread of it or of its children runs, or waits for a processor or a disk."""
+    for process in (pid, *children_of(pid)):
+        for file in Path(f'/proc/{process}/task').glob('*/stat'):
+            try:
+                if file.read_text().rsplit(')', 1)[1].split()[0] in 'RD':
+                    return False
+            except (FileNotFoundError, ProcessLookupError):  # it has ended
+                pass
+    return True
+
+
+def wait_until_idle(pid):
+    """Until it has done what there is to do: it sleeps, at ten looks one after the other."""
+    looks = []
+
+    def sleeps():
+        looks.append(is_asleep(pid))
+        return len(looks) >= 10 and all(looks[-10:])
+
+    wait_until(sleeps, 'it sleeps')
+
+
 class Told:
     """A program under `seep run` that does what it is told, line by line, and nothing else. It answers each line, and begins with a
     line of its own."""

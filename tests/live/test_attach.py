@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BUILD, SEEP, TIMEOUT, environment, library, need, need_bpf, report, run, wait_until
+from harness import BUILD, SEEP, TIMEOUT, environment, library, need, need_bpf, report, run, wait_until, wait_until_idle
 from small_programs import program_source
 
 
@@ -996,7 +996,7 @@ def test_code_that_nobody_had_mapped(group, private, tmp_path, whole_machine, fo
             of = Path('/proc/%d' % started[-1].pid)
             wait_until(lambda: ('/cc1\n' in (of / 'maps').read_text()
                                 and (of / 'stat').read_text().rsplit(')', 1)[1].split()[0] == 'S'), 'it waits')
-            time.sleep(1)  # the tool has read it
+            wait_until_idle(attached.process.pid)  # it has read the program
         out = attached.stop()
     finally:
         for process in started:

@@ -4,10 +4,9 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import harness
-from harness import SEEP, environment, run
+from harness import SEEP, environment, run, wait_until
 from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
 
 
@@ -122,8 +121,7 @@ def test_by_hand(shop, terminal):  # noqa: F811
     screen.keys('func', 'Tab', '1', 'Enter')
     screen.shows(r'^seep> func.* 1', r'cache_init$')
     screen.keys('growth 100000', 'Enter')
-    screen.shows(r'growth 100000\n')
-    time.sleep(0.5)
+    wait_until(screen.is_cooked, 'the command runs')
     screen.keys('C-c')
     screen.shows(r'growth 100000[^$]*\nseep>')
     screen.keys('quit', 'Enter')

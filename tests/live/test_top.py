@@ -77,6 +77,11 @@ class Terminal:
             assert time.monotonic() < end, f'{missing} not in:\n{text}'
             time.sleep(0.05)
 
+    def is_cooked(self):
+        """The program takes whole lines: a line editor has handed its line over."""
+        with open(self.tmux('display-message', '-p', '#{pane_tty}').strip()) as tty:
+            return bool(termios.tcgetattr(tty)[3] & termios.ICANON)
+
     def end(self):
         self.tmux('kill-server')
 
