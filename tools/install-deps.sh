@@ -29,7 +29,7 @@ packages_of() {
         libbpf-dev clang llvm bpftool libncurses-dev libedit-dev libbearssl-dev libcairo2-dev ;;
     demo) echo perl ;;
     test) echo git python3 python3-yaml python3-pytest python3-pytest-xdist libcmocka-dev zstd xz-utils procps cmake ;;
-    traced) echo redis-server redis-tools nginx-light curl gdb rustc dconf-gsettings-backend z3 sqlite3 graphviz protobuf-compiler vim emacs-nox strace systemd-container libpam-systemd dbus heaptrack jq gawk perl git tmux libglib2.0-bin libjemalloc2 libjemalloc-dev \
+    traced) echo redis-server redis-tools nginx-light curl gdb rustc dconf-gsettings-backend z3 sqlite3 graphviz protobuf-compiler vim emacs-nox strace systemd-container libpam-systemd dbus heaptrack jq gawk perl git tmux php-cli apache2-bin libglib2.0-bin libjemalloc2 libjemalloc-dev \
         libmimalloc-dev libgoogle-perftools-dev libunwind-dev libc6-dbg \
         golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm valgrind autoconf openssh-server openssh-client gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-i686-linux-gnu g++-i686-linux-gnu libc6-dev-i386-cross libc6-i386 gcc-s390x-linux-gnu g++-s390x-linux-gnu libc6-dev-s390x-cross \
         gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user ;;

@@ -79,6 +79,16 @@ def whole(path):
     return value
 
 
+def check_rates_and_peaks(text):
+    """One unit for all rates; and no site's peak is less than what it has live ("peak at least 272,384" of 976,896 it was)."""
+    assert set(re.findall(r'[KMG]?i?B/(\w+)', text)) == {'min'}, text
+    for row in re.split(r'^#', text, flags=re.M)[1:]:
+        live = re.search(r'([\d,]+) bytes live', row)
+        peak = re.search(r'peak (?:at least )?([\d,]+) bytes?|([\d,]+) bytes? at the peak', row)
+        if live and peak:
+            assert int((peak[1] or peak[2]).replace(',', '')) >= int(live[1].replace(',', '')), row
+
+
 def test_run_interval(tmp_path):
     trace = tmp_path / 'x.seep'
     done, process, seconds = run_looked_at(trace, 2400, options=['--limit', '1G'])
@@ -104,6 +114,8 @@ def test_run_interval(tmp_path):
     done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
     assert done.code == 7 and b'1 site that grows without bound' in done.out, done
     assert b'2 more do not grow without bound' in done.out and b'fill' not in done.out.split(b'#1')[1], done
+    check_rates_and_peaks(done.out.decode())
+    check_rates_and_peaks(run([SEEP, 'report', '--sort', 'live', '--top', '0', trace]).out.decode())
     # Of the trace of a trace nothing is lost.
     done = run([SEEP, 'growth', '--json', trace])
     assert [s.get('growth') for s in json.loads(done.out)['sites']][0]['verdict'] == 'growing'

@@ -481,3 +481,25 @@ def test_a_program_in_another_root_has_its_names(tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize('user', [0, 65534])
+def test_a_program_that_leaves_for_another_root_keeps_its_names(user, tmp_path):
+    """chroot() into an empty folder, as daemons do: what was mapped before is not below /proc/PID/root, but here."""
+    if os.getuid():
+        pytest.skip('only root may chroot')
+    (tmp_path / 'c.c').write_text(program_source('loading_chroot.c'))
+    done = run(['gcc', '-g', '-O0', 'c.c', '-o', 'c'], cwd=tmp_path)
+    assert done.code == 0, done
+    (tmp_path / 'empty').mkdir()
+    process = subprocess.Popen([tmp_path / 'c', tmp_path / 'empty', str(user)], cwd=tmp_path, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'c.seep'))
+    try:
+        assert process.stdout.readline() == b'ok\n'
+        for command in ('report', 'scan'):
+            done = run([SEEP, command, process.pid])
+            assert done.code == 0 and b'grow (c.c:' in done.out and b'is gone' not in done.out, done
+            assert b'_IO_file_doallocate' in done.out, done
+    finally:
+        process.kill()
+        process.communicate()

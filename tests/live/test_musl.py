@@ -153,6 +153,22 @@ def test_what_is_not_whole_is_cut(tmp_path):
     assert all(site['cut'] == 'no_cfi' and len(site['stack']) == 1 for site in looks), looks
 
 
+def test_what_to_do_about_a_stack_without_main(tmp_path):
+    """musl-gcc makes no index of the call-frame information that it does write; the advice was of the compiler's options."""
+    need('musl-gcc')
+    (tmp_path / 'leak.c').write_text(program_source('musl_leak.c'))
+    found = {}
+    for option in ('-Wl,--no-eh-frame-hdr', '-Wl,--eh-frame-hdr'):
+        done = run(['musl-gcc', '-g', '-O1', '-fasynchronous-unwind-tables', option, 'leak.c', '-o', 'leak'], cwd=tmp_path)
+        assert done.code == 0, done
+        done = run([SEEP, 'run', '-o', tmp_path / f'{option}.seep', tmp_path / 'leak'])
+        assert done.code == 0, done
+        [process] = report(tmp_path / f'{option}.seep')
+        [site] = [site for site in process['sites'] if site['live_bytes'] == 5]
+        found[option] = site['cut'], 'what musl-gcc links with -Wl,--eh-frame-hdr too' in done.err.decode()
+    assert found == {'-Wl,--no-eh-frame-hdr': ('no_cfi', True), '-Wl,--eh-frame-hdr': (None, False)}
+
+
 INTERLEAVED = program_source('musl_interleaved.c')
 
 

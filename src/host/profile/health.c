@@ -197,7 +197,8 @@ static const char *const cut_names[SEEP_CUT_NR] = {
 
 static const char *const cut_meanings[SEEP_CUT_NR] = {
     [SEEP_CUT_NO_CFI] = "code without call-frame information, as JIT compilers and hand-written assembly "
-                        "make: build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer",
+                        "make: build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer, "
+                        "and what musl-gcc links with -Wl,--eh-frame-hdr too",
     [SEEP_CUT_BAD_READ] = "the next frame was not in readable memory: the stack may be damaged, or of a kind "
                           "of coroutine that seep does not know",
     [SEEP_CUT_BAD_CFI] = "call-frame information that cannot be interpreted: the module may be damaged or "
