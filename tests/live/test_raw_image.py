@@ -4,9 +4,10 @@ import os
 import struct
 
 import pytest
-from harness import LIBSEEP, PROGRAMS, WITNESS, environment, need, read_witness, run
+from harness import LIBSEEP, PROGRAMS, WITNESS, environment, need, no_losses, read_witness, report, run
 from harness import totals as totals_of
 from raw_image import Image
+from small_programs import program_source
 
 COMMANDS = {
     'plain': [PROGRAMS / 'gcc-O2@plain'],
@@ -92,3 +93,17 @@ def test_a_dump_replaces_nothing_but_files(tmp_path):
         done = run(['/bin/true'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=out))
         assert (done.code, done.err) == (0, b'')
     assert pipe.is_fifo() and sorted(os.listdir(tmp_path)) == ['folder', 'pipe']
+
+
+def test_threads_go_on_while_it_is_written(tmp_path):
+    """Blocks and counters of sites that a thread makes meanwhile lead to a site of the dump, or are not in it."""
+    need('gcc')
+    source, program = tmp_path / 'amid.c', tmp_path / 'amid'
+    source.write_text(program_source('alone_exit_amid_new_sites.c'))
+    built = run(['gcc', '-O1', '-w', '-fno-optimize-sibling-calls', source, '-o', program, '-pthread'])
+    assert built.code == 0, built
+    done = run([program], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'amid.seep'))
+    assert (done.code, done.out, done.err) == (0, b'', b''), done
+    process, = report(tmp_path / 'amid.seep')
+    no_losses(process)
+    assert process['health']['notes'] == []

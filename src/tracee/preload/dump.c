@@ -86,15 +86,25 @@ static bool put_header(struct dump *dump) {
     return put(dump, &header, sizeof(header));
 }
 
-static bool put_image(struct dump *dump) {
-    if (!put_range(dump, 0, SEEP_POOL_PAGE))
-        return false;
-    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
+static bool put_areas(struct dump *dump, int from, int end) {
+    for (int i = from; i < end; i++) {
         // To ask for pages that were not handed out costs more than to write those that there are.
         uint64_t filled = seep_window_filled(seep_g.base, (enum seep_area_kind)i);
         if (!put_range(dump, seep_g.area_off[i], SEEP_MIN(seep_g.opened[i], filled)))
             return false;
     }
+    return true;
+}
+
+// Other threads go on meanwhile. What refers to sites is written before the sites are: none then leads
+// nowhere. The header stands first, of what is cut it is needed; how many there are of each it says as of in
+// between.
+static bool put_image(struct dump *dump) {
+    uint64_t header_off = dump->written_bytes + sizeof(struct seep_raw_record);
+    if (!put_range(dump, 0, SEEP_POOL_PAGE) || !put_areas(dump, SEEP_AREA_ODD, SEEP_AREA_PAGED_NR) ||
+        sys_write_at(dump->fd, seep_g.base, SEEP_POOL_PAGE, header_off) != SEEP_POOL_PAGE ||
+        !put_areas(dump, SEEP_AREA_STRINGS, SEEP_AREA_ODD))
+        return false;
     struct seep_raw_record end = {.image_offset = SEEP_RAW_END, .nr_bytes = dump->data_bytes};
     return put(dump, &end, sizeof(end));
 }
