@@ -42,6 +42,12 @@ def test_nothing_leaked(run, seep, app, tmp_path):
     assert done.returncode == 0 and done.stderr == ""
 
 
+def test_passed_is_the_last_word(run, seep, app, tmp_path):
+    done = run(seep, "check", "--junit", tmp_path / "junit.xml", "--sarif", "/dev/full", app, "clean")
+    assert done.returncode == 1 and "passed" not in done.stderr
+    assert "/dev/full: cannot write the SARIF file" in done.stderr
+
+
 def test_the_status_of_the_program_is_kept(run, seep, app):
     done = run(seep, "check", app, "exit")
     assert done.returncode == 3 and "passed" in done.stderr

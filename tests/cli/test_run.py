@@ -127,7 +127,7 @@ def test_not_found(traced):
 def test_path_not_found(traced, tmp_path):
     done = traced(tmp_path / "nothing")
     assert done.returncode == 127
-    one_line(done.stderr, "nothing': No such file or directory")
+    one_line(done.stderr, "nothing': No such file or directory (no file has this path: ")
 
 
 def test_empty_name(traced):

@@ -162,6 +162,14 @@ static void accept_all(struct seep_check *check) {
     check->nr_gone = 0;
 }
 
+static void put_verdict(const struct checking *checking, const struct seep_check *check, bool quiet) {
+    uint64_t top = checking->view->top;
+    seep_check_put_verdict(stderr, check);
+    seep_check_put_suppressions(stderr, check);
+    if (!quiet)
+        seep_check_put_findings(stderr, check, top == SEEP_TOP_DEFAULT ? 10 : top);
+}
+
 static struct seep_error *judge(void *data, const struct seep_session *session, struct seep_symbols *symbols,
                                 bool quiet, int failure_status, int *status) {
     struct checking *checking = data;
@@ -184,18 +192,16 @@ static struct seep_error *judge(void *data, const struct seep_session *session, 
         return err;
     if (values->update_baseline)
         accept_all(check);
-    uint64_t top = checking->view->top == SEEP_TOP_DEFAULT ? 10 : checking->view->top;
-    if (!quiet || !seep_check_passed(check)) {
-        seep_check_put_verdict(stderr, check);
-        seep_check_put_suppressions(stderr, check);
-    }
-    if (!quiet)
-        seep_check_put_findings(stderr, check, top);
-    if (!seep_check_passed(check))
+    bool passed = seep_check_passed(check);
+    if (!passed) {
+        put_verdict(checking, check, quiet);
         *status = failure_status;
+    }
     err = write_results(checking, check);
     if (!err && values->update_baseline)
         err = update_baseline(checking, check);
+    if (!err && passed && !quiet) // the last word: until then something may fail
+        put_verdict(checking, check, quiet);
     seep_check_destroy(check);
     return err;
 }

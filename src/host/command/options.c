@@ -113,7 +113,7 @@ struct seep_error *seep_parse_number(const char *what, const char *text, uint64_
     const char *end = find_digits(text, &value, &overflow);
     if (end == text || *end)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: bad value '%s'", what, text),
-                               "a whole number is needed");
+                               "a whole number is needed, as in 10");
     if (max == 0)
         max = UINT64_MAX;
     if (overflow || value > max)
@@ -136,7 +136,8 @@ struct seep_error *seep_parse_rounds(char *const *operands, int64_t *interval_ns
     if (!error && *operands)
         error = seep_parse_number("COUNT", *operands++, 1, 0, count);
     if (!error && *operands)
-        error = seep_error_create(SEEP_E_USAGE, "one operand too many: '%s'", *operands);
+        error = seep_error_hint(seep_error_create(SEEP_E_USAGE, "one operand too many: '%s'", *operands),
+                                "INTERVAL and COUNT are all: '5s 10' is ten reports, one each 5 s");
     return error;
 }
 

@@ -42,6 +42,10 @@ static struct seep_error *not_executable(const char *name, int trouble, int *ret
     struct seep_error *err = seep_error_system(trouble, "cannot run '%s'", name);
     if (trouble == EACCES)
         return seep_error_hint(err, "is it a program? 'chmod +x' makes a file executable");
+    if (*ret_status == SEEP_EXIT_NOT_FOUND)
+        return seep_error_hint(err, "no file has this path: look for another spelling with 'ls'");
+    if (trouble == EISDIR)
+        return seep_error_hint(err, "name a program in this folder");
     return err;
 }
 
@@ -75,7 +79,8 @@ struct seep_error *seep_program_find(const char *name, struct seep_program *ret_
     struct seep_error *err = NULL;
     *ret_status = SEEP_EXIT_NOT_FOUND;
     if (!*name) {
-        err = seep_error_create(SEEP_E_NOT_FOUND, "cannot run '': the name is empty");
+        err = seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "cannot run '': the name is empty"),
+                              "is a variable of the shell unset? name a program behind '--'");
     } else if (!strchr(name, '/')) {
         err = search_path(name, &program, ret_status);
     } else {
@@ -372,10 +377,14 @@ struct seep_error *seep_program_exec_error(const struct seep_program *program, i
             seep_error_create(SEEP_E_FORMAT, "cannot run '%s': not a program", program->path),
             "a script needs a first line such as #!/bin/sh");
     if (sys_errno == ENOENT && program->interpreter)
-        return seep_error_create(SEEP_E_NOT_FOUND, "cannot run '%s': its interpreter '%s' does not exist",
-                                 program->path, program->interpreter);
+        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND,
+                                                 "cannot run '%s': its interpreter '%s' does not exist",
+                                                 program->path, program->interpreter),
+                               "install it, or change the first line of the file");
     if (sys_errno == ENOENT)
-        return seep_error_create(SEEP_E_NOT_FOUND,
-                                 "cannot run '%s': it or the loader it names does not exist", program->path);
+        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND,
+                                                 "cannot run '%s': it or the loader it names does not exist",
+                                                 program->path),
+                               "'readelf -l %s' names the loader", program->path);
     return seep_error_system(sys_errno, "cannot run '%s'", program->path);
 }
