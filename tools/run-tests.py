@@ -122,11 +122,11 @@ def build(name, directory, meson_options, environment, jobs, before=()):
     if os.path.exists(os.path.join(directory, "build.ninja")):
         setup = ["meson", "configure", directory] + [o for o in meson_options if o.startswith("-D")]
     part = "build " + name
-    status, output = run([*before, *setup], 600, part, cwd=ROOT, env=environment)
+    status, output = run([*before, *setup], 2400, part, cwd=ROOT, env=environment)
     if status == 0:
         status, output = run([*before, "ninja", "-C", directory, "-j", str(jobs)], 2400, part, cwd=ROOT, env=environment)
     if status != 0:
-        record("build", name, "failed", output)
+        record("build", name, "failed", describe(status) + "\n" + output)
         return False
     record("build", name, "passed")
     say("build %s: done in %.0f s" % (name, time.monotonic() - begin))

@@ -112,6 +112,15 @@ def run(args, *, env=None, cwd=None, input=None, timeout=TIMEOUT):
     return Done(args, done.returncode, done.stdout, done.stderr)
 
 
+def most_memory_of(*command):
+    """Peak resident bytes, by way of a small process: the kernel counts for a child no less than its parent had."""
+    script = 'import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); ' \
+             'print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
+    code, kib = run([sys.executable, '-c', script, *command]).out.split()
+    assert code == b'0'
+    return int(kib) << 10
+
+
 def exit_status(code):
     """The shell's number for what subprocess returns: 128+N for signal N."""
     return code if code >= 0 else 128 - code

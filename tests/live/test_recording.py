@@ -7,13 +7,12 @@ import resource
 import signal
 import struct
 import subprocess
-import sys
 import time
 import zlib
 from pathlib import Path
 
 import pytest
-from harness import BUILD, PROGRAMS, SEEP, environment, in_mount_namespace, need, run
+from harness import BUILD, PROGRAMS, SEEP, environment, in_mount_namespace, most_memory_of, need, run
 from recording import ALLOCATION, FREE, KEPT, chunks
 from small_programs import program_source
 
@@ -512,15 +511,6 @@ def test_alone_and_killed_leaves_what_was_written(tmp_path):
     assert process['totals']['allocations'] > 90000 and not process['health']['complete']
     done = run([SEEP, 'report', '--at', 'peak', file])
     assert done.code == 0 and b'program.c' in done.out, done
-
-
-def most_memory_of(*command):
-    """Peak resident bytes, by way of a small process: the kernel counts for a child no less than its parent had."""
-    script = 'import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); ' \
-             'print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
-    code, kib = run([sys.executable, '-c', script, *command]).out.split()
-    assert code == b'0'
-    return int(kib) << 10
 
 
 def test_alone_a_long_file_takes_no_memory(tmp_path):
