@@ -37,6 +37,17 @@
         register long a1 __asm__("a1") = SIGTRAP;                                                            \
         __asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1) : "memory");                                  \
     } while (0)
+#elif defined(__powerpc64__)
+#define TRAP()                                                                                               \
+    do {                                                                                                     \
+        register long r0 __asm__("r0") = SYS_tkill;                                                          \
+        register long r3 __asm__("r3") = self;                                                               \
+        register long r4 __asm__("r4") = SIGTRAP;                                                            \
+        __asm__ volatile("sc"                                                                                \
+                         : "+r"(r0), "+r"(r3), "+r"(r4)                                                      \
+                         :                                                                                   \
+                         : "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "cr0", "ctr", "memory");       \
+    } while (0)
 #elif defined(__s390x__)
 #define TRAP()                                                                                               \
     do {                                                                                                     \

@@ -195,6 +195,10 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut) {
         c.at++;
     }
 #else
+#ifdef __powerpc64__ // where there is no call-frame information it takes that for an error
+    if (!has_cfi(c.last))
+        code = _URC_END_OF_STACK;
+#endif
     if (code != _URC_END_OF_STACK && !c.differs)
         atomic_fetch_add(&f->unwinder_failed, 1);
 #endif

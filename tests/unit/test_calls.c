@@ -14,6 +14,7 @@
 
 #include "unwind/calls_aarch64.h"
 #include "unwind/calls_arm.h"
+#include "unwind/calls_ppc64.h"
 #include "unwind/calls_riscv64.h"
 #include "unwind/calls_s390x.h"
 #include "unwind/calls_x86.h"
@@ -126,10 +127,35 @@ static void test_s390x(void **state) {
     ENDS_NOT(s390x, "\xc0\xe5\x00\x00\x12\x34\x07\x00"); // brasl; nopr
 }
 
+// The instruction is read as a number.
+static void test_ppc64(void **state) {
+    (void)state;
+    static const uint32_t calls[] = {
+        0x4bfffe01, // bl
+        0x4e800421, // bctrl
+        0x4e800021, // blrl
+        0x429f0005, // bcl 20, 31
+    };
+    static const uint32_t others[] = {
+        0x4bfffe00, // b
+        0x4e800420, // bctr
+        0x4e800020, // blr
+        0x419e0010, // beq
+        0xe8410018, // ld r2, 24(r1)
+        0x7c0802a7, // of another kind, with the last bit set
+        0x44000002, // sc
+    };
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+        assert_true(seep_ppc64_follows_call((uintptr_t)(&calls[i] + 1)));
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        assert_false(seep_ppc64_follows_call((uintptr_t)(&others[i] + 1)));
+    assert_false(seep_ppc64_follows_call((uintptr_t)(&calls[0] + 1) + 2));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_x86),     cmocka_unit_test(test_aarch64), cmocka_unit_test(test_arm),
-        cmocka_unit_test(test_riscv64), cmocka_unit_test(test_s390x),
+        cmocka_unit_test(test_riscv64), cmocka_unit_test(test_s390x),   cmocka_unit_test(test_ppc64),
     };
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
 }

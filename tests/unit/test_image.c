@@ -39,9 +39,9 @@ struct comparison {
 
 static bool compare_block(void *data, const struct seep_block *block) {
     struct comparison *comparison = data;
-    const struct seep_block *expected = &comparison->profile->blocks[comparison->nr];
-    if (comparison->nr++ >= comparison->profile->nr_blocks)
-        return true;
+    if (comparison->nr >= comparison->profile->nr_blocks)
+        return ++comparison->nr;
+    const struct seep_block *expected = &comparison->profile->blocks[comparison->nr++];
     assert_int_equal(block->address, expected->address);
     assert_int_equal(block->size, expected->size);
     assert_int_equal(block->site, expected->site);

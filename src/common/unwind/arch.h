@@ -15,6 +15,8 @@
 #include "unwind/arch_i386.h"
 #elif defined(__riscv) && __riscv_xlen == 64
 #include "unwind/arch_riscv64.h"
+#elif defined(__powerpc64__) && _CALL_ELF == 2
+#include "unwind/arch_ppc64.h"
 #elif defined(__s390x__)
 #include "unwind/arch_s390x.h"
 #else
@@ -40,9 +42,21 @@ typedef uintptr_t seep_stack_word;
 #define SEEP_ARCH_HAS_RECORDS 1
 #endif
 
+// Under which number a register of call-frame information is kept. At SEEP_CFI_NR_REGS or above: it is not.
+#ifndef SEEP_ARCH_FOLDS_REGISTERS
+static inline uint64_t seep_arch_fold_register(uint64_t reg) {
+    return reg;
+}
+#endif
+
 // How many bytes the caller's sp is below the CFA.
 #ifndef SEEP_ARCH_SP_BELOW_CFA
 #define SEEP_ARCH_SP_BELOW_CFA 0
+#endif
+
+// And how much the code at which the kernel starts a program takes of the stack for its callee.
+#ifndef SEEP_ARCH_START_BYTES
+#define SEEP_ARCH_START_BYTES SEEP_ARCH_SP_BELOW_CFA
 #endif
 
 #endif

@@ -353,7 +353,8 @@ static int read_cie(struct cursor cursor, uint64_t id, struct cie *cie) {
         return SEEP_CFI_BAD; // address and segment selector sizes
     cie->code_align = read_uleb(&cursor);
     cie->data_align = read_sleb(&cursor);
-    uint64_t return_reg = version == 1 ? read_unsigned(&cursor, 1) : read_uleb(&cursor);
+    uint64_t return_reg =
+        seep_arch_fold_register(version == 1 ? read_unsigned(&cursor, 1) : read_uleb(&cursor));
     if (cursor.bad || return_reg >= SEEP_CFI_NR_REGS)
         return SEEP_CFI_BAD;
     cie->return_reg = (uint8_t)return_reg;
@@ -471,6 +472,7 @@ static int find_fde(const struct seep_cfi_object *object, uint64_t pc, struct cu
 }
 
 static void set_rule(struct machine *machine, uint64_t reg, enum seep_cfi_kind kind, uint64_t value) {
+    reg = seep_arch_fold_register(reg);
     if (reg >= SEEP_CFI_NR_REGS)
         return; // vector registers and the like: not kept
     machine->now.kind[reg] = (uint8_t)kind;
@@ -480,8 +482,9 @@ static void set_rule(struct machine *machine, uint64_t reg, enum seep_cfi_kind k
 static int restore_rule(struct machine *machine, uint64_t reg) {
     if (machine->in_cie)
         return SEEP_CFI_BAD; // there is no initial state yet
-    if (reg < SEEP_CFI_NR_REGS)
-        set_rule(machine, reg, machine->initial.kind[reg], machine->initial.value[reg]);
+    uint64_t kept = seep_arch_fold_register(reg);
+    if (kept < SEEP_CFI_NR_REGS)
+        set_rule(machine, reg, machine->initial.kind[kept], machine->initial.value[kept]);
     return SEEP_CFI_OK;
 }
 
@@ -493,6 +496,7 @@ static uint64_t read_block(struct cursor *program) {
 }
 
 static int define_cfa(struct machine *machine, uint64_t reg, uint64_t offset) {
+    reg = seep_arch_fold_register(reg);
     if (reg >= SEEP_CFI_NR_REGS)
         return SEEP_CFI_BAD;
     machine->now.cfa_kind = SEEP_CFI_REGISTER;
@@ -603,7 +607,7 @@ static int execute_register(struct machine *machine, struct cursor *program, uin
         set_rule(machine, reg, SEEP_CFI_SAME, 0);
         return SEEP_CFI_OK;
     case CFA_REGISTER: // from a register that is not kept, nothing can be known
-        from = read_uleb(program);
+        from = seep_arch_fold_register(read_uleb(program));
         set_rule(machine, reg, from < SEEP_CFI_NR_REGS ? SEEP_CFI_REGISTER : SEEP_CFI_UNDEFINED, from);
         return SEEP_CFI_OK;
     case CFA_EXPRESSION:

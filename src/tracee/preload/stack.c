@@ -166,7 +166,7 @@ static bool somebody_waits(uint64_t sp, uint64_t end) {
 
 static bool is_entry_point(uint64_t pc, uint64_t sp) {
     if (&__libc_stack_end)
-        return (uintptr_t)__libc_stack_end - sp < 64 + SEEP_ARCH_SP_BELOW_CFA;
+        return (uintptr_t)__libc_stack_end - sp < 64 + SEEP_ARCH_START_BYTES;
     if ((pc & ~SEEP_PC_EXACT) - seep_g.musl_rt >= seep_g.musl_bytes)
         return false;
     uint64_t end = seep_g.stack_start - sp < MUSL_START_BYTES ? seep_g.stack_start : sys_thread_pointer();

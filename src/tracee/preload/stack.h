@@ -54,6 +54,18 @@ SEEP_INLINE const seep_stack_word *seep_frame_of_hook(const seep_stack_word *fra
         const seep_stack_word *fp_ = SEEP_HOOK_FRAME();                                                      \
         (struct seep_caller){.pc = fp_[1], .sp = (uintptr_t)(fp_ + 2), .bp = fp_[0]};                        \
     })
+#elif defined(__powerpc64__)
+// A hook ends with a call there, where it ends with a jump elsewhere. Frames are linked, and each of the
+// library has its caller's r31 right below the next one's beginning.
+#define SEEP_HOOK_CALLER()                                                                                   \
+    seep_caller_by_links((const uint64_t *)__builtin_dwarf_cfa(), (uintptr_t)__builtin_return_address(0))
+SEEP_INLINE struct seep_caller seep_caller_by_links(const uint64_t *cfa, uint64_t pc) {
+    for (int i = 0; i < 6 && seep_is_own_code(pc); i++) {
+        cfa = (const uint64_t *)(uintptr_t)cfa[0];
+        pc = cfa[2];
+    }
+    return (struct seep_caller){.pc = pc, .sp = (uintptr_t)cfa, .bp = cfa[-1]};
+}
 #elif defined(CPU_HOOK_BP)
 #define SEEP_HOOK_CALLER()                                                                                   \
     ((struct seep_caller){.pc = seep_arch_strip((uintptr_t)__builtin_return_address(0)),                     \

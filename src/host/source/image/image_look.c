@@ -250,6 +250,11 @@ static void put_figures(struct seep_put *put, const struct seep_figures *now,
             seep_put_leb(put, now->values[i]);
 }
 
+// NULL: nothing.
+static struct seep_take take_of(const unsigned char *bytes, size_t nr_bytes) {
+    return bytes ? (struct seep_take){bytes, bytes + nr_bytes, false} : (struct seep_take){NULL};
+}
+
 static struct seep_figures take_figures(struct seep_take *take) {
     struct seep_figures figures = no_figures;
     uint64_t mask = seep_take_leb(take);
@@ -422,7 +427,7 @@ static unsigned char *exactly(const struct seep_put *put, bool *fits) {
 static struct seep_error *set_group(struct work *work, struct group *group, uint32_t nr_sites) {
     struct seep_image_look *look = work->look;
     bool calls_only = look->profile->health.flags & SEEP_FLAG_CALLS, fits = true, any = false;
-    struct seep_take take = {group->now, group->now + group->nr_now, false};
+    struct seep_take take = take_of(group->now, group->nr_now);
     uint32_t *changed = realloc(group->changed, GROUP * sizeof(*changed));
     if (!changed)
         return seep_error_no_memory();
@@ -667,7 +672,7 @@ static const unsigned char *skip_figures(struct seep_take *take, size_t *ret_nr)
 
 static struct seep_error *each_difference(const struct group *group, uint32_t base, seep_figures_visit *visit,
                                           void *data) {
-    struct seep_take take = {group->differences, group->differences + group->nr_differences, false};
+    struct seep_take take = take_of(group->differences, group->nr_differences);
     struct seep_error *error = NULL;
     while (!error && take.at < take.end) {
         size_t nr;
@@ -681,7 +686,7 @@ static struct seep_error *each_difference(const struct group *group, uint32_t ba
 
 static struct seep_error *each_figures(const struct group *group, uint32_t base, uint64_t since,
                                        seep_figures_visit *visit, void *data) {
-    struct seep_take take = {group->now, group->now + group->nr_now, false};
+    struct seep_take take = take_of(group->now, group->nr_now);
     struct seep_error *error = NULL;
     for (uint32_t i = 0; !error && i < group->nr_sites; i++) {
         size_t nr;
