@@ -33,20 +33,20 @@ static struct seep_image_header *header(void) {
     return (struct seep_image_header *)image;
 }
 
-static unsigned char *page_of_pool(uint64_t page) {
-    return image + header()->areas[SEEP_AREA_POOL].off + page * SEEP_POOL_PAGE;
+static unsigned char *page_of_image(uint64_t page) {
+    return image + header()->areas[SEEP_AREA_PAGES].off + page * SEEP_IMAGE_PAGE;
 }
 
 static uint32_t *ring_pages(void) {
-    return (uint32_t *)page_of_pool(header()->ring_dir_page);
+    return (uint32_t *)page_of_image(header()->ring_dir_page);
 }
 
 static struct seep_ring *ring(void) {
-    return (struct seep_ring *)page_of_pool(ring_pages()[0]);
+    return (struct seep_ring *)page_of_image(ring_pages()[0]);
 }
 
 static void put(uint64_t stamp, uint64_t address, uint64_t entry) {
-    struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_POOL_PAGE);
+    struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_IMAGE_PAGE);
     events[ring()->written & (ring()->capacity - 1)] =
         (struct seep_event){stamp << SEEP_EVENT_KIND_BITS | SEEP_EVENT_ALLOCATION, address, entry};
     __atomic_store_n(&ring()->written, ring()->written + 1, __ATOMIC_RELEASE);
@@ -54,7 +54,7 @@ static void put(uint64_t stamp, uint64_t address, uint64_t entry) {
 
 // Events of the far future, again and again: none of them is complete.
 static void future(void) {
-    struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_POOL_PAGE);
+    struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_IMAGE_PAGE);
     for (uint64_t i = 0; i < ring()->capacity; i++)
         events[i] = (struct seep_event){(UINT64_C(1) << 58) << SEEP_EVENT_KIND_BITS | SEEP_EVENT_ALLOCATION,
                                         64 + 16 * i, SEEP_ENTRY_MAKE(1, 0, 16)};
@@ -86,7 +86,7 @@ static void site(void) {
 
 // Large blocks that are at another address each time.
 static void blocks(void) {
-    const struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_POOL_PAGE);
+    const struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_IMAGE_PAGE);
     uint64_t stamp = SEEP_EVENT_STAMP(events[ring()->written - 1]);
     for (uint64_t i = 1; i <= 3000000; i++) {
         while (ring()->written - __atomic_load_n(&ring()->read, __ATOMIC_ACQUIRE) >= ring()->capacity)

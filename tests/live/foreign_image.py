@@ -3,7 +3,7 @@
 alone, as raw_image.py is, so that it shares no code with the tool's decoder."""
 import struct
 
-from raw_image import DIRECTORY, HEADER, LOSSES, PAGE, POOL, THREAD, THREADS, Image
+from raw_image import DIRECTORY, HEADER, LOSSES, PAGE, PAGES, THREAD, THREADS, Image
 
 ELEMENTS = {
     1: '6QI44s',  # modules
@@ -58,12 +58,12 @@ class Foreign:
             self.swap(offset + at, MARK)
             at += record[0]
 
-    def swap_pool(self):
+    def swap_pages(self):
         """All that something refers to, by what it is."""
-        pool = self.image.areas[POOL][0]
+        pages = self.image.areas[PAGES][0]
 
         def swap_pages(page, form, size):
-            self.swap_array(pool + page * PAGE, form, pool + page * PAGE + size)
+            self.swap_array(pages + page * PAGE, form, pages + page * PAGE + size)
 
         tables = [
             (THREAD.unpack(self.image.element(THREADS, THREAD.size, t))[4], 65536)
@@ -72,7 +72,7 @@ class Foreign:
         for table, size in tables:
             if not table:
                 continue
-            for page in struct.unpack('=16384I', self.image.pool(table, 65536)):
+            for page in struct.unpack('=16384I', self.image.page(table, 65536)):
                 if page:
                     swap_pages(page, 'Q', size)
             swap_pages(table, 'I', 65536)
@@ -90,7 +90,7 @@ class Foreign:
             self.swap_array(offset, form, offset + size)
         for kind in (14, 15):
             self.swap_marks(self.image.areas[kind])
-        self.swap_pool()
+        self.swap_pages()
         offset, size, _ = self.image.areas[LOSSES]
         self.swap_array(offset, 'Q', offset + size)
         for i in range(len(self.image.areas)):

@@ -4,7 +4,7 @@ sums, the heap map, and losses. test_raw_image.py holds it against the tool and 
 import struct
 
 PAGE = 4096
-STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL, MAPPINGS, MAP_SITES, MISUSES, *_, LOSSES = range(17)
+STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, PAGES, MAPPINGS, MAP_SITES, MISUSES, *_, LOSSES = range(17)
 HEADER = struct.Struct('=QIIBBHIQIHH' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q8QQQ' + '64Q3Q' + '2Q2I' + '5Q' + '8QQ5Q')
 THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64QQ4Q2QQ')
 VIAS = [
@@ -81,9 +81,9 @@ class Image:
     def element(self, area, size, index):
         return self.read(self.areas[area][0] + index * size, size)
 
-    def pool(self, page, size):
+    def page(self, page, size):
         assert page != 0
-        return self.read(self.areas[POOL][0] + page * PAGE, size)
+        return self.read(self.areas[PAGES][0] + page * PAGE, size)
 
     def site_vias(self):
         return [struct.unpack('=4I', self.element(SITES, 16, i))[1] for i in range(self.areas[SITES][2])]
@@ -98,11 +98,11 @@ class Image:
             unknown += thread[8]
             if not thread[4]:
                 continue
-            chunks = struct.unpack('=16384I', self.pool(thread[4], 65536))
+            chunks = struct.unpack('=16384I', self.page(thread[4], 65536))
             for c, page in enumerate(chunks):
                 if not page:
                     continue
-                for k, counters in enumerate(struct.iter_unpack('=8Q', self.pool(page, 65536))):
+                for k, counters in enumerate(struct.iter_unpack('=8Q', self.page(page, 65536))):
                     if not any(counters):
                         continue
                     via = VIAS[vias[c * 1024 + k]]
@@ -159,7 +159,7 @@ class Image:
 
     def leaf_blocks(self, slot, leaf, leaf_entries):
         base, plane = (slot >> 1) << self.leaf_shift, slot & 1
-        start = self.areas[POOL][0] + leaf * PAGE
+        start = self.areas[PAGES][0] + leaf * PAGE
         for at in range(start, start + leaf_entries * 8, PAGE):
             page = self.pages.get(at)
             if not page:

@@ -27,14 +27,14 @@ enum {
     PAGE_THREADS,
     PAGE_ODD = PAGE_THREADS + 2,
     PAGE_DIR,
-    PAGE_POOL,
-    POOL_CHUNK_DIR = 1,
-    POOL_CHUNK = POOL_CHUNK_DIR + 16,
-    POOL_CHUNK_DIR_2 = POOL_CHUNK + 16,
-    POOL_CHUNK_2 = POOL_CHUNK_DIR_2 + 16,
-    POOL_LEAF = POOL_CHUNK_2 + 16,
-    POOL_PAGES = POOL_LEAF + 2,
-    PAGE_MAPPINGS = PAGE_POOL + POOL_PAGES,
+    PAGE_FIRST,
+    PAGES_CHUNK_DIR = 1,
+    PAGES_CHUNK = PAGES_CHUNK_DIR + 16,
+    PAGES_CHUNK_DIR_2 = PAGES_CHUNK + 16,
+    PAGES_CHUNK_2 = PAGES_CHUNK_DIR_2 + 16,
+    PAGES_LEAF = PAGES_CHUNK_2 + 16,
+    PAGES_PAGES = PAGES_LEAF + 2,
+    PAGE_MAPPINGS = PAGE_FIRST + PAGES_PAGES,
     PAGE_MAP_SITES,
     PAGE_MISUSES,
     PAGE_CUSTOM_POOLS,
@@ -49,7 +49,7 @@ enum {
 #define BUILDER_DIR_BITS   4u
 
 struct image_builder {
-    unsigned char pages[NR_PAGES][SEEP_POOL_PAGE];
+    unsigned char pages[NR_PAGES][SEEP_IMAGE_PAGE];
     unsigned char is_data[NR_PAGES];
     struct seep_image_header *header;
     struct seep_image_module *modules;
@@ -68,8 +68,8 @@ static void *builder_page(struct image_builder *image, unsigned page) {
     return image->pages[page];
 }
 
-static void *builder_pool(struct image_builder *image, unsigned page) {
-    return builder_page(image, PAGE_POOL + page);
+static void *builder_image_page(struct image_builder *image, unsigned page) {
+    return builder_page(image, PAGE_FIRST + page);
 }
 
 static uint64_t builder_string(struct image_builder *image, const char *text) {
@@ -83,7 +83,7 @@ static uint64_t builder_string(struct image_builder *image, const char *text) {
 static void builder_areas(struct image_builder *image) {
     static const unsigned first[SEEP_AREA_PAGED_NR + 1] = {
         PAGE_STRINGS, PAGE_MODULES, PAGE_NODES,    PAGE_SITES,      PAGE_THREADS, PAGE_ODD,
-        PAGE_DIR,     PAGE_POOL,    PAGE_MAPPINGS, PAGE_MAP_SITES,  PAGE_MISUSES, PAGE_CUSTOM_POOLS,
+        PAGE_DIR,     PAGE_FIRST,   PAGE_MAPPINGS, PAGE_MAP_SITES,  PAGE_MISUSES, PAGE_CUSTOM_POOLS,
         PAGE_PIECES,  PAGE_REGIONS, PAGE_MARKS,    PAGE_TOOL_MARKS, NR_PAGES};
     struct seep_image_header *header = image->header;
     header->areas_off = offsetof(struct seep_image_header, areas);
@@ -91,8 +91,8 @@ static void builder_areas(struct image_builder *image) {
     header->area_bytes = sizeof(header->areas[0]);
     for (uint32_t i = 0; i < SEEP_AREA_PAGED_NR; i++)
         header->areas[i] = (struct seep_image_area){
-            .off = (uint64_t)first[i] * SEEP_POOL_PAGE,
-            .size = (uint64_t)(first[i + 1] - first[i]) * SEEP_POOL_PAGE,
+            .off = (uint64_t)first[i] * SEEP_IMAGE_PAGE,
+            .size = (uint64_t)(first[i + 1] - first[i]) * SEEP_IMAGE_PAGE,
             .kind = i,
             .element_bytes = (uint32_t)seep_image_element_least(i),
         };
@@ -112,7 +112,7 @@ static void builder_header(struct image_builder *image) {
     header->header_size = offsetof(struct seep_image_header, areas);
     header->byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2;
     header->word_bytes = 8;
-    header->file_size = (uint64_t)NR_PAGES * SEEP_POOL_PAGE;
+    header->file_size = (uint64_t)NR_PAGES * SEEP_IMAGE_PAGE;
     header->pid = (uint32_t)getpid();
     header->ppid = 1;
     header->state = SEEP_STATE_EXITED;
@@ -165,7 +165,7 @@ static void builder_counters(struct image_builder *image) {
     image->threads[0] = (struct seep_image_thread){.tid = 11,
                                                    .nr_owners = 1,
                                                    .name = "sixteen letters!", // no NUL
-                                                   .chunk_dir_page = POOL_CHUNK_DIR,
+                                                   .chunk_dir_page = PAGES_CHUNK_DIR,
                                                    .net_room = 0,
                                                    .peak_bytes = 264,
                                                    .unknown_frees = 3,
@@ -173,8 +173,8 @@ static void builder_counters(struct image_builder *image) {
     image->threads[0].releases[SEEP_RELEASE_FREE] = 1;
     image->threads[0].size_class[6] = 3;
     image->header->areas[SEEP_AREA_THREADS].used = 1;
-    image->header->areas[SEEP_AREA_POOL].used = POOL_PAGES;
-    image->chunk_dir[0] = POOL_CHUNK;
+    image->header->areas[SEEP_AREA_PAGES].used = PAGES_PAGES;
+    image->chunk_dir[0] = PAGES_CHUNK;
     image->counters[2] = (struct seep_image_counters){.allocations = 2,
                                                       .allocated_bytes = 148,
                                                       .frees = 1,
@@ -191,7 +191,7 @@ static void builder_counters(struct image_builder *image) {
 }
 
 static void builder_blocks(struct image_builder *image) {
-    image->dir[(0x10000 >> BUILDER_LEAF_SHIFT) << 1] = POOL_LEAF;
+    image->dir[(0x10000 >> BUILDER_LEAF_SHIFT) << 1] = PAGES_LEAF;
     image->leaf[0] = SEEP_ENTRY_MAKE(2, 0, 48);
     image->leaf[1] = SEEP_ENTRY_MAKE(3, 1, 16);
     image->odd[5] = (struct seep_image_odd){.address = 0x7fff00000001, .size = 100, .site = 3};
@@ -209,9 +209,9 @@ static struct image_builder *image_build(void) {
     image->threads = builder_page(image, PAGE_THREADS);
     image->odd = builder_page(image, PAGE_ODD);
     image->dir = builder_page(image, PAGE_DIR);
-    image->chunk_dir = builder_pool(image, POOL_CHUNK_DIR);
-    image->counters = builder_pool(image, POOL_CHUNK);
-    image->leaf = builder_pool(image, POOL_LEAF);
+    image->chunk_dir = builder_image_page(image, PAGES_CHUNK_DIR);
+    image->counters = builder_image_page(image, PAGES_CHUNK);
+    image->leaf = builder_image_page(image, PAGES_LEAF);
     builder_header(image);
     builder_stacks(image);
     builder_counters(image);
@@ -258,11 +258,11 @@ static inline void image_annotate(struct image_builder *image) {
 // of 8 0x10048 (plane 1).
 static inline void image_add_thread(struct image_builder *image) {
     image->threads[1] = (struct seep_image_thread){
-        .tid = 12, .nr_owners = 2, .name = "other", .chunk_dir_page = POOL_CHUNK_DIR_2, .peak_bytes = 10};
+        .tid = 12, .nr_owners = 2, .name = "other", .chunk_dir_page = PAGES_CHUNK_DIR_2, .peak_bytes = 10};
     image->header->areas[SEEP_AREA_THREADS].used = 2;
-    uint32_t *dir = builder_pool(image, POOL_CHUNK_DIR_2);
-    dir[0] = POOL_CHUNK_2;
-    struct seep_image_counters *counters = builder_pool(image, POOL_CHUNK_2);
+    uint32_t *dir = builder_image_page(image, PAGES_CHUNK_DIR_2);
+    dir[0] = PAGES_CHUNK_2;
+    struct seep_image_counters *counters = builder_image_page(image, PAGES_CHUNK_2);
     counters[2] = (struct seep_image_counters){.allocations = 1,
                                                .allocated_bytes = 10,
                                                .frees = 1,
@@ -271,26 +271,26 @@ static inline void image_add_thread(struct image_builder *image) {
                                                .size_min_inverted = ~UINT64_C(10),
                                                .size_max = 10};
     image->leaf[0] = 0;
-    image->dir[(0x10000 >> BUILDER_LEAF_SHIFT) << 1 | 1] = POOL_LEAF + 1;
-    uint64_t *plane = builder_pool(image, POOL_LEAF + 1);
+    image->dir[(0x10000 >> BUILDER_LEAF_SHIFT) << 1 | 1] = PAGES_LEAF + 1;
+    uint64_t *plane = builder_image_page(image, PAGES_LEAF + 1);
     plane[2] = SEEP_ENTRY_MAKE(2, 0, 10); // 0x10048: entry 2 (0x40), plane 1 (+8)
 }
 
 // A sparse memory file with the data pages.
 static inline int image_to_memfd(const struct image_builder *image) {
     int fd = memfd_create("seep-image", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)NR_PAGES * SEEP_POOL_PAGE))
+    if (fd < 0 || ftruncate(fd, (off_t)NR_PAGES * SEEP_IMAGE_PAGE))
         abort();
     for (unsigned i = 0; i < NR_PAGES; i++)
-        if (image->is_data[i] &&
-            pwrite(fd, image->pages[i], SEEP_POOL_PAGE, (off_t)i * SEEP_POOL_PAGE) != (ssize_t)SEEP_POOL_PAGE)
+        if (image->is_data[i] && pwrite(fd, image->pages[i], SEEP_IMAGE_PAGE, (off_t)i * SEEP_IMAGE_PAGE) !=
+                                     (ssize_t)SEEP_IMAGE_PAGE)
             abort();
     return fd;
 }
 
 // A raw dump, malloc'ed.
 static inline unsigned char *image_to_raw(const struct image_builder *image, size_t *ret_nr_bytes) {
-    unsigned char *bytes = malloc(NR_PAGES * (SEEP_POOL_PAGE + sizeof(struct seep_raw_record)) + 64);
+    unsigned char *bytes = malloc(NR_PAGES * (SEEP_IMAGE_PAGE + sizeof(struct seep_raw_record)) + 64);
     if (!bytes)
         abort();
     struct seep_raw_header header = {.magic = SEEP_RAW_MAGIC, .version = SEEP_RAW_VERSION};
@@ -300,11 +300,11 @@ static inline unsigned char *image_to_raw(const struct image_builder *image, siz
     for (unsigned i = 0; i < NR_PAGES; i++) {
         if (!image->is_data[i])
             continue;
-        struct seep_raw_record record = {(uint64_t)i * SEEP_POOL_PAGE, SEEP_POOL_PAGE};
+        struct seep_raw_record record = {(uint64_t)i * SEEP_IMAGE_PAGE, SEEP_IMAGE_PAGE};
         memcpy(bytes + at, &record, sizeof(record));
-        memcpy(bytes + at + sizeof(record), image->pages[i], SEEP_POOL_PAGE);
-        at += sizeof(record) + SEEP_POOL_PAGE;
-        end.nr_bytes += SEEP_POOL_PAGE;
+        memcpy(bytes + at + sizeof(record), image->pages[i], SEEP_IMAGE_PAGE);
+        at += sizeof(record) + SEEP_IMAGE_PAGE;
+        end.nr_bytes += SEEP_IMAGE_PAGE;
     }
     memcpy(bytes + at, &end, sizeof(end));
     *ret_nr_bytes = at + sizeof(end);

@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     image->nodes[1].parent = 4;
     image->sites[2].next = 3;
     image->sites[3].next = 2;
-    image->dir[9] = POOL_LEAF;
+    image->dir[9] = PAGES_LEAF;
     image->header->nr_args = UINT32_MAX;
     image->header->areas[SEEP_AREA_THREADS].used = 8;
     bytes = image_to_raw(image, &nr_bytes);

@@ -309,15 +309,15 @@ LIE(lie_table_short, header->area_bytes = 24)
 LIE(lie_twice, areas[SEEP_AREA_SITES].kind = SEEP_AREA_NODES)
 LIE(lie_element_short, areas[SEEP_AREA_SITES].element_bytes = 8)
 LIE(lie_element_zero, areas[SEEP_AREA_LOSSES].element_bytes = 0)
-LIE(lie_element_long, areas[SEEP_AREA_NODES].element_bytes = SEEP_POOL_PAGE + 8)
+LIE(lie_element_long, areas[SEEP_AREA_NODES].element_bytes = SEEP_IMAGE_PAGE + 8)
 LIE(lie_area_in_header, areas[SEEP_AREA_STRINGS].off = 8)
 LIE(lie_area_in_table, areas[SEEP_AREA_LOSSES].off = header->areas_off + 8)
 LIE(lie_area_unaligned, areas[SEEP_AREA_NODES].off += 1)
-LIE(lie_area_end, areas[SEEP_AREA_TOOL_MARKS].size += SEEP_POOL_PAGE)
-LIE(lie_area_wraps, areas[SEEP_AREA_POOL].size = UINT64_MAX - 100)
-LIE(lie_used, areas[SEEP_AREA_SITES].used = SEEP_POOL_PAGE)
+LIE(lie_area_end, areas[SEEP_AREA_TOOL_MARKS].size += SEEP_IMAGE_PAGE)
+LIE(lie_area_wraps, areas[SEEP_AREA_PAGES].size = UINT64_MAX - 100)
+LIE(lie_used, areas[SEEP_AREA_SITES].used = SEEP_IMAGE_PAGE)
 LIE(lie_used_huge, areas[SEEP_AREA_THREADS].used = UINT64_MAX)
-LIE(lie_pool_used, areas[SEEP_AREA_POOL].used = POOL_PAGES + 1)
+LIE(lie_pages_used, areas[SEEP_AREA_PAGES].used = PAGES_PAGES + 1)
 LIE(lie_overlap, areas[SEEP_AREA_SITES].off = areas[SEEP_AREA_NODES].off)
 LIE(lie_granule, header->granule_shift = 6)
 LIE(lie_leaf, header->leaf_shift = 60)
@@ -346,10 +346,10 @@ static const struct lie lies[] = {
     {lie_area_unaligned, SEEP_E_FORMAT,
      "test: area \"nodes\" at offset 12289 lies in the header or is not aligned"},
     {lie_area_end, SEEP_E_FORMAT, "test: area \"marks of the tool\" ends beyond the file"},
-    {lie_area_wraps, SEEP_E_FORMAT, "test: area \"pool\" ends beyond the file"},
+    {lie_area_wraps, SEEP_E_FORMAT, "test: area \"pages\" ends beyond the file"},
     {lie_used, SEEP_E_FORMAT, "test: area \"sites\" counts 4096 elements, but has room for 256"},
     {lie_used_huge, SEEP_E_FORMAT, "test: area \"threads\" counts 18446744073709551615 elements"},
-    {lie_pool_used, SEEP_E_FORMAT, "test: area \"pool\" counts"},
+    {lie_pages_used, SEEP_E_FORMAT, "test: area \"pages\" counts"},
     {lie_overlap, SEEP_E_FORMAT, "test: areas \"nodes\" and \"sites\" overlap"},
     {lie_granule, SEEP_E_FORMAT, "test: heap map of 2^6 bytes an entry"},
     {lie_leaf, SEEP_E_FORMAT, "test: heap map of 2^60 bytes a leaf"},
@@ -403,7 +403,7 @@ static void test_other_areas(void **state) {
 static void test_longer_elements(void **state) {
     struct image_builder *image = image_build();
     struct seep_image_area *area = &image->header->areas[SEEP_AREA_SITES];
-    unsigned char longer[SEEP_POOL_PAGE] = {0};
+    unsigned char longer[SEEP_IMAGE_PAGE] = {0};
     for (uint64_t i = 0; i < area->used; i++) {
         memset(longer + i * 40, 0xee, 40);
         memcpy(longer + i * 40, &image->sites[i], sizeof(image->sites[i]));
@@ -485,15 +485,15 @@ LIE(bend_exe, header->exe_off = UINT64_MAX)
 LIE(bend_path, image->modules[1].path_off = 4000)
 LIE(bend_args, header->args_off = UINT64_MAX)
 LIE(bend_nr_args, header->nr_args = UINT32_MAX)
-LIE(bend_leaf_page, image->dir[8] = POOL_PAGES)
+LIE(bend_leaf_page, image->dir[8] = PAGES_PAGES)
 LIE(bend_leaf_far, image->dir[8] = UINT32_MAX)
-LIE(bend_leaf_twice, image->dir[9] = POOL_LEAF)
+LIE(bend_leaf_twice, image->dir[9] = PAGES_LEAF)
 LIE(bend_entry_site, image->leaf[0] = SEEP_ENTRY_MAKE(4, 0, 8))
 LIE(bend_odd_site, image->odd[5].site = UINT64_C(1) << 32 | 2)
 LIE(bend_chunk_dir, image->threads[0].chunk_dir_page = UINT64_MAX)
-LIE(bend_chunk, image->chunk_dir[0] = POOL_PAGES - 1)
-LIE(bend_chunk_twice, image->chunk_dir[1] = POOL_CHUNK)
-LIE(bend_chunk_sites, (image->chunk_dir[0] = 0, image->chunk_dir[9] = POOL_CHUNK))
+LIE(bend_chunk, image->chunk_dir[0] = PAGES_PAGES - 1)
+LIE(bend_chunk_twice, image->chunk_dir[1] = PAGES_CHUNK)
+LIE(bend_chunk_sites, (image->chunk_dir[0] = 0, image->chunk_dir[9] = PAGES_CHUNK))
 LIE(bend_site_0, image->counters[0].allocations = 1)
 
 static void test_bent_references(void **state) {
@@ -680,7 +680,7 @@ static void test_bad_files(void **state) {
 static void test_truncated_file(void **state) {
     struct image_builder *image = image_build();
     int fd = image_to_memfd(image);
-    assert_int_equal(ftruncate(fd, PAGE_POOL * SEEP_POOL_PAGE), 0);
+    assert_int_equal(ftruncate(fd, PAGE_FIRST * SEEP_IMAGE_PAGE), 0);
     struct seep_image_copy *copy = NULL;
     struct seep_profile *profile = NULL;
     assert_ok(seep_image_copy_from_fd(fd, "test", &copy));
@@ -703,16 +703,16 @@ static void test_reading_across_extents(void **state) {
     assert_ok(seep_image_copy_from_raw(bytes, nr_bytes, "dump", &copy));
     unsigned char got[200];
     memset(got, 9, sizeof(got));
-    seep_image_read(copy, PAGE_STRINGS * SEEP_POOL_PAGE + 4090, got, 12);
+    seep_image_read(copy, PAGE_STRINGS * SEEP_IMAGE_PAGE + 4090, got, 12);
     assert_memory_equal(got, "\7\7\7\7\7\7\0\0\0\0\0\0", 12);
     assert_int_equal(got[12], 9);
     seep_image_read(copy, UINT64_MAX - 10, got, 200);
     assert_int_equal(got[0], 0);
-    assert_int_equal(seep_image_dense(copy, PAGE_NODES * SEEP_POOL_PAGE + 100, 1 << 20),
-                     3 * SEEP_POOL_PAGE - 100);
-    assert_null(seep_image_bytes(copy, PAGE_STRINGS * SEEP_POOL_PAGE + 4090, 12));
-    assert_int_equal(seep_image_bytes(copy, (PAGE_THREADS + 1) * SEEP_POOL_PAGE, 4096)[4095], 0);
-    assert_int_equal(seep_image_bytes(copy, PAGE_STRINGS * SEEP_POOL_PAGE + 4000, 96)[95], 7);
+    assert_int_equal(seep_image_dense(copy, PAGE_NODES * SEEP_IMAGE_PAGE + 100, 1 << 20),
+                     3 * SEEP_IMAGE_PAGE - 100);
+    assert_null(seep_image_bytes(copy, PAGE_STRINGS * SEEP_IMAGE_PAGE + 4090, 12));
+    assert_int_equal(seep_image_bytes(copy, (PAGE_THREADS + 1) * SEEP_IMAGE_PAGE, 4096)[4095], 0);
+    assert_int_equal(seep_image_bytes(copy, PAGE_STRINGS * SEEP_IMAGE_PAGE + 4000, 96)[95], 7);
     seep_image_copy_destroy(copy);
     free(bytes);
     free(image);
@@ -729,14 +729,14 @@ static void check_pid(unsigned flags) {
     struct image_builder *image = image_build();
     int fd = image_to_memfd(image);
     unsigned char *window =
-        mmap(NULL, (size_t)NR_PAGES * SEEP_POOL_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        mmap(NULL, (size_t)NR_PAGES * SEEP_IMAGE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     assert_true(window != MAP_FAILED);
     // As the library does it: data is in the page table, some of the rest may not be accessed.
     for (unsigned i = 0; i < NR_PAGES; i++)
         if (image->is_data[i])
-            ((volatile unsigned char *)window)[(size_t)i * SEEP_POOL_PAGE] += 0;
-    assert_int_equal(mprotect(window + (size_t)(PAGE_POOL + POOL_CHUNK_DIR_2) * SEEP_POOL_PAGE,
-                              (size_t)16 * SEEP_POOL_PAGE, PROT_NONE),
+            ((volatile unsigned char *)window)[(size_t)i * SEEP_IMAGE_PAGE] += 0;
+    assert_int_equal(mprotect(window + (size_t)(PAGE_FIRST + PAGES_CHUNK_DIR_2) * SEEP_IMAGE_PAGE,
+                              (size_t)16 * SEEP_IMAGE_PAGE, PROT_NONE),
                      0);
     blkcnt_t before = blocks_of(fd);
     struct seep_image_copy *copy = NULL;
@@ -759,7 +759,7 @@ static void check_pid(unsigned flags) {
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     assert_error(seep_image_copy_from_pid(child, flags, &copy), SEEP_E_NOT_FOUND, "no process");
-    munmap(window, (size_t)NR_PAGES * SEEP_POOL_PAGE);
+    munmap(window, (size_t)NR_PAGES * SEEP_IMAGE_PAGE);
     close(fd);
     assert_error(seep_image_copy_from_pid(getpid(), flags, &copy), SEEP_E_NOT_FOUND, "is not traced by seep");
     free(image);
@@ -777,7 +777,7 @@ static void test_pid_memory(void **state) {
 static void test_raw_file_begins_anew_behind_the_whole(void **state) {
     (void)state;
     static const uint64_t offsets[] = {SEEP_RAW_EVENTS, 0, SEEP_RAW_WHOLE, SEEP_RAW_EVENTS, 0, SEEP_RAW_END};
-    static unsigned char page[SEEP_POOL_PAGE];
+    static unsigned char page[SEEP_IMAGE_PAGE];
     const struct seep_raw_header header = {.magic = SEEP_RAW_MAGIC, .version = SEEP_RAW_VERSION};
     int fd = memfd_create("raw", MFD_CLOEXEC);
     assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));

@@ -154,7 +154,7 @@ static int by_stamp(const void *left, const void *right) {
 
 static void test_events_are_taken_whole_and_in_order(void **state) {
     (void)state;
-    static unsigned char page[SEEP_POOL_PAGE];
+    static unsigned char page[SEEP_IMAGE_PAGE];
     struct seep_event_rings rings = {.fd = -1};
     assert_true(seep_start());
     assert_true(events_are_kept());
@@ -162,9 +162,9 @@ static void test_events_are_taken_whole_and_in_order(void **state) {
     memcpy(page, seep_g.base, sizeof(page));
     struct seep_error *error = seep_image_head_decode(page, sizeof(page), "image", &rings.head);
     assert_null(error);
-    rings.pool_off = rings.head.header.areas[SEEP_AREA_POOL].off;
-    rings.pool_bytes = rings.head.header.areas[SEEP_AREA_POOL].size;
-    rings.dir_off = rings.pool_off + (uint64_t)rings.head.header.ring_dir_page * SEEP_POOL_PAGE;
+    rings.pages_off = rings.head.header.areas[SEEP_AREA_PAGES].off;
+    rings.pages_bytes = rings.head.header.areas[SEEP_AREA_PAGES].size;
+    rings.dir_off = rings.pages_off + (uint64_t)rings.head.header.ring_dir_page * SEEP_IMAGE_PAGE;
     pthread_t idle[IDLE], threads[THREADS], tool;
     pthread_barrier_init(&idle_in, NULL, IDLE + 1);
     pthread_barrier_init(&all_done, NULL, IDLE + THREADS);

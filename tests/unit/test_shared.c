@@ -87,13 +87,13 @@ static struct seep_image_counters sum_of_all(void) {
     uint64_t nr_sites = seep_g.header->areas[SEEP_AREA_SITES].used;
     for (uint64_t slot = 0; slot < seep_g.header->areas[SEEP_AREA_THREADS].used; slot++) {
         const uint32_t *dir =
-            (const uint32_t *)(seep_g.pool + seep_g.threads[slot].chunk_dir_page * SEEP_POOL_PAGE);
+            (const uint32_t *)(seep_g.pages + seep_g.threads[slot].chunk_dir_page * SEEP_IMAGE_PAGE);
         for (uint64_t site = 1; site < nr_sites; site++) {
             uint32_t page = dir[site >> SEEP_CHUNK_SITES_SHIFT];
             if (!page)
                 continue;
             const struct seep_image_counters *counters =
-                (const struct seep_image_counters *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE) +
+                (const struct seep_image_counters *)(seep_g.pages + (uint64_t)page * SEEP_IMAGE_PAGE) +
                 (site & (SEEP_CHUNK_SITES - 1));
             sum.allocations += counters->allocations;
             sum.allocated_bytes += counters->allocated_bytes;

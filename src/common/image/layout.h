@@ -22,8 +22,8 @@
 #define SEEP_IMAGE_MAGIC   UINT64_C(0x0a474d4950454553) // "SEEPIMG\n", little-endian
 #define SEEP_IMAGE_VERSION 2u
 
-// Units: bytes. Pool pages are this big whatever the page size of the machine is.
-#define SEEP_POOL_PAGE 4096u
+// Units: bytes. Pages of the image are this big whatever the page size of the machine is.
+#define SEEP_IMAGE_PAGE 4096u
 
 enum seep_area_kind {
     SEEP_AREA_STRINGS,      // `used` bytes of NUL-terminated strings; offset 0 is the empty string
@@ -33,7 +33,7 @@ enum seep_area_kind {
     SEEP_AREA_THREADS,      // `used` elements of struct seep_image_thread
     SEEP_AREA_ODD,          // `used` elements of struct seep_image_odd; a hash table, holes are zero
     SEEP_AREA_DIR,          // the directory of the heap map, see below
-    SEEP_AREA_POOL,         // pages: leaves of the heap map, counter chunks
+    SEEP_AREA_PAGES,        // pages: leaves of the heap map, counter chunks
     SEEP_AREA_MAPPINGS,     // `used` slots of struct seep_image_mapping; holes have start 0
     SEEP_AREA_MAP_SITES,    // `used` elements of struct seep_image_mapping_site; [0] is the sum of all
     SEEP_AREA_MISUSES,      // `used` slots of struct seep_image_misuse; a hash table, holes are zero
@@ -51,9 +51,9 @@ enum seep_area_kind {
 struct seep_image_area {
     uint64_t off;           // from the start of the file, in bytes
     uint64_t size;          // in bytes: the most it may ever hold
-    uint64_t used;          // see enum seep_area_kind; for the pool: pages handed out
+    uint64_t used;          // see enum seep_area_kind; for the pages: how many were handed out
     uint32_t kind;          // enum seep_area_kind
-    uint32_t element_bytes; // 1: bytes; of the pool: SEEP_POOL_PAGE
+    uint32_t element_bytes; // 1: bytes; of the pages: SEEP_IMAGE_PAGE
 };
 
 struct seep_image_range {
@@ -183,8 +183,8 @@ enum seep_passive_reason {
 
 #define SEEP_IMAGE_SIZE_CLASSES 64
 
-// What all sites had at a moment. `dir_page` is the pool page where a table of SEEP_CHUNKS_PER_THREAD
-// uint32_t pool pages begins: chunk i has five uint64_t for each of the sites [i << 10, (i+1) << 10):
+// What all sites had at a moment. `dir_page` is the image page where a table of SEEP_CHUNKS_PER_THREAD
+// uint32_t image pages begins: chunk i has five uint64_t for each of the sites [i << 10, (i+1) << 10):
 // allocations, allocated bytes, frees, freed bytes, temporary blocks, summed over the threads and weighted as
 // their counters are.
 struct seep_image_peak {
@@ -194,7 +194,7 @@ struct seep_image_peak {
     uint64_t at_ns;      // CLOCK_MONOTONIC, or 0: not known
 };
 
-// File offset 0. The rest of its SEEP_POOL_PAGE is zero.
+// File offset 0. The rest of its SEEP_IMAGE_PAGE is zero.
 struct seep_image_header {
     uint64_t magic;
     uint32_t version;
@@ -360,7 +360,7 @@ struct seep_image_thread {
     uint32_t nr_owners;
     char name[16];           // of the latest owner, as last looked at
     uint64_t start_ns;       // of the latest owner, CLOCK_MONOTONIC
-    uint64_t chunk_dir_page; // pool page where its table of SEEP_CHUNKS_PER_THREAD uint32_t pool
+    uint64_t chunk_dir_page; // image page where its table of SEEP_CHUNKS_PER_THREAD uint32_t image
                              // pages begins: chunk i has the counters of sites [i << 10, (i+1) << 10)
     // What this slot allocated minus what it freed is
     //     min(peak_bytes, flushed_bytes + header.peak_slack_bytes) - net_room
@@ -392,8 +392,8 @@ struct seep_image_thread {
 // The heap map: block address to (site, size). For a block at address a, 8-byte aligned, with
 // a >> leaf_shift < 1 << dir_bits and size < 1 << SEEP_ENTRY_SIZE_BITS:
 //   plane = (a >> 3) & 1
-//   leaf  = dir[(a >> leaf_shift) << 1 | plane], a pool page number as uint32_t; 0: no leaf
-//   entry = ((uint64_t *)pool_page(leaf))[(a & (leaf size - 1)) >> granule_shift]
+//   leaf  = dir[(a >> leaf_shift) << 1 | plane], a image page number as uint32_t; 0: no leaf
+//   entry = ((uint64_t *)image_page(leaf))[(a & (leaf size - 1)) >> granule_shift]
 // where granule_shift is 5 the entry's "sub" bit is bit 4 of a. (glibc's blocks are at least 32
 // bytes apart, so one entry per 32 bytes is enough; other allocators get one per 16, and the second
 // plane takes the blocks of 8 bytes that jemalloc, mimalloc and tcmalloc place at odd multiples of 8.)
@@ -585,7 +585,7 @@ _Static_assert(sizeof(struct seep_image_node) == 16, "wire size");
 _Static_assert(sizeof(struct seep_image_site) == 16, "wire size");
 _Static_assert(sizeof(struct seep_image_counters) == 64, "one cache line");
 _Static_assert(sizeof(struct seep_image_odd) == 32, "wire size");
-_Static_assert(sizeof(struct seep_image_header) <= SEEP_POOL_PAGE, "the header fits its page");
+_Static_assert(sizeof(struct seep_image_header) <= SEEP_IMAGE_PAGE, "the header fits its page");
 _Static_assert(sizeof(struct seep_image_peak) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_range) == 16, "wire size");
 _Static_assert(offsetof(struct seep_image_header, areas) >= SEEP_IMAGE_HEADER_LEAST, "the header only grows");

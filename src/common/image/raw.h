@@ -27,8 +27,8 @@ struct seep_raw_header {
 };
 
 struct seep_raw_record {
-    uint64_t image_offset; // multiple of SEEP_POOL_PAGE, or SEEP_RAW_*
-    uint64_t nr_bytes;     // multiple of SEEP_POOL_PAGE; in the end record: data bytes of all records
+    uint64_t image_offset; // multiple of SEEP_IMAGE_PAGE, or SEEP_RAW_*
+    uint64_t nr_bytes;     // multiple of SEEP_IMAGE_PAGE; in the end record: data bytes of all records
 };
 
 // A record SEEP_RAW_EVENTS begins with it; then a row for each event, of as many bytes as it takes: the kind

@@ -271,17 +271,17 @@ static void row_stacks_deinit(struct row_stacks *stacks) {
 }
 
 static struct seep_error *add_rows(struct row_stacks *stacks, const struct seep_diff *diff, bool of_after) {
-    struct seep_stack_map map;
+    struct seep_stack_filler filler;
     struct seep_error *error =
-        seep_stack_map_init(&map, &stacks->table, of_after ? diff->after : diff->before);
+        seep_stack_filler_init(&filler, &stacks->table, of_after ? diff->after : diff->before);
     if (error)
         return error;
     for (size_t i = 0; !error && i < diff->nr_rows; i++) {
         const struct seep_diff_row *row = &diff->rows[i];
         if ((row->after != NULL) == of_after)
-            error = seep_stack_map_add(&map, of_after ? row->after : row->before, &stacks->nodes[i]);
+            error = seep_stack_filler_add(&filler, of_after ? row->after : row->before, &stacks->nodes[i]);
     }
-    seep_stack_map_deinit(&map);
+    seep_stack_filler_deinit(&filler);
     return error;
 }
 

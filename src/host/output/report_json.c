@@ -339,7 +339,7 @@ static json_t *suppressed_json(const struct seep_view *view, const struct seep_v
 // The node of a stack in the table, null for one without frames.
 static struct seep_error *put_stack_node(struct seep_json_report *report, const struct seep_view_row *row) {
     uint32_t node;
-    struct seep_error *error = seep_stack_map_add(&report->part->map, row, &node);
+    struct seep_error *error = seep_stack_filler_add(&report->part->filler, row, &node);
     if (error)
         return error;
     if (node == SEEP_NO_STACK)
@@ -562,22 +562,22 @@ static json_t *suppressions_json(const struct seep_session *session) {
 // Every stack that the report refers to.
 static struct seep_error *add_stacks(struct seep_json_report *report, struct seep_json_part *part) {
     const struct seep_view *view = part->sites;
-    struct seep_error *error = seep_stack_map_init(&part->map, &report->table, part->sites);
+    struct seep_error *error = seep_stack_filler_init(&part->filler, &report->table, part->sites);
     uint32_t node;
     for (size_t i = 0; !error && i < view->nr_rows; i++)
-        error = seep_stack_map_add(&part->map, &view->rows[i], &node);
+        error = seep_stack_filler_add(&part->filler, &view->rows[i], &node);
     for (size_t i = 0; !error && i < view->nr_mappings; i++)
-        error = seep_stack_map_add(&part->map, &view->mappings[i].stack, &node);
+        error = seep_stack_filler_add(&part->filler, &view->mappings[i].stack, &node);
     for (size_t i = 0; !error && i < view->nr_faults; i++)
-        error = seep_stack_map_add(&part->map, &view->faults[i].stack, &node);
+        error = seep_stack_filler_add(&part->filler, &view->faults[i].stack, &node);
     for (size_t i = 0; !error && i < view->nr_pool_sites; i++)
-        error = seep_stack_map_add(&part->map, &view->pool_sites[i].stack, &node);
+        error = seep_stack_filler_add(&part->filler, &view->pool_sites[i].stack, &node);
     for (size_t i = 0; !error && i < view->nr_wrong_releases; i++) {
-        error = seep_stack_map_add(&part->map, &view->wrong_releases[i].from, &node);
+        error = seep_stack_filler_add(&part->filler, &view->wrong_releases[i].from, &node);
         if (!error)
-            error = seep_stack_map_add(&part->map, &view->wrong_releases[i].at, &node);
+            error = seep_stack_filler_add(&part->filler, &view->wrong_releases[i].at, &node);
         if (!error)
-            error = seep_stack_map_add(&part->map, &view->wrong_releases[i].first, &node);
+            error = seep_stack_filler_add(&part->filler, &view->wrong_releases[i].first, &node);
     }
     return error;
 }
@@ -586,7 +586,7 @@ static struct seep_error *add_stacks(struct seep_json_report *report, struct see
 
 static void report_deinit(struct seep_json_report *report) {
     for (size_t i = 0; report->parts && i < report->nr_parts; i++) {
-        seep_stack_map_deinit(&report->parts[i].map);
+        seep_stack_filler_deinit(&report->parts[i].filler);
         seep_view_destroy(report->parts[i].groups);
         if (!report->parts[i].borrowed)
             seep_view_destroy(report->parts[i].sites);

@@ -17,9 +17,9 @@
 // The views of one process.
 struct seep_json_part {
     struct seep_view *sites;
-    bool borrowed;             // the sites are the view that was given
-    struct seep_view *groups;  // NULL: not asked for
-    struct seep_stack_map map; // schema 2: of the sites
+    bool borrowed;                   // the sites are the view that was given
+    struct seep_view *groups;        // NULL: not asked for
+    struct seep_stack_filler filler; // schema 2: of the sites
 };
 
 struct seep_json_report {

@@ -30,7 +30,7 @@ static struct seep_error *stack_json(struct seep_json_report *report, const stru
                                      json_t **ret_stack) {
     if (report->schema >= 2) {
         uint32_t node;
-        struct seep_error *error = seep_stack_map_add(&report->part->map, row, &node);
+        struct seep_error *error = seep_stack_filler_add(&report->part->filler, row, &node);
         *ret_stack = error ? NULL : node == SEEP_NO_STACK ? json_null() : json_integer(node);
         return error;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Clusters, chunks and maps, see block_index.h.
+// Clusters, chunks and bitmaps, see block_index.h.
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,15 +57,15 @@ static size_t nr_chunks(const struct seep_block_index *index, const struct seep_
     return (size_t)chunk_of(cluster, index->blocks[cluster->last - 1].address) + 1;
 }
 
-static void fill_map(const struct seep_block_index *index, uint32_t first, uint32_t last,
-                     struct seep_block_map *map) {
-    *map = (struct seep_block_map){{0}};
+static void fill_bitmap(const struct seep_block_index *index, uint32_t first, uint32_t last,
+                        struct seep_block_bitmap *bitmap) {
+    *bitmap = (struct seep_block_bitmap){{0}};
     for (uint32_t i = first; i < last; i++) {
         uint64_t address = index->blocks[i].address;
-        map->bits[address >> SEEP_WORD_SHIFT & 7] |= UINT64_C(1) << (address >> SEEP_UNIT_SHIFT & 63);
+        bitmap->bits[address >> SEEP_WORD_SHIFT & 7] |= UINT64_C(1) << (address >> SEEP_UNIT_SHIFT & 63);
     }
-    for (size_t w = 1; w < SEEP_ARRAY_SIZE(map->bits); w++)
-        map->before[w] = (uint16_t)(map->before[w - 1] + seep_count_bits(map->bits[w - 1]));
+    for (size_t w = 1; w < SEEP_ARRAY_SIZE(bitmap->bits); w++)
+        bitmap->before[w] = (uint16_t)(bitmap->before[w - 1] + seep_count_bits(bitmap->bits[w - 1]));
 }
 
 // At most SEEP_CHUNK_STARTS.
@@ -87,15 +87,16 @@ static bool fill_chunks(struct seep_block_index *index) {
             uint32_t first = i;
             while (i < cluster->last && chunk_of(cluster, index->blocks[i].address) == at)
                 i++;
-            chunks[at] = (struct seep_block_chunk){first, SEEP_NO_MAP, SEEP_EACH16(NO_START)};
+            chunks[at] = (struct seep_block_chunk){first, SEEP_NO_BITMAP, SEEP_EACH16(NO_START)};
             if (i - first <= SEEP_CHUNK_STARTS) {
                 chunks[at].starts = pack_starts(index, first, i);
                 continue;
             }
-            if (index->nr_maps == capacity && !seep_large_grow(&index->maps, &capacity, sizeof(*index->maps)))
+            if (index->nr_bitmaps == capacity &&
+                !seep_large_grow(&index->bitmaps, &capacity, sizeof(*index->bitmaps)))
                 return false;
-            chunks[at].map = (uint32_t)index->nr_maps;
-            fill_map(index, first, i, &index->maps[index->nr_maps++]);
+            chunks[at].bitmap = (uint32_t)index->nr_bitmaps;
+            fill_bitmap(index, first, i, &index->bitmaps[index->nr_bitmaps++]);
         }
     }
     return true;
@@ -127,7 +128,7 @@ bool seep_block_index_init(struct seep_block_index *index, const struct seep_blo
 void seep_block_index_deinit(struct seep_block_index *index) {
     free(index->clusters);
     free(index->chunks);
-    free(index->maps);
+    free(index->bitmaps);
     free(index->remembered);
     *index = (struct seep_block_index){NULL};
 }

@@ -4,12 +4,12 @@
 //
 // Blocks lie in clusters: spans in which no two starts are far apart. The few clusters are found by halving,
 // and remembered by a part of the address, also that it lies between two of them. A cluster is cut into
-// chunks of 4 KiB. A chunk with many starts has a map: a bit for each 8 bytes, set where a block starts, so
-// that a block's number is the number of bits before it. One with few starts names them, and is compared with
-// all of them at once: which of them come first cannot be foretold. Where two blocks start within 8 bytes,
-// which no allocator does, halving serves alone.
-// Memory: 16 bytes for 4 KiB from the first to the last start of a cluster, 80 for a chunk with a map; at
-// most 30 bytes a block where blocks are smaller than 4 KiB.
+// chunks of 4 KiB. A chunk with many starts has a bitmap: a bit for each 8 bytes, set where a block starts,
+// so that a block's number is the number of bits before it. One with few starts names them, and is compared
+// with all of them at once: which of them come first cannot be foretold. Where two blocks start within 8
+// bytes, which no allocator does, halving serves alone. Memory: 16 bytes for 4 KiB from the first to the last
+// start of a cluster, 80 for a chunk with a bitmap; at most 30 bytes a block where blocks are smaller than 4
+// KiB.
 #ifndef SEEP_SCAN_BLOCK_INDEX_H
 #define SEEP_SCAN_BLOCK_INDEX_H
 
@@ -37,14 +37,14 @@ struct seep_block_index {
     size_t nr_clusters;
     struct seep_block_chunk {
         uint32_t first;  // block that starts here or behind
-        uint32_t map;    // UINT32_MAX: none
-        uint64_t starts; // without a map: 16 bits each, bytes from its begin, in order; 0x7fff: no more
+        uint32_t bitmap; // UINT32_MAX: none
+        uint64_t starts; // without a bitmap: 16 bits each, bytes from its begin, in order; 0x7fff: no more
     } * chunks;          // of all clusters, each with one more at its end; NULL: halving
-    struct seep_block_map {
+    struct seep_block_bitmap {
         uint64_t bits[8];
         uint16_t before[8]; // starts in the words before
-    } * maps;
-    size_t nr_maps;
+    } * bitmaps;
+    size_t nr_bitmaps;
     struct seep_index_place { // answers for [low, low + extent)
         uint64_t low;
         uint64_t extent;
@@ -69,7 +69,7 @@ uint32_t seep_block_index_from(const struct seep_block_index *index, uint64_t ad
 
 enum { SEEP_CHUNK_SHIFT = 12, SEEP_UNIT_SHIFT = 3, SEEP_WORD_SHIFT = SEEP_UNIT_SHIFT + 6 };
 #define SEEP_NO_CLUSTER UINT32_MAX
-#define SEEP_NO_MAP     UINT32_MAX
+#define SEEP_NO_BITMAP  UINT32_MAX
 // Four numbers of 16 bits.
 #define SEEP_EACH16(number) ((uint64_t)(number)*UINT64_C(0x0001000100010001))
 
@@ -105,15 +105,15 @@ static inline const struct seep_block_chunk *seep_block_index_chunk(const struct
     return &index->chunks[(size_t)((address >> SEEP_CHUNK_SHIFT) + place->bias)];
 }
 
-static inline uint32_t seep_block_map_upto(const struct seep_block_index *index,
-                                           const struct seep_block_chunk *chunk, uint64_t address,
-                                           bool *ret_is_start) {
-    const struct seep_block_map *map = &index->maps[chunk->map];
+static inline uint32_t seep_block_bitmap_upto(const struct seep_block_index *index,
+                                              const struct seep_block_chunk *chunk, uint64_t address,
+                                              bool *ret_is_start) {
+    const struct seep_block_bitmap *bitmap = &index->bitmaps[chunk->bitmap];
     size_t word = address >> SEEP_WORD_SHIFT & 7;
     uint64_t upto_here = ~UINT64_C(0) >> (63 - (address >> SEEP_UNIT_SHIFT & 63));
-    uint32_t nr = chunk->first + map->before[word] + seep_count_bits(map->bits[word] & upto_here);
+    uint32_t nr = chunk->first + bitmap->before[word] + seep_count_bits(bitmap->bits[word] & upto_here);
     // The bit of a block at an odd address stands for bytes before it, too.
-    bool here = map->bits[word] >> (address >> SEEP_UNIT_SHIFT & 63) & 1;
+    bool here = bitmap->bits[word] >> (address >> SEEP_UNIT_SHIFT & 63) & 1;
     if (SEEP_LIKELY(index->aligned)) {
         *ret_is_start = here && address % (1u << SEEP_UNIT_SHIFT) == 0;
         return nr;
@@ -138,11 +138,11 @@ static inline void seep_block_index_ask(const struct seep_block_index *index, ui
     if (!place || place->upto || SEEP_UNLIKELY(!index->chunks))
         return;
     const struct seep_block_chunk *chunk = seep_block_index_chunk(index, place, address);
-    if (chunk->map == SEEP_NO_MAP)
+    if (chunk->bitmap == SEEP_NO_BITMAP)
         return;
-    const struct seep_block_map *map = &index->maps[chunk->map];
-    __builtin_prefetch(&map->bits[address >> SEEP_WORD_SHIFT & 7]);
-    __builtin_prefetch(&map->before[0]);
+    const struct seep_block_bitmap *bitmap = &index->bitmaps[chunk->bitmap];
+    __builtin_prefetch(&bitmap->bits[address >> SEEP_WORD_SHIFT & 7]);
+    __builtin_prefetch(&bitmap->before[0]);
 }
 
 // At least 1: the cluster's first starts where it does.
@@ -155,8 +155,8 @@ SEEP_INLINE uint32_t seep_block_place_upto(const struct seep_block_index *index,
     if (SEEP_UNLIKELY(!index->chunks))
         return seep_block_index_halve(index, place, address);
     const struct seep_block_chunk *chunk = seep_block_index_chunk(index, place, address);
-    return chunk->map == SEEP_NO_MAP ? seep_block_chunk_upto(chunk, address, ret_is_start)
-                                     : seep_block_map_upto(index, chunk, address, ret_is_start);
+    return chunk->bitmap == SEEP_NO_BITMAP ? seep_block_chunk_upto(chunk, address, ret_is_start)
+                                           : seep_block_bitmap_upto(index, chunk, address, ret_is_start);
 }
 
 // The number of blocks that start at or before the address, 0 where it is in none, and the memory is asked

@@ -16,23 +16,23 @@ void seep_stack_table_deinit(struct seep_stack_table *table) {
     seep_arena_deinit(&table->arena);
 }
 
-struct seep_error *seep_stack_map_init(struct seep_stack_map *map, struct seep_stack_table *table,
-                                       struct seep_view *view) {
-    *map = (struct seep_stack_map){.table = table, .view = view};
-    map->nodes = calloc(SEEP_MAX(view->stacks->nr_nodes, (size_t)1), sizeof(*map->nodes));
-    map->frames = calloc(SEEP_MAX(view->stacks->nr_frames, (size_t)1), sizeof(*map->frames));
-    if (map->nodes && map->frames)
+struct seep_error *seep_stack_filler_init(struct seep_stack_filler *filler, struct seep_stack_table *table,
+                                          struct seep_view *view) {
+    *filler = (struct seep_stack_filler){.table = table, .view = view};
+    filler->nodes = calloc(SEEP_MAX(view->stacks->nr_nodes, (size_t)1), sizeof(*filler->nodes));
+    filler->frames = calloc(SEEP_MAX(view->stacks->nr_frames, (size_t)1), sizeof(*filler->frames));
+    if (filler->nodes && filler->frames)
         return NULL;
-    seep_stack_map_deinit(map);
+    seep_stack_filler_deinit(filler);
     return seep_error_no_memory();
 }
 
-void seep_stack_map_deinit(struct seep_stack_map *map) {
-    free(map->nodes);
-    free(map->frames);
-    seep_map_deinit(&map->kept);
-    map->nodes = NULL;
-    map->frames = NULL;
+void seep_stack_filler_deinit(struct seep_stack_filler *filler) {
+    free(filler->nodes);
+    free(filler->frames);
+    seep_map_deinit(&filler->kept);
+    filler->nodes = NULL;
+    filler->frames = NULL;
 }
 
 // One of each text. Texts whose hashes are the same are copied each time.
@@ -50,32 +50,32 @@ static struct seep_error *copy(struct seep_stack_table *table, const char *text,
 }
 
 // The table's own copy of a text of the view. Many frames have the same one.
-static struct seep_error *keep(struct seep_stack_map *map, const char *text, const char **ret_text) {
+static struct seep_error *keep(struct seep_stack_filler *filler, const char *text, const char **ret_text) {
     *ret_text = NULL;
     if (!text)
         return NULL;
-    uint64_t *slot = seep_map_at(&map->kept, (uintptr_t)text, NULL);
+    uint64_t *slot = seep_map_at(&filler->kept, (uintptr_t)text, NULL);
     if (!slot)
         return seep_error_no_memory();
     *ret_text = (const char *)(uintptr_t)*slot;
-    struct seep_error *error = *ret_text ? NULL : copy(map->table, text, ret_text);
+    struct seep_error *error = *ret_text ? NULL : copy(filler->table, text, ret_text);
     if (!error)
         *slot = (uintptr_t)*ret_text;
     return error;
 }
 
-static struct seep_error *add_frame(struct seep_stack_map *map, struct seep_view_frame frame,
+static struct seep_error *add_frame(struct seep_stack_filler *filler, struct seep_view_frame frame,
                                     uint32_t *ret_frame) {
-    struct seep_stack_table *table = map->table;
-    struct seep_error *error = keep(map, frame.function, &frame.function);
+    struct seep_stack_table *table = filler->table;
+    struct seep_error *error = keep(filler, frame.function, &frame.function);
     if (!error)
-        error = keep(map, frame.name, &frame.name);
+        error = keep(filler, frame.name, &frame.name);
     if (!error)
-        error = keep(map, frame.file, &frame.file);
+        error = keep(filler, frame.file, &frame.file);
     if (!error)
-        error = keep(map, frame.module, &frame.module);
+        error = keep(filler, frame.module, &frame.module);
     if (!error)
-        error = keep(map, frame.linkage, &frame.linkage);
+        error = keep(filler, frame.linkage, &frame.linkage);
     if (error)
         return error;
     struct seep_frame_key key = seep_frame_key_of(&frame);
@@ -134,51 +134,51 @@ static struct seep_error *add_node(struct seep_stack_table *table, uint32_t fram
 }
 
 // All frames of one return address, outermost first, below `caller`.
-static struct seep_error *add_address(struct seep_stack_map *map, uint32_t frame, uint32_t caller,
+static struct seep_error *add_address(struct seep_stack_filler *filler, uint32_t frame, uint32_t caller,
                                       uint32_t *ret_node) {
-    struct seep_stacks *stacks = map->view->stacks;
+    struct seep_stacks *stacks = filler->view->stacks;
     const struct seep_symbol *symbol;
     struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
     uint32_t node = caller, id = 0;
     for (unsigned i = error ? 0 : symbol->nr_frames; !error && i > 0; i--) {
         // Most addresses stand for one frame, which is looked up once.
         bool alone = symbol->nr_frames == 1;
-        if (alone && map->frames[frame]) {
-            id = map->frames[frame] - 1;
+        if (alone && filler->frames[frame]) {
+            id = filler->frames[frame] - 1;
         } else {
-            error = add_frame(map, seep_view_frame_of(map->view, frame, symbol, i - 1), &id);
+            error = add_frame(filler, seep_view_frame_of(filler->view, frame, symbol, i - 1), &id);
             if (!error && alone)
-                map->frames[frame] = id + 1;
+                filler->frames[frame] = id + 1;
         }
         if (!error)
-            error = add_node(map->table, id, node, &node);
+            error = add_node(filler->table, id, node, &node);
     }
     *ret_node = node;
     return error;
 }
 
-struct seep_error *seep_stack_map_add(struct seep_stack_map *map, const struct seep_view_row *row,
-                                      uint32_t *ret_node) {
-    const struct seep_stack_node *nodes = map->view->stacks->nodes;
+struct seep_error *seep_stack_filler_add(struct seep_stack_filler *filler, const struct seep_view_row *row,
+                                         uint32_t *ret_node) {
+    const struct seep_stack_node *nodes = filler->view->stacks->nodes;
     *ret_node = SEEP_NO_STACK;
     // From the last ancestor that is there inward: the path is written down on the way out.
     uint32_t *path = NULL;
     size_t nr = 0, capacity = 0;
     uint32_t node = row->node;
-    for (; node && !map->nodes[node]; node = nodes[node].parent) {
+    for (; node && !filler->nodes[node]; node = nodes[node].parent) {
         if (!seep_grow(&path, &capacity, nr + 1, sizeof(*path))) {
             free(path);
             return seep_error_no_memory();
         }
         path[nr++] = node;
     }
-    uint32_t at = node ? map->nodes[node] - 1 : SEEP_NO_STACK;
+    uint32_t at = node ? filler->nodes[node] - 1 : SEEP_NO_STACK;
     struct seep_error *error = NULL;
     while (!error && nr) {
         uint32_t inner = path[--nr];
         if (nodes[inner].frame != SEEP_NO_FRAME)
-            error = add_address(map, nodes[inner].frame, at, &at);
-        map->nodes[inner] = at + 1; // SEEP_NO_STACK gives 0: looked at again, and cheap
+            error = add_address(filler, nodes[inner].frame, at, &at);
+        filler->nodes[inner] = at + 1; // SEEP_NO_STACK gives 0: looked at again, and cheap
     }
     free(path);
     *ret_node = at;
@@ -187,15 +187,15 @@ struct seep_error *seep_stack_map_add(struct seep_stack_map *map, const struct s
 
 struct seep_error *seep_stack_table_of(struct seep_stack_table *table, struct seep_view *view,
                                        uint32_t **ret_nodes) {
-    struct seep_stack_map map;
+    struct seep_stack_filler filler;
     uint32_t *nodes = calloc(SEEP_MAX(view->nr_rows, (size_t)1), sizeof(*nodes));
     if (!nodes)
         return seep_error_no_memory();
-    struct seep_error *error = seep_stack_map_init(&map, table, view);
+    struct seep_error *error = seep_stack_filler_init(&filler, table, view);
     if (!error) {
         for (size_t i = 0; !error && i < view->nr_rows; i++)
-            error = seep_stack_map_add(&map, &view->rows[i], &nodes[i]);
-        seep_stack_map_deinit(&map);
+            error = seep_stack_filler_add(&filler, &view->rows[i], &nodes[i]);
+        seep_stack_filler_deinit(&filler);
     }
     if (error) {
         free(nodes);

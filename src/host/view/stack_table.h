@@ -59,7 +59,7 @@ struct seep_stack_table {
 void seep_stack_table_deinit(struct seep_stack_table *table);
 
 // The stacks of one view in a table.
-struct seep_stack_map {
+struct seep_stack_filler {
     struct seep_stack_table *table;
     struct seep_view *view;
     uint32_t *nodes;      // by node of the view's stacks: node of the table + 1; 0: not there yet
@@ -67,14 +67,14 @@ struct seep_stack_map {
     struct seep_map kept; // by address of a text of the view: that of the table
 };
 // The table and the view must outlive it.
-SEEP_MUST_CHECK struct seep_error *seep_stack_map_init(struct seep_stack_map *map,
-                                                       struct seep_stack_table *table,
-                                                       struct seep_view *view);
-void seep_stack_map_deinit(struct seep_stack_map *map);
+SEEP_MUST_CHECK struct seep_error *seep_stack_filler_init(struct seep_stack_filler *filler,
+                                                          struct seep_stack_table *table,
+                                                          struct seep_view *view);
+void seep_stack_filler_deinit(struct seep_stack_filler *filler);
 
 // The node of the innermost frame of row->node; SEEP_NO_STACK for a stack without frames.
-SEEP_MUST_CHECK struct seep_error *seep_stack_map_add(struct seep_stack_map *map,
-                                                      const struct seep_view_row *row, uint32_t *ret_node);
+SEEP_MUST_CHECK struct seep_error *seep_stack_filler_add(struct seep_stack_filler *filler,
+                                                         const struct seep_view_row *row, uint32_t *ret_node);
 
 // All rows of a view by site: (*ret_nodes)[i] is the node of view->rows[i]; malloc'ed, the caller frees it.
 SEEP_MUST_CHECK struct seep_error *seep_stack_table_of(struct seep_stack_table *table, struct seep_view *view,

@@ -35,7 +35,8 @@ const struct seep_area_plan seep_areas[SEEP_AREA_PAGED_NR] = {
     [SEEP_AREA_ODD] = OF(struct seep_image_odd, SEEP_ODD_SLOTS, 2 * MIB, SPARSE),
     [SEEP_AREA_DIR] = OF(uint32_t, UINT64_C(1) << (SEEP_ADDRESS_BITS - SEEP_LEAF_SHIFT + SEEP_PLANE_SHIFT),
                          256 * KIB, SPARSE),
-    [SEEP_AREA_POOL] = OF(char[SEEP_POOL_PAGE], OF_WORD(256 * GIB, 512 * MIB) / SEEP_POOL_PAGE, MIB, FILLED),
+    [SEEP_AREA_PAGES] =
+        OF(char[SEEP_IMAGE_PAGE], OF_WORD(256 * GIB, 512 * MIB) / SEEP_IMAGE_PAGE, MIB, FILLED),
     [SEEP_AREA_MAPPINGS] = OF(struct seep_image_mapping, SEEP_MAPPING_SLOTS, 64 * KIB, SPARSE),
     [SEEP_AREA_MAP_SITES] = OF(struct seep_image_mapping_site, SEEP_MAP_SITES, 64 * KIB, SPARSE),
     [SEEP_AREA_MISUSES] = OF(struct seep_image_misuse, SEEP_MISUSE_SLOTS, 192 * KIB, SPARSE),

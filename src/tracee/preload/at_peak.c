@@ -51,18 +51,19 @@ void seep_peak_begin(void) {
 // The chunk of a copy, made where it is not there yet. NULL: no room.
 static seep_sums *chunk_of(unsigned copy, uint64_t index) {
     if (!dir_pages[copy])
-        dir_pages[copy] = seep_pool_pages(SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
-    uint32_t *dir = seep_window_pool(seep_g.base, dir_pages[copy], SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
+        dir_pages[copy] = seep_pages_take(SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
+    uint32_t *dir =
+        seep_window_pages(seep_g.base, dir_pages[copy], SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
     if (!dir)
         return NULL;
     if (index >= nr_chunks[copy]) {
-        pages[copy][index] = seep_pool_pages(SEEP_CHUNK_SITES * sizeof(seep_sums));
+        pages[copy][index] = seep_pages_take(SEEP_CHUNK_SITES * sizeof(seep_sums));
         if (!pages[copy][index])
             return NULL;
         nr_chunks[copy] = (uint32_t)index + 1;
         __atomic_store_n(&dir[index], pages[copy][index], __ATOMIC_RELEASE);
     }
-    return seep_window_pool(seep_g.base, pages[copy][index], SEEP_CHUNK_SITES * sizeof(seep_sums));
+    return seep_window_pages(seep_g.base, pages[copy][index], SEEP_CHUNK_SITES * sizeof(seep_sums));
 }
 
 // false: no room for all of it.

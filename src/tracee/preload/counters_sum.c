@@ -10,13 +10,13 @@
 // Other threads count on meanwhile: each word is one of theirs, a little older or newer.
 SEEP_NO_TSAN static void add_chunk(const struct seep_image_counters *counters, uint32_t nr_sites,
                                    seep_sums *sums) {
-    unsigned char present[CHUNK_BYTES / SEEP_POOL_PAGE];
+    unsigned char present[CHUNK_BYTES / SEEP_IMAGE_PAGE];
     // With swap those that were written may look as if they were not.
     if (seep_confined.filtered || seep_swap_is_used())
         __builtin_memset(present, 1, sizeof(present));
     else if (!seep_pages_present((const unsigned char *)counters, sizeof(present), present))
         return;
-    uint32_t nr_in_page = SEEP_POOL_PAGE / sizeof(*counters);
+    uint32_t nr_in_page = SEEP_IMAGE_PAGE / sizeof(*counters);
     for (uint32_t i = 0; i < nr_sites; i++) {
         if (!(present[i / nr_in_page] & 1))
             continue;
@@ -34,10 +34,10 @@ SEEP_NO_TSAN bool seep_counters_sum(uint64_t first, uint32_t nr_sites, seep_sums
         SEEP_MIN(nr_threads, seep_window_visible(SEEP_AREA_THREADS) / sizeof(struct seep_image_thread));
     bool any = false;
     for (uint64_t i = 0; i < nr_threads; i++) {
-        const uint32_t *dir = seep_window_pool(seep_g.base, seep_g.threads[i].chunk_dir_page,
-                                               SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
+        const uint32_t *dir = seep_window_pages(seep_g.base, seep_g.threads[i].chunk_dir_page,
+                                                SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
         uint32_t page = dir ? __atomic_load_n(&dir[first >> SEEP_CHUNK_SITES_SHIFT], __ATOMIC_ACQUIRE) : 0;
-        const struct seep_image_counters *chunk = seep_window_pool(seep_g.base, page, CHUNK_BYTES);
+        const struct seep_image_counters *chunk = seep_window_pages(seep_g.base, page, CHUNK_BYTES);
         if (!chunk)
             continue;
         if (!any)

@@ -45,7 +45,7 @@ static bool put(struct dump *dump, const void *bytes, uint64_t nr_bytes) {
 
 static bool is_zero(const unsigned char *page) {
     const uint64_t *word = (const uint64_t *)page;
-    for (size_t i = 0; i < SEEP_POOL_PAGE / sizeof(*word); i++)
+    for (size_t i = 0; i < SEEP_IMAGE_PAGE / sizeof(*word); i++)
         if (word[i])
             return false;
     return true;
@@ -65,17 +65,17 @@ static bool put_range(struct dump *dump, uint64_t off, uint64_t size) {
     uint64_t run = off;
     uint64_t at = off;
     while (at < off + size) {
-        uint64_t nr_pages = SEEP_MIN((off + size - at) / SEEP_POOL_PAGE, sizeof(present));
+        uint64_t nr_pages = SEEP_MIN((off + size - at) / SEEP_IMAGE_PAGE, sizeof(present));
         if (nr_pages == 0)
             break;
         if (!seep_pages_present(seep_g.base + at, nr_pages, present))
             return false;
-        for (uint64_t i = 0; i < nr_pages; i++, at += SEEP_POOL_PAGE) {
+        for (uint64_t i = 0; i < nr_pages; i++, at += SEEP_IMAGE_PAGE) {
             if ((present[i] & 1) && !is_zero(seep_g.base + at))
                 continue;
             if (!put_run(dump, run, at - run))
                 return false;
-            run = at + SEEP_POOL_PAGE;
+            run = at + SEEP_IMAGE_PAGE;
         }
     }
     return put_run(dump, run, at - run);
@@ -101,8 +101,8 @@ static bool put_areas(struct dump *dump, int from, int end) {
 // between.
 static bool put_image(struct dump *dump) {
     uint64_t header_off = dump->written_bytes + sizeof(struct seep_raw_record);
-    if (!put_range(dump, 0, SEEP_POOL_PAGE) || !put_areas(dump, SEEP_AREA_ODD, SEEP_AREA_PAGED_NR) ||
-        sys_write_at(dump->fd, seep_g.base, SEEP_POOL_PAGE, header_off) != SEEP_POOL_PAGE ||
+    if (!put_range(dump, 0, SEEP_IMAGE_PAGE) || !put_areas(dump, SEEP_AREA_ODD, SEEP_AREA_PAGED_NR) ||
+        sys_write_at(dump->fd, seep_g.base, SEEP_IMAGE_PAGE, header_off) != SEEP_IMAGE_PAGE ||
         !put_areas(dump, SEEP_AREA_STRINGS, SEEP_AREA_ODD))
         return false;
     struct seep_raw_record end = {.image_offset = SEEP_RAW_END, .nr_bytes = dump->data_bytes};
@@ -400,14 +400,14 @@ static void show_stacks(void) {
         used = SEEP_MIN(used, seep_g.opened[kind]); // what others may write is not trusted
         if (used <= *shown)
             continue;
-        uint64_t first = *shown & ~(uint64_t)(SEEP_POOL_PAGE - 1);
-        uint64_t end = (used + SEEP_POOL_PAGE - 1) & ~(uint64_t)(SEEP_POOL_PAGE - 1);
+        uint64_t first = *shown & ~(uint64_t)(SEEP_IMAGE_PAGE - 1);
+        uint64_t end = (used + SEEP_IMAGE_PAGE - 1) & ~(uint64_t)(SEEP_IMAGE_PAGE - 1);
         good = show_pages(seep_g.area_off[kind] + first, seep_g.area_off[kind] + end);
         *shown = used;
         grew = true;
     }
     if (grew && good)
-        show_pages(0, SEEP_POOL_PAGE);
+        show_pages(0, SEEP_IMAGE_PAGE);
     atomic_store(&early.showing, 0);
 }
 

@@ -20,12 +20,12 @@ enum {
 // The page where the ring of a slot begins. Numbers in shared memory do not decide where we write.
 static uint32_t *place_of_ring(uint32_t slot) {
     uint32_t *rings =
-        seep_window_pool(seep_g.base, seep_g.header->ring_dir_page, SEEP_RING_SLOTS * sizeof(uint32_t));
+        seep_window_pages(seep_g.base, seep_g.header->ring_dir_page, SEEP_RING_SLOTS * sizeof(uint32_t));
     return rings && slot < SEEP_RING_SLOTS ? &rings[slot] : NULL;
 }
 
 bool seep_events_start(void) {
-    seep_g.header->ring_dir_page = seep_pool_pages(SEEP_RING_SLOTS * sizeof(uint32_t));
+    seep_g.header->ring_dir_page = seep_pages_take(SEEP_RING_SLOTS * sizeof(uint32_t));
     seep_g.header->ring_stamp = event_clock();
     seep_g.header->ring_stamp_ns = seep_clock_ns(CLOCK_MONOTONIC);
     return seep_g.header->ring_dir_page;
@@ -42,7 +42,7 @@ static uint64_t capacity_of(uint32_t slot) {
 
 static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
     thread->ring = ring;
-    thread->ring_events = (struct seep_event *)((unsigned char *)ring + SEEP_POOL_PAGE);
+    thread->ring_events = (struct seep_event *)((unsigned char *)ring + SEEP_IMAGE_PAGE);
     uint64_t capacity = capacity_of(thread->slot_index);
     capacity = SEEP_MIN(capacity, ring->own ? (uint64_t)EVENTS_ALONE : capacity);
     thread->ring_mask = capacity - 1;
@@ -60,15 +60,15 @@ static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
 
 void seep_events_begin(struct seep_thread *thread) {
     uint64_t capacity = capacity_of(thread->slot_index);
-    uint64_t bytes = SEEP_POOL_PAGE + capacity * sizeof(struct seep_event);
+    uint64_t bytes = SEEP_IMAGE_PAGE + capacity * sizeof(struct seep_event);
     uint32_t *place = place_of_ring(thread->slot_index);
     uint32_t page = place ? *place : 0;
     thread->ring = NULL;
     if (place && !page) {
-        page = seep_pool_pages(bytes);
+        page = seep_pages_take(bytes);
         __atomic_store_n(place, page, __ATOMIC_RELEASE);
     }
-    struct seep_ring *ring = seep_window_pool(seep_g.base, page, bytes);
+    struct seep_ring *ring = seep_window_pages(seep_g.base, page, bytes);
     if (ring) // else seep_events_room counts what is lost
         take_ring(thread, ring);
 }

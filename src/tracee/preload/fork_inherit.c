@@ -12,7 +12,7 @@
 
 #define CHUNK_BYTES (SEEP_CHUNK_SITES * sizeof(struct seep_image_counters))
 
-enum { NR_PER_PAGE = SEEP_POOL_PAGE / sizeof(struct seep_image_counters) };
+enum { NR_PER_PAGE = SEEP_IMAGE_PAGE / sizeof(struct seep_image_counters) };
 
 struct heir {
     unsigned char *fresh;
@@ -29,9 +29,9 @@ static void *at(const struct heir *heir, enum seep_area_kind area) {
 }
 
 static struct seep_image_counters *chunk_of(const struct heir *heir, uint64_t slot, uint64_t index) {
-    const uint32_t *dir = seep_window_pool(heir->fresh, heir->slots[slot].chunk_dir_page,
-                                           SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
-    return dir ? seep_window_pool(heir->fresh, dir[index], CHUNK_BYTES) : NULL;
+    const uint32_t *dir = seep_window_pages(heir->fresh, heir->slots[slot].chunk_dir_page,
+                                            SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
+    return dir ? seep_window_pages(heir->fresh, dir[index], CHUNK_BYTES) : NULL;
 }
 
 // Calls `one` for the counters of a chunk that were ever written; the others stay holes. false: the kernel
@@ -39,7 +39,7 @@ static struct seep_image_counters *chunk_of(const struct heir *heir, uint64_t sl
 static bool each_counters(struct heir *heir, struct seep_image_counters *chunk, uint64_t first,
                           void (*one)(struct heir *heir, struct seep_image_counters *counters,
                                       uint64_t site)) {
-    unsigned char present[CHUNK_BYTES / SEEP_POOL_PAGE];
+    unsigned char present[CHUNK_BYTES / SEEP_IMAGE_PAGE];
     if (!chunk)
         return true;
     if (!seep_pages_present((const unsigned char *)chunk, sizeof(present), present))
@@ -135,7 +135,7 @@ static void count_block(struct heir *heir, uint64_t size) {
 // it does.
 static bool pages_written(const struct heir *heir, const unsigned char *from, uint64_t nr_pages,
                           unsigned char *ret_present) {
-    long at = from - heir->fresh, start = at, end = at + (long)(nr_pages * SEEP_POOL_PAGE);
+    long at = from - heir->fresh, start = at, end = at + (long)(nr_pages * SEEP_IMAGE_PAGE);
     __builtin_memset(ret_present, 0, nr_pages);
     while (at < end) {
         long data = sys3(SYS_lseek, heir->fd, at, SEEK_DATA);
@@ -144,8 +144,8 @@ static bool pages_written(const struct heir *heir, const unsigned char *from, ui
         long hole = sys3(SYS_lseek, heir->fd, data, SEEK_HOLE);
         if (data < at || hole <= data)
             return seep_pages_present(from, nr_pages, ret_present);
-        for (at = data; at < SEEP_MIN(hole, end); at += SEEP_POOL_PAGE)
-            ret_present[(at - start) / SEEP_POOL_PAGE] = 1;
+        for (at = data; at < SEEP_MIN(hole, end); at += SEEP_IMAGE_PAGE)
+            ret_present[(at - start) / SEEP_IMAGE_PAGE] = 1;
     }
     return true;
 }
@@ -156,12 +156,12 @@ static bool each_page(struct heir *heir, const unsigned char *start, uint64_t nr
                       bool (*one)(struct heir *heir, const void *page)) {
     unsigned char present[1024];
     for (uint64_t first = 0; first < nr_pages; first += sizeof(present)) {
-        const unsigned char *part = start + first * SEEP_POOL_PAGE;
+        const unsigned char *part = start + first * SEEP_IMAGE_PAGE;
         uint64_t nr = SEEP_MIN(nr_pages - first, sizeof(present));
         if (!pages_written(heir, part, nr, present))
             return false;
         for (uint64_t i = 0; i < nr; i++)
-            if (present[i] & 1 && !one(heir, part + i * SEEP_POOL_PAGE))
+            if (present[i] & 1 && !one(heir, part + i * SEEP_IMAGE_PAGE))
                 return false;
     }
     return true;
@@ -169,7 +169,7 @@ static bool each_page(struct heir *heir, const unsigned char *start, uint64_t nr
 
 static bool count_entries(struct heir *heir, const void *page) {
     const uint64_t *entries = page;
-    for (size_t i = 0; i < SEEP_POOL_PAGE / sizeof(*entries); i++)
+    for (size_t i = 0; i < SEEP_IMAGE_PAGE / sizeof(*entries); i++)
         if (SEEP_ENTRY_IS_LIVE(entries[i]))
             count_block(heir, SEEP_ENTRY_SIZE(entries[i]));
     return true;
@@ -178,9 +178,9 @@ static bool count_entries(struct heir *heir, const void *page) {
 static bool count_leaves(struct heir *heir, const void *page) {
     uint64_t bytes = (sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> heir->header->granule_shift;
     const uint32_t *dir = page;
-    for (size_t i = 0; i < SEEP_POOL_PAGE / sizeof(*dir); i++) {
-        const unsigned char *leaf = seep_window_pool(heir->fresh, dir[i], bytes);
-        if (leaf && !each_page(heir, leaf, bytes / SEEP_POOL_PAGE, count_entries))
+    for (size_t i = 0; i < SEEP_IMAGE_PAGE / sizeof(*dir); i++) {
+        const unsigned char *leaf = seep_window_pages(heir->fresh, dir[i], bytes);
+        if (leaf && !each_page(heir, leaf, bytes / SEEP_IMAGE_PAGE, count_entries))
             return false;
     }
     return true;
@@ -188,7 +188,7 @@ static bool count_leaves(struct heir *heir, const void *page) {
 
 static bool count_blocks(struct heir *heir) {
     uint64_t dir_bytes = (UINT64_C(1) << (heir->header->dir_bits + SEEP_PLANE_SHIFT)) * sizeof(uint32_t);
-    if (!each_page(heir, at(heir, SEEP_AREA_DIR), dir_bytes / SEEP_POOL_PAGE, count_leaves))
+    if (!each_page(heir, at(heir, SEEP_AREA_DIR), dir_bytes / SEEP_IMAGE_PAGE, count_leaves))
         return false;
     const struct seep_image_odd *odd = at(heir, SEEP_AREA_ODD);
     for (uint64_t i = 0; i < heir->header->areas[SEEP_AREA_ODD].used; i++)

@@ -287,9 +287,10 @@ void seep_undo_note_odd(void) {
 // The entry of the copy's map, as map_entry has it for the image in its place.
 static uint64_t *entry_in(unsigned char *fresh, uint64_t address) {
     unsigned char *at = (unsigned char *)map_entry(address);
-    uint64_t off = at ? (uint64_t)(at - seep_g.pool) : UINT64_MAX;
-    return off < seep_window_visible(SEEP_AREA_POOL) ? (uint64_t *)(fresh + (seep_g.pool - seep_g.base) + off)
-                                                     : NULL;
+    uint64_t off = at ? (uint64_t)(at - seep_g.pages) : UINT64_MAX;
+    return off < seep_window_visible(SEEP_AREA_PAGES)
+               ? (uint64_t *)(fresh + (seep_g.pages - seep_g.base) + off)
+               : NULL;
 }
 
 static struct seep_image_thread *slots_in(unsigned char *fresh) {
@@ -306,37 +307,37 @@ static uint64_t nr_slots(void) {
 
 static struct seep_image_counters *counters_in(unsigned char *fresh, uint64_t slot, uint32_t site) {
     const uint32_t *dir = slot < nr_slots() && site < SEEP_MAX_SITES
-                              ? seep_window_pool(fresh, slots_in(fresh)[slot].chunk_dir_page, DIR_BYTES)
+                              ? seep_window_pages(fresh, slots_in(fresh)[slot].chunk_dir_page, DIR_BYTES)
                               : NULL;
     struct seep_image_counters *chunk =
-        dir ? seep_window_pool(fresh, dir[site >> SEEP_CHUNK_SITES_SHIFT], CHUNK_BYTES) : NULL;
+        dir ? seep_window_pages(fresh, dir[site >> SEEP_CHUNK_SITES_SHIFT], CHUNK_BYTES) : NULL;
     return chunk ? &chunk[site & (SEEP_CHUNK_SITES - 1)] : NULL;
 }
 
-// The counters of the first `nr` sites of the chunk at a pool page. false: they cannot be seen.
+// The counters of the first `nr` sites of the chunk at a image page. false: they cannot be seen.
 static bool copy_chunk(unsigned char *fresh, uint32_t chunk_page, uint64_t nr) {
-    const unsigned char *from = seep_window_pool(seep_g.base, chunk_page, CHUNK_BYTES);
-    unsigned char *to = seep_window_pool(fresh, chunk_page, CHUNK_BYTES);
-    uint64_t nr_pages = (nr * sizeof(struct seep_image_counters) + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE;
+    const unsigned char *from = seep_window_pages(seep_g.base, chunk_page, CHUNK_BYTES);
+    unsigned char *to = seep_window_pages(fresh, chunk_page, CHUNK_BYTES);
+    uint64_t nr_pages = (nr * sizeof(struct seep_image_counters) + SEEP_IMAGE_PAGE - 1) / SEEP_IMAGE_PAGE;
     // Pages that were never written stay holes: reading them here would make them.
-    unsigned char present[CHUNK_BYTES / SEEP_POOL_PAGE];
+    unsigned char present[CHUNK_BYTES / SEEP_IMAGE_PAGE];
     if (!from || !seep_pages_present(from, nr_pages, present))
         return false;
-    for (uint64_t at = 0; at < nr_pages * SEEP_POOL_PAGE; at += SEEP_POOL_PAGE)
-        if (present[at / SEEP_POOL_PAGE] & 1)
-            __builtin_memcpy(to + at, from + at, SEEP_POOL_PAGE);
+    for (uint64_t at = 0; at < nr_pages * SEEP_IMAGE_PAGE; at += SEEP_IMAGE_PAGE)
+        if (present[at / SEEP_IMAGE_PAGE] & 1)
+            __builtin_memcpy(to + at, from + at, SEEP_IMAGE_PAGE);
     return true;
 }
 
 // Copies a slot and its counters once more: they are small, and must be of one moment with the log.
-// Counters that are new since the pool was copied come with the entry of the table that leads to them.
+// Counters that are new since the pages were copied come with the entry of the table that leads to them.
 // false: not all of them can be seen.
 static bool copy_slot(unsigned char *fresh, uint64_t slot) {
     uint64_t nr_sites = __atomic_load_n(&seep_g.header->areas[SEEP_AREA_SITES].used, __ATOMIC_ACQUIRE);
     slots_in(fresh)[slot] = seep_g.threads[slot];
     uint64_t dir_page = slots_in(fresh)[slot].chunk_dir_page;
-    const uint32_t *from = seep_window_pool(seep_g.base, dir_page, DIR_BYTES);
-    uint32_t *to = seep_window_pool(fresh, dir_page, DIR_BYTES);
+    const uint32_t *from = seep_window_pages(seep_g.base, dir_page, DIR_BYTES);
+    uint32_t *to = seep_window_pages(fresh, dir_page, DIR_BYTES);
     if (!from)
         return dir_page == 0;
     for (uint64_t first = 0; first < nr_sites; first += SEEP_CHUNK_SITES) {

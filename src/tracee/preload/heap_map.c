@@ -24,7 +24,7 @@ bool seep_map_each_dir_page(void (*one)(void *data, uint64_t off), void *data) {
         uint32_t page = nr > NR_NOTED ? 0 : atomic_load_explicit(&noted_pages[i], memory_order_acquire);
         if (!page)
             return false;
-        one(data, (page - 1) * SEEP_POOL_PAGE);
+        one(data, (page - 1) * SEEP_IMAGE_PAGE);
     }
     return true;
 }
@@ -42,11 +42,11 @@ SEEP_COLD uint64_t *seep_map_new_leaf(uint64_t address) {
     uint32_t *slot = map_leaf_place(address);
     uint64_t bytes = (sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift;
     bool asks = refused < REFUSALS || refused % REFUSALS == 0;
-    uint32_t page = asks ? seep_pool_pages(map_planes() * bytes) : 0;
+    uint32_t page = asks ? seep_pages_take(map_planes() * bytes) : 0;
     atomic_store_explicit(&nr_refused, page ? 0 : refused + 1, memory_order_relaxed);
     if (!page)
         return NULL;
-    note_page((uint32_t)((uint64_t)((unsigned char *)slot - (unsigned char *)seep_g.dir) / SEEP_POOL_PAGE));
+    note_page((uint32_t)((uint64_t)((unsigned char *)slot - (unsigned char *)seep_g.dir) / SEEP_IMAGE_PAGE));
     // Another thread may have been first: then our pages stay unused, and untouched.
     uint32_t none = 0;
     __atomic_compare_exchange_n(slot, &none, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

@@ -67,7 +67,7 @@ SEEP_INLINE uint64_t *map_entry(uint64_t address) {
                                     __ATOMIC_ACQUIRE); // pairs with the release in seep_map_new_leaf
     if (SEEP_UNLIKELY(!page))
         return NULL;
-    return (uint64_t *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE) +
+    return (uint64_t *)(seep_g.pages + (uint64_t)page * SEEP_IMAGE_PAGE) +
            ((address & SEEP_LEAF_MASK) >> seep_g.granule_shift);
 }
 

@@ -25,27 +25,27 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-// Least address space for the pool that still makes sense.
-#define POOL_LEAST (16 * MIB)
+// Least address space for the pages that still makes sense.
+#define PAGES_BYTES_LEAST (16 * MIB)
 
 #if SEEP_ARCH_WORD == 8
-#define POOL_BYTES_EMULATED (4 * GIB)
+#define PAGES_BYTES_EMULATED (4 * GIB)
 #else
-#define POOL_BYTES_EMULATED (512 * MIB)
+#define PAGES_BYTES_EMULATED (512 * MIB)
 #endif
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-static uint64_t layout(struct seep_image_area areas[SEEP_AREA_PAGED_NR], uint64_t pool_bytes) {
+static uint64_t layout(struct seep_image_area areas[SEEP_AREA_PAGED_NR], uint64_t pages_bytes) {
     uint64_t off = SEEP_LARGEST_PAGE;
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         areas[i].off = off;
         // Where address space is short (RLIMIT_AS) the arrays that grow with the program shrink too.
         uint64_t most = seep_areas[i].most_bytes;
-        uint64_t bytes = i == SEEP_AREA_POOL     ? pool_bytes
-                         : seep_areas[i].shrinks ? seep_fault_area(SEEP_MIN(most, pool_bytes / 4))
+        uint64_t bytes = i == SEEP_AREA_PAGES    ? pages_bytes
+                         : seep_areas[i].shrinks ? seep_fault_area(SEEP_MIN(most, pages_bytes / 4))
                                                  : most;
         areas[i].size = round_up(bytes, SEEP_LARGEST_PAGE);
         off += areas[i].size;
@@ -76,15 +76,15 @@ static int memory_file(uint64_t bytes) {
     return (int)fd;
 }
 
-uint32_t seep_pool_pages(uint64_t bytes) {
+uint32_t seep_pages_take(uint64_t bytes) {
     if (!seep_lock_take(&seep_g.image_lock))
         return 0;
-    struct seep_image_area *pool = &seep_g.header->areas[SEEP_AREA_POOL];
-    uint64_t nr_pages = round_up(bytes, SEEP_POOL_PAGE) / SEEP_POOL_PAGE;
-    uint64_t first = pool->used ? pool->used : 1; // page 0 stays unused: 0 means none
+    struct seep_image_area *pages = &seep_g.header->areas[SEEP_AREA_PAGES];
+    uint64_t nr_pages = round_up(bytes, SEEP_IMAGE_PAGE) / SEEP_IMAGE_PAGE;
+    uint64_t first = pages->used ? pages->used : 1; // page 0 stays unused: 0 means none
     uint32_t page = 0;
-    if (seep_area_open(SEEP_AREA_POOL, (first + nr_pages) * SEEP_POOL_PAGE)) {
-        __atomic_store_n(&pool->used, first + nr_pages, __ATOMIC_RELEASE);
+    if (seep_area_open(SEEP_AREA_PAGES, (first + nr_pages) * SEEP_IMAGE_PAGE)) {
+        __atomic_store_n(&pages->used, first + nr_pages, __ATOMIC_RELEASE);
         page = (uint32_t)first;
     }
     seep_lock_release(&seep_g.image_lock);
@@ -127,7 +127,7 @@ void seep_own_note(const void *memory, size_t bytes) {
 static void set_pointers(void) {
     unsigned char *base = seep_g.base;
     const uint64_t *off = seep_g.area_off;
-    seep_g.pool = base + off[SEEP_AREA_POOL];
+    seep_g.pages = base + off[SEEP_AREA_PAGES];
     seep_g.dir = (uint32_t *)(base + off[SEEP_AREA_DIR]);
     seep_g.nodes = (struct seep_image_node *)(base + off[SEEP_AREA_NODES]);
     seep_g.sites = (struct seep_image_site *)(base + off[SEEP_AREA_SITES]);
@@ -143,7 +143,7 @@ static bool open_at_start(void) {
     return seep_area_open(SEEP_AREA_STRINGS, 1) && seep_area_open(SEEP_AREA_MODULES, 1) &&
            seep_area_open(SEEP_AREA_NODES, 1) && seep_area_open(SEEP_AREA_SITES, 1) &&
            seep_area_open(SEEP_AREA_THREADS, 1) && open_whole(SEEP_AREA_DIR) && open_whole(SEEP_AREA_ODD) &&
-           seep_area_open(SEEP_AREA_POOL, 1) && seep_area_open(SEEP_AREA_MAP_SITES, 1);
+           seep_area_open(SEEP_AREA_PAGES, 1) && seep_area_open(SEEP_AREA_MAP_SITES, 1);
 }
 
 // Where the tool writes; where there is no room for it, it says so.
@@ -234,9 +234,10 @@ bool seep_image_create(void) {
     if (sys_page_bytes() > SEEP_LARGEST_PAGE)
         return false;
     // Emulators keep a record of every page of address space, whether it is used or not.
-    for (uint64_t pool = seep_g.emulated ? POOL_BYTES_EMULATED : seep_areas[SEEP_AREA_POOL].most_bytes;
-         pool >= POOL_LEAST; pool /= 4) {
-        uint64_t bytes = layout(areas, pool);
+    for (uint64_t pages_bytes = seep_g.emulated ? PAGES_BYTES_EMULATED
+                                                : seep_areas[SEEP_AREA_PAGES].most_bytes;
+         pages_bytes >= PAGES_BYTES_LEAST; pages_bytes /= 4) {
+        uint64_t bytes = layout(areas, pages_bytes);
         int fd = memory_file(bytes);
         if (fd < 0)
             continue;
@@ -251,11 +252,11 @@ bool seep_image_create(void) {
     return false;
 }
 
-// One byte a pool page, bit 0: the file has it. `from` is at a page of the machine.
+// One byte a image page, bit 0: the file has it. `from` is at a page of the machine.
 bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present) {
-    if (sys3(SYS_mincore, from, nr_pages * SEEP_POOL_PAGE, ret_present) != 0)
+    if (sys3(SYS_mincore, from, nr_pages * SEEP_IMAGE_PAGE, ret_present) != 0)
         return false;
-    uint64_t nr_in_one = sys_page_bytes() / SEEP_POOL_PAGE; // mincore gave a byte for so many
+    uint64_t nr_in_one = sys_page_bytes() / SEEP_IMAGE_PAGE; // mincore gave a byte for so many
     for (uint64_t i = nr_pages; nr_in_one > 1 && i > 0; i--)
         ret_present[i - 1] = ret_present[(i - 1) / nr_in_one];
     return true;
@@ -267,7 +268,7 @@ static void copy_pages(unsigned char *to, const unsigned char *from, uint64_t nr
     for (uint64_t first = 0, end; first < nr; first = end) {
         for (end = first; end < nr && present[end] & 1; end++)
             continue;
-        uint64_t at = first * SEEP_POOL_PAGE, bytes = (end - first) * SEEP_POOL_PAGE;
+        uint64_t at = first * SEEP_IMAGE_PAGE, bytes = (end - first) * SEEP_IMAGE_PAGE;
         if (end - first > 1) // or one by one, when they are written to
             sys3(SYS_madvise, to + at, bytes, MADV_POPULATE_WRITE);
         __builtin_memcpy(to + at, from + at, bytes);
@@ -280,18 +281,18 @@ static void copy_pages(unsigned char *to, const unsigned char *from, uint64_t nr
 // the file exist, so that holes stay holes.
 static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t off, uint64_t size) {
     unsigned char present[1024];
-    for (uint64_t at = off; at < off + size; at += sizeof(present) * SEEP_POOL_PAGE) {
-        uint64_t bytes = SEEP_MIN(off + size - at, sizeof(present) * SEEP_POOL_PAGE);
-        if (!seep_pages_present(from + at, bytes / SEEP_POOL_PAGE, present))
+    for (uint64_t at = off; at < off + size; at += sizeof(present) * SEEP_IMAGE_PAGE) {
+        uint64_t bytes = SEEP_MIN(off + size - at, sizeof(present) * SEEP_IMAGE_PAGE);
+        if (!seep_pages_present(from + at, bytes / SEEP_IMAGE_PAGE, present))
             return false;
-        copy_pages(to + at, from + at, bytes / SEEP_POOL_PAGE, present);
+        copy_pages(to + at, from + at, bytes / SEEP_IMAGE_PAGE, present);
     }
     return true;
 }
 
 static void copy_dir_page(void *fresh, uint64_t off) {
     off += seep_g.area_off[SEEP_AREA_DIR];
-    __builtin_memcpy((unsigned char *)fresh + off, seep_g.base + off, SEEP_POOL_PAGE);
+    __builtin_memcpy((unsigned char *)fresh + off, seep_g.base + off, SEEP_IMAGE_PAGE);
 }
 
 // The directory is large and holds next to nothing: the kernel is asked about all of it only where what it
@@ -301,9 +302,9 @@ static bool copy_dir(unsigned char *fresh) {
            copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_DIR], seep_g.area_size[SEEP_AREA_DIR]);
 }
 
-// ---- the pool of the parent: mostly leaves of the heap map, in which next to nothing is ----------------
+// ---- the pages of the parent: mostly leaves of the heap map, in which next to nothing is ----------------
 
-// Leaves by their first pool pages. Of more than these the kernel is asked page by page.
+// Leaves by their first image pages. Of more than these the kernel is asked page by page.
 enum { NR_LEAVES = 32, ASKED_PAGES = 256 };
 struct leaf {
     uint64_t page, address_rt;
@@ -318,7 +319,7 @@ static void find_leaves(void *data, uint64_t off) {
     struct leaves *leaves = data;
     const uint32_t *dir = (const uint32_t *)(leaves->fresh + seep_g.area_off[SEEP_AREA_DIR] + off);
     uint64_t first = off / sizeof(*dir);
-    for (uint64_t i = 0; i < SEEP_POOL_PAGE / sizeof(*dir) && leaves->nr < NR_LEAVES; i++)
+    for (uint64_t i = 0; i < SEEP_IMAGE_PAGE / sizeof(*dir) && leaves->nr < NR_LEAVES; i++)
         if (dir[i])
             leaves->of[leaves->nr++] =
                 (struct leaf){dir[i], (first + i) >> SEEP_PLANE_SHIFT << SEEP_LEAF_SHIFT};
@@ -336,14 +337,14 @@ static bool is_unmapped(uint64_t start_rt, uint64_t bytes) {
 
 // Pages of a leaf, of memory from `address_rt` on: where that is not there, no block is.
 static bool copy_leaf(unsigned char *fresh, uint64_t off, uint64_t nr_pages, uint64_t address_rt) {
-    uint64_t page_spans = (SEEP_POOL_PAGE / sizeof(uint64_t)) << seep_g.granule_shift;
+    uint64_t page_spans = (SEEP_IMAGE_PAGE / sizeof(uint64_t)) << seep_g.granule_shift;
     if (is_unmapped(address_rt, nr_pages * page_spans))
         return true;
     if (nr_pages <= ASKED_PAGES)
-        return copy_present(fresh, seep_g.base, off, nr_pages * SEEP_POOL_PAGE);
+        return copy_present(fresh, seep_g.base, off, nr_pages * SEEP_IMAGE_PAGE);
     bool done = true;
     for (uint64_t part = nr_pages / 4, first = 0; done && first < nr_pages; first += part)
-        done = copy_leaf(fresh, off + first * SEEP_POOL_PAGE, part, address_rt + first * page_spans);
+        done = copy_leaf(fresh, off + first * SEEP_IMAGE_PAGE, part, address_rt + first * page_spans);
     return done;
 }
 
@@ -355,10 +356,10 @@ static const struct leaf *next_leaf(const struct leaves *leaves, uint64_t page) 
     return next;
 }
 
-static bool copy_pool(unsigned char *fresh, uint64_t nr_pages) {
+static bool copy_all_pages(unsigned char *fresh, uint64_t nr_pages) {
     struct leaves leaves = {.fresh = fresh};
-    uint64_t pool_off = seep_g.area_off[SEEP_AREA_POOL], page = 0;
-    uint64_t leaf_pages = ((sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift) / SEEP_POOL_PAGE;
+    uint64_t pages_off = seep_g.area_off[SEEP_AREA_PAGES], page = 0;
+    uint64_t leaf_pages = ((sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift) / SEEP_IMAGE_PAGE;
     bool done = true;
     // Other planes tell of blocks that are gone, and emulators have rules of their own.
     uint32_t more_planes = SEEP_FLAG_AGES | SEEP_FLAG_FREE_STACKS | SEEP_FLAG_EVENTS;
@@ -369,12 +370,12 @@ static bool copy_pool(unsigned char *fresh, uint64_t nr_pages) {
         const struct leaf *leaf = next_leaf(&leaves, page);
         bool whole = leaf && leaf->page + leaf_pages <= nr_pages;
         uint64_t end = whole ? leaf->page : nr_pages;
-        done =
-            copy_present(fresh, seep_g.base, pool_off + page * SEEP_POOL_PAGE, (end - page) * SEEP_POOL_PAGE);
+        done = copy_present(fresh, seep_g.base, pages_off + page * SEEP_IMAGE_PAGE,
+                            (end - page) * SEEP_IMAGE_PAGE);
         page = end;
         if (!done || !whole)
             break;
-        done = copy_leaf(fresh, pool_off + page * SEEP_POOL_PAGE, leaf_pages, leaf->address_rt);
+        done = copy_leaf(fresh, pages_off + page * SEEP_IMAGE_PAGE, leaf_pages, leaf->address_rt);
         page += leaf_pages;
     }
     return done;
@@ -397,7 +398,7 @@ static bool copy_arrays(unsigned char *fresh) {
         uint64_t element_bytes = seep_areas[kind].element_bytes;
         struct seep_image_area *area = &to->areas[kind];
         area->used = SEEP_MIN(area->used, seep_window_visible(kind) / element_bytes);
-        uint64_t bytes = round_up(area->used * element_bytes, SEEP_POOL_PAGE);
+        uint64_t bytes = round_up(area->used * element_bytes, SEEP_IMAGE_PAGE);
         if (!copy_present(fresh, seep_g.base, seep_g.area_off[kind], SEEP_MIN(bytes, seep_g.area_size[kind])))
             return false;
     }
@@ -407,17 +408,17 @@ static bool copy_arrays(unsigned char *fresh) {
 // Everything of the parent's image as it was at the fork (fork_undo.h). *ret_exact: or nearly so.
 static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
     const struct seep_image_area *areas = seep_g.header->areas;
-    uint64_t pool_bytes = __atomic_load_n(&areas[SEEP_AREA_POOL].used, __ATOMIC_ACQUIRE) * SEEP_POOL_PAGE;
-    pool_bytes = SEEP_MIN(pool_bytes, seep_window_visible(SEEP_AREA_POOL));
+    uint64_t pages_bytes = __atomic_load_n(&areas[SEEP_AREA_PAGES].used, __ATOMIC_ACQUIRE) * SEEP_IMAGE_PAGE;
+    pages_bytes = SEEP_MIN(pages_bytes, seep_window_visible(SEEP_AREA_PAGES));
     uint64_t thread_bytes = __atomic_load_n(&areas[SEEP_AREA_THREADS].used, __ATOMIC_ACQUIRE);
-    thread_bytes = round_up(thread_bytes * sizeof(struct seep_image_thread), SEEP_POOL_PAGE);
+    thread_bytes = round_up(thread_bytes * sizeof(struct seep_image_thread), SEEP_IMAGE_PAGE);
     thread_bytes = SEEP_MIN(thread_bytes, seep_window_visible(SEEP_AREA_THREADS));
     bool odd = __atomic_load_n(&areas[SEEP_AREA_ODD].used, __ATOMIC_ACQUIRE) != 0;
     uint64_t odd_bytes = odd ? seep_window_visible(SEEP_AREA_ODD) : 0;
-    if (!copy_present(fresh, seep_g.base, 0, SEEP_POOL_PAGE) ||
+    if (!copy_present(fresh, seep_g.base, 0, SEEP_IMAGE_PAGE) ||
         !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_THREADS], thread_bytes) ||
         !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_ODD], odd_bytes) || !copy_dir(fresh) ||
-        !copy_pool(fresh, pool_bytes / SEEP_POOL_PAGE))
+        !copy_all_pages(fresh, pages_bytes / SEEP_IMAGE_PAGE))
         return false;
     *ret_exact = seep_undo_apply(fresh);
     return copy_arrays(fresh);
@@ -428,9 +429,9 @@ static void forget_events(unsigned char *fresh) {
     const struct seep_image_header *header = (const struct seep_image_header *)fresh;
     if (!(header->flags & SEEP_FLAG_EVENTS))
         return;
-    const uint32_t *rings = seep_window_pool(fresh, header->ring_dir_page, SEEP_RING_SLOTS * sizeof(*rings));
+    const uint32_t *rings = seep_window_pages(fresh, header->ring_dir_page, SEEP_RING_SLOTS * sizeof(*rings));
     for (uint64_t i = 0; rings && i < header->areas[SEEP_AREA_THREADS].used && i < SEEP_RING_SLOTS; i++) {
-        struct seep_ring *ring = seep_window_pool(fresh, rings[i], SEEP_POOL_PAGE);
+        struct seep_ring *ring = seep_window_pages(fresh, rings[i], SEEP_IMAGE_PAGE);
         if (ring)
             ring->written = ring->read = ring->own = 0;
     }

@@ -94,16 +94,16 @@ static uint64_t swapped_out(const unsigned char *image) {
 static void touch_present(const unsigned char *image) {
     unsigned char present[1024];
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
-        uint64_t nr_pages = seep_window_filled(image, (enum seep_area_kind)i) / SEEP_POOL_PAGE;
+        uint64_t nr_pages = seep_window_filled(image, (enum seep_area_kind)i) / SEEP_IMAGE_PAGE;
         const unsigned char *area = image + seep_g.area_off[i];
         for (uint64_t page = 0; page < nr_pages; page += sizeof(present)) {
-            const unsigned char *at = area + page * SEEP_POOL_PAGE;
+            const unsigned char *at = area + page * SEEP_IMAGE_PAGE;
             uint64_t nr = SEEP_MIN(nr_pages - page, sizeof(present));
             if (!seep_pages_present(at, nr, present))
                 continue;
             for (uint64_t j = 0; j < nr; j++)
                 if (present[j] & 1)
-                    (void)*(const volatile unsigned char *)(at + j * SEEP_POOL_PAGE);
+                    (void)*(const volatile unsigned char *)(at + j * SEEP_IMAGE_PAGE);
         }
     }
 }

@@ -297,7 +297,7 @@ static bool map_reserved(int fd, uint64_t bytes) {
     unsigned char *base = sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (!base)
         return false;
-    if (!sys_mprotect(base, SEEP_POOL_PAGE, PROT_READ | PROT_WRITE) || !populate(base, SEEP_POOL_PAGE)) {
+    if (!sys_mprotect(base, SEEP_IMAGE_PAGE, PROT_READ | PROT_WRITE) || !populate(base, SEEP_IMAGE_PAGE)) {
         sys_munmap(base, bytes);
         return false;
     }
@@ -387,15 +387,15 @@ uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area
     uint64_t size = seep_g.area_size[area];
     // More than fits is written nowhere: such a number counts for nothing.
     bool counted = seep_areas[area].is_filled && used <= size / seep_areas[area].element_bytes;
-    uint64_t bytes = counted ? round_up(seep_area_filled_bytes(area, used), SEEP_POOL_PAGE) : size;
+    uint64_t bytes = counted ? round_up(seep_area_filled_bytes(area, used), SEEP_IMAGE_PAGE) : size;
     return SEEP_MIN(SEEP_MIN(bytes, size), seep_window_visible(area));
 }
 
-void *seep_window_pool(unsigned char *image, uint64_t page, uint64_t bytes) {
-    uint64_t visible = seep_window_visible(SEEP_AREA_POOL) / SEEP_POOL_PAGE;
-    if (!page || page > visible || bytes / SEEP_POOL_PAGE > visible - page)
+void *seep_window_pages(unsigned char *image, uint64_t page, uint64_t bytes) {
+    uint64_t visible = seep_window_visible(SEEP_AREA_PAGES) / SEEP_IMAGE_PAGE;
+    if (!page || page > visible || bytes / SEEP_IMAGE_PAGE > visible - page)
         return NULL;
-    return image + (seep_g.pool - seep_g.base) + page * SEEP_POOL_PAGE;
+    return image + (seep_g.pages - seep_g.base) + page * SEEP_IMAGE_PAGE;
 }
 
 static bool move(unsigned char *from, unsigned char *to, uint64_t bytes) {

@@ -37,9 +37,9 @@ uint64_t seep_window_visible(enum seep_area_kind area);
 // Bytes of an area, in an image that lies as ours does, beyond which nothing was written: whole pages.
 uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area);
 
-// `bytes` of the pool from a page on, in our image or in one that is about to take its place. NULL: the page
+// `bytes` of the image from a page on, in our image or in one that is about to take its place. NULL: the page
 // is 0 (there are none), or not all of them can be touched.
-void *seep_window_pool(unsigned char *image, uint64_t page, uint64_t bytes);
+void *seep_window_pages(unsigned char *image, uint64_t page, uint64_t bytes);
 
 // Of the file, what children of fork need to see it; in one that has a file of its own, instead of the
 // parent's.

@@ -366,7 +366,7 @@ struct seep_global {
     bool apart; // hooks go apart (hooks_sampled.c): until the constructor has run, and where blocks are
                 // sampled
     unsigned char *base; // of the image window
-    unsigned char *pool;
+    unsigned char *pages;
     uint32_t *dir;
     struct seep_image_node *nodes;
     struct seep_image_site *sites;
@@ -401,7 +401,7 @@ struct seep_global {
     uint64_t musl_bytes;
     uint64_t program_entry;
     int fd;                        // of the memory file, until the tool has it; -1
-    struct seep_lock image_lock;   // areas, pool
+    struct seep_lock image_lock;   // areas, pages
     struct seep_lock tree_lock;    // nodes, sites, node_index
     struct seep_lock rules_lock;   // rules, modules
     struct seep_lock threads_lock; // thread slots
@@ -475,7 +475,7 @@ bool seep_area_lock_and_open(enum seep_area_kind area, uint64_t bytes);
 void seep_own_note(const void *memory, size_t bytes);
 void *seep_own_memory(size_t bytes); // zeroed private memory that stays, told to the reader; or NULL
 bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present);
-uint32_t seep_pool_pages(uint64_t bytes);              // first page of fresh zeroed pool memory, 0: none
+uint32_t seep_pages_take(uint64_t bytes);              // the first of them, fresh and zeroed; 0: none
 uint64_t seep_string(const char *text, size_t length); // offset in the strings area, 0: no room
 
 // thread.c: the thread, ready to be entered, or NULL: pass through (the loss is counted).

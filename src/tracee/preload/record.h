@@ -90,7 +90,7 @@ SEEP_INLINE void thread_leave(struct seep_thread *thread) {
 // `page`: of the chunk that the site is in.
 SEEP_INLINE struct seep_image_counters *counters_in(uint32_t page, uint32_t site) {
     struct seep_image_counters *chunk =
-        (struct seep_image_counters *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE);
+        (struct seep_image_counters *)(seep_g.pages + (uint64_t)page * SEEP_IMAGE_PAGE);
     return &chunk[site & (SEEP_CHUNK_SITES - 1)];
 }
 

@@ -163,7 +163,7 @@ static struct seep_thread *take_slot(void) {
         return NULL;
     struct seep_image_thread *slot = &seep_g.threads[index];
     if (slot->chunk_dir_page == 0) {
-        slot->chunk_dir_page = seep_pool_pages(SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
+        slot->chunk_dir_page = seep_pages_take(SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
         if (slot->chunk_dir_page == 0)
             return NULL;
     }
@@ -172,7 +172,7 @@ static struct seep_thread *take_slot(void) {
         return NULL;
     seep_news_take();
     thread->slot = slot;
-    thread->chunk_dir = (const uint32_t *)(seep_g.pool + slot->chunk_dir_page * SEEP_POOL_PAGE);
+    thread->chunk_dir = (const uint32_t *)(seep_g.pages + slot->chunk_dir_page * SEEP_IMAGE_PAGE);
     slot->nr_owners++;
     slot->moving_rt = 0; // the owner before may have been killed at it
     slot->name_given = 0;
@@ -263,7 +263,7 @@ struct seep_thread *seep_thread_slow(void) {
 }
 
 bool seep_counters_chunk(struct seep_thread *thread, uint32_t site) {
-    uint32_t page = seep_pool_pages(SEEP_CHUNK_SITES * sizeof(struct seep_image_counters));
+    uint32_t page = seep_pages_take(SEEP_CHUNK_SITES * sizeof(struct seep_image_counters));
     if (page == 0) {
         seep_lost(SEEP_LOST_NO_COUNTERS);
         return false;

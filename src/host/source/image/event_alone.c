@@ -138,7 +138,7 @@ static bool is_known(uint32_t kind) {
 // What is left in the ring at that page.
 static struct seep_error *find_ring(struct seep_event_alone *alone, uint32_t slot, uint32_t page) {
     struct seep_ring ring;
-    uint64_t off = seep_image_pool_off(alone->copy, page);
+    uint64_t off = seep_image_page_off(alone->copy, page);
     seep_image_read(alone->copy, off, &ring, sizeof(ring));
     seep_image_swap_ring(&alone->copy->head, &ring);
     ring.read = ring.own ? ring.own - 1 : ring.read; // of a tool that was taken over from
@@ -155,7 +155,7 @@ static struct seep_error *find_ring(struct seep_event_alone *alone, uint32_t slo
         return seep_error_no_memory();
     alone->nr_in_rings += nr;
     stream->ring = (struct ring){
-        .off = off + SEEP_POOL_PAGE, .mask = ring.capacity - 1, .first = ring.read, .end = ring.written};
+        .off = off + SEEP_IMAGE_PAGE, .mask = ring.capacity - 1, .first = ring.read, .end = ring.written};
     return NULL;
 }
 
@@ -177,13 +177,13 @@ bool seep_event_alone_add_ring(struct seep_event_alone *alone, uint32_t slot,
 
 static struct seep_error *find_rings(struct seep_event_alone *alone) {
     const struct seep_image_header *header = &alone->copy->head.header;
-    uint64_t nr_pages = header->areas[SEEP_AREA_POOL].size / SEEP_POOL_PAGE;
+    uint64_t nr_pages = header->areas[SEEP_AREA_PAGES].size / SEEP_IMAGE_PAGE;
     uint64_t nr = SEEP_MIN(header->areas[SEEP_AREA_THREADS].used, (uint64_t)SEEP_RING_SLOTS);
     struct seep_error *error = NULL;
     for (uint32_t slot = 0; !error && header->ring_dir_page && slot < nr; slot++) {
         unsigned char entry[sizeof(uint32_t)];
         seep_image_read(alone->copy,
-                        seep_image_pool_off(alone->copy, header->ring_dir_page) + slot * sizeof(entry), entry,
+                        seep_image_page_off(alone->copy, header->ring_dir_page) + slot * sizeof(entry), entry,
                         sizeof(entry));
         uint32_t page = seep_image_u32(&alone->copy->head, entry);
         if (page && page < nr_pages)

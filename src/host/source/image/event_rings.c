@@ -21,18 +21,18 @@ bool seep_event_rings_init(int fd, struct seep_event_rings *ret_rings) {
     struct seep_image_head head;
     if (!seep_image_head_try(fd, &head) || !(head.header.flags & SEEP_FLAG_EVENTS))
         return false;
-    const struct seep_image_area *pool = &head.header.areas[SEEP_AREA_POOL];
-    uint64_t nr_pages = pool->size / SEEP_POOL_PAGE;
-    uint64_t dir_pages = SEEP_RING_SLOTS * sizeof(uint32_t) / SEEP_POOL_PAGE;
+    const struct seep_image_area *pages = &head.header.areas[SEEP_AREA_PAGES];
+    uint64_t nr_pages = pages->size / SEEP_IMAGE_PAGE;
+    uint64_t dir_pages = SEEP_RING_SLOTS * sizeof(uint32_t) / SEEP_IMAGE_PAGE;
     uint64_t dir_page = head.header.ring_dir_page;
     if (!dir_page || dir_page >= nr_pages || nr_pages - dir_page < dir_pages)
         return false;
     *ret_rings = (struct seep_event_rings){
         .fd = fd,
         .head = head,
-        .dir_off = pool->off + dir_page * SEEP_POOL_PAGE,
-        .pool_off = pool->off,
-        .pool_bytes = pool->size,
+        .dir_off = pages->off + dir_page * SEEP_IMAGE_PAGE,
+        .pages_off = pages->off,
+        .pages_bytes = pages->size,
     };
     return true;
 }
@@ -42,7 +42,7 @@ void seep_event_rings_deinit(struct seep_event_rings *rings) {
     *rings = (struct seep_event_rings){.fd = -1};
 }
 
-// One that lies in the pool and is as long as one may be; else it is looked for again the next time.
+// One that lies in the pages and is as long as one may be; else it is looked for again the next time.
 static void find_ring(struct seep_event_rings *rings, size_t slot) {
     struct seep_event_ring *ring = &rings->rings[slot];
     unsigned char entry[sizeof(uint32_t)];
@@ -50,16 +50,16 @@ static void find_ring(struct seep_event_rings *rings, size_t slot) {
     if (!seep_read_at(rings->fd, rings->dir_off + slot * sizeof(entry), entry, sizeof(entry)))
         return;
     uint32_t page = seep_image_u32(&rings->head, entry);
-    if (!page || page >= rings->pool_bytes / SEEP_POOL_PAGE)
+    if (!page || page >= rings->pages_bytes / SEEP_IMAGE_PAGE)
         return;
-    uint64_t off = rings->pool_off + (uint64_t)page * SEEP_POOL_PAGE;
+    uint64_t off = rings->pages_off + (uint64_t)page * SEEP_IMAGE_PAGE;
     if (!seep_read_at(rings->fd, off, &head, sizeof(head)))
         return;
     seep_image_swap_ring(&rings->head, &head);
     if (!head.capacity || head.capacity > SEEP_RING_EVENTS || head.capacity & (head.capacity - 1))
         return;
-    uint64_t room = rings->pool_bytes - (uint64_t)page * SEEP_POOL_PAGE;
-    if (room < SEEP_POOL_PAGE + head.capacity * sizeof(struct seep_event))
+    uint64_t room = rings->pages_bytes - (uint64_t)page * SEEP_IMAGE_PAGE;
+    if (room < SEEP_IMAGE_PAGE + head.capacity * sizeof(struct seep_event))
         return;
     *ring =
         (struct seep_event_ring){.off = off, .capacity = head.capacity, .read = head.read, .done = head.read};
@@ -118,7 +118,7 @@ size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct
     struct seep_event_ring *ring = &rings->rings[slot];
     uint64_t first = ring->read & (ring->capacity - 1);
     uint64_t straight = SEEP_MIN(nr, ring->capacity - first);
-    uint64_t off = ring->off + SEEP_POOL_PAGE;
+    uint64_t off = ring->off + SEEP_IMAGE_PAGE;
     if (!seep_read_at(rings->fd, off + first * sizeof(*ret_events), ret_events,
                       straight * sizeof(*ret_events)) ||
         (nr > straight &&

@@ -21,8 +21,8 @@ struct seep_event_rings {
     int fd;                      // borrowed
     struct seep_image_head head; // as it was at first
     uint64_t dir_off;
-    uint64_t pool_off;
-    uint64_t pool_bytes;
+    uint64_t pages_off;
+    uint64_t pages_bytes;
     struct seep_event_ring *rings; // by slot
     size_t nr_rings;
     size_t capacity;

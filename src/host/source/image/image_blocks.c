@@ -49,7 +49,7 @@ static void add_block(struct walk *walk, uint64_t address, uint64_t size, uint64
     walk->nr_blocks++;
 }
 
-static bool find_leaves(struct seep_image_reader *reader, struct seep_pool_claims *leaves) {
+static bool find_leaves(struct seep_image_reader *reader, struct seep_page_claims *leaves) {
     const struct seep_image_header *header = &reader->copy->head.header;
     uint64_t off = header->areas[SEEP_AREA_DIR].off;
     uint64_t end = off + seep_image_dir_bytes(header);
@@ -59,7 +59,7 @@ static bool find_leaves(struct seep_image_reader *reader, struct seep_pool_claim
         for (size_t i = (4 - (at - off) % 4) % 4; i + 4 <= nr; i += 4) {
             uint32_t page = seep_image_u32(&reader->copy->head, bytes + i);
             uint64_t index = (at - off + i) / 4;
-            if (page && !seep_pool_claim_add(leaves, page, (uint32_t)index, 0))
+            if (page && !seep_page_claim_add(leaves, page, (uint32_t)index, 0))
                 return false;
         }
     }
@@ -111,7 +111,7 @@ uint64_t seep_image_sub_of(const struct seep_image_header *header, uint64_t entr
                : 0;
 }
 
-static void walk_entry(struct walk *walk, const struct seep_pool_claim *leaf, uint64_t index,
+static void walk_entry(struct walk *walk, const struct seep_page_claim *leaf, uint64_t index,
                        uint64_t entry) {
     const struct seep_image_header *header = &walk->reader->copy->head.header;
     if (!SEEP_ENTRY_IS_LIVE(entry))
@@ -121,12 +121,12 @@ static void walk_entry(struct walk *walk, const struct seep_pool_claim *leaf, ui
                     (leaf->owner & ((1u << plane_shift) - 1)) << 3;
     uint64_t address = base + (index << header->granule_shift) + seep_image_sub_of(header, entry);
     add_block(walk, address, SEEP_ENTRY_SIZE(entry), SEEP_ENTRY_SITE(entry),
-              birth_of(walk, seep_image_pool_off(walk->reader->copy, leaf->page), index));
+              birth_of(walk, seep_image_page_off(walk->reader->copy, leaf->page), index));
 }
 
-static void walk_leaf(struct walk *walk, const struct seep_pool_claim *leaf) {
+static void walk_leaf(struct walk *walk, const struct seep_page_claim *leaf) {
     const struct seep_image_copy *copy = walk->reader->copy;
-    uint64_t off = seep_image_pool_off(copy, leaf->page);
+    uint64_t off = seep_image_page_off(copy, leaf->page);
     uint64_t end = off + seep_image_leaf_bytes(&copy->head.header);
     const unsigned char *bytes;
     size_t nr;
@@ -160,8 +160,8 @@ static void walk_odd(struct walk *walk) {
 }
 
 static int compare_leaves(const void *left, const void *right) {
-    const struct seep_pool_claim *a = left;
-    const struct seep_pool_claim *b = right;
+    const struct seep_page_claim *a = left;
+    const struct seep_page_claim *b = right;
     return (a->owner > b->owner) - (a->owner < b->owner);
 }
 
@@ -171,7 +171,7 @@ static int compare_blocks(const void *left, const void *right) {
     return (a->address > b->address) - (a->address < b->address);
 }
 
-static void walk_all(struct walk *walk, const struct seep_pool_claims *leaves) {
+static void walk_all(struct walk *walk, const struct seep_page_claims *leaves) {
     walk->sorted = true;
     for (size_t i = 0; i < leaves->nr_items; i++)
         walk_leaf(walk, &leaves->items[i]);
@@ -188,7 +188,7 @@ static size_t drop_twins(struct seep_block *blocks, size_t nr) {
 }
 
 static struct seep_error *fill_blocks(struct seep_image_reader *reader,
-                                      const struct seep_pool_claims *leaves) {
+                                      const struct seep_page_claims *leaves) {
     struct walk walk = {.reader = reader};
     walk_all(&walk, leaves);
     reader->nr_damaged += walk.nr_damaged;
@@ -205,14 +205,14 @@ static struct seep_error *fill_blocks(struct seep_image_reader *reader,
 }
 
 struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader) {
-    struct seep_pool_claims leaves = {NULL, 0, 0};
+    struct seep_page_claims leaves = {NULL, 0, 0};
     if (!find_leaves(reader, &leaves)) {
         free(leaves.items);
         return seep_error_no_memory();
     }
     const struct seep_image_header *header = &reader->copy->head.header;
-    seep_pool_claims_settle(reader, &leaves,
-                            seep_image_leaf_planes(header) * seep_image_leaf_bytes(header) / SEEP_POOL_PAGE);
+    seep_page_claims_settle(reader, &leaves,
+                            seep_image_leaf_planes(header) * seep_image_leaf_bytes(header) / SEEP_IMAGE_PAGE);
     if (leaves.nr_items)
         qsort(leaves.items, leaves.nr_items, sizeof(*leaves.items), compare_leaves);
     struct seep_error *err = fill_blocks(reader, &leaves);
@@ -231,7 +231,7 @@ static uint64_t leaf_off(const struct seep_image_copy *copy, uint64_t address, u
     uint64_t index = address >> header->leaf_shift << SEEP_MAP_PLANE_SHIFT(header->flags) | plane;
     if (index < seep_image_dir_bytes(header) / sizeof(page))
         page = seep_image_number32(copy, header->areas[SEEP_AREA_DIR].off + index * sizeof(page));
-    return page ? seep_image_pool_off(copy, page) : 0;
+    return page ? seep_image_page_off(copy, page) : 0;
 }
 
 // Whether there is, or was, a block in the granule. Of one that is gone ret_freed says what is known.

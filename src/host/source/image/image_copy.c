@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "source/image/image_copy.h"
 
-static const unsigned char zero_page[SEEP_POOL_PAGE];
+static const unsigned char zero_page[SEEP_IMAGE_PAGE];
 
 struct seep_error *seep_image_copy_create(struct seep_image_copy **ret_copy) {
     struct seep_image_copy *copy = calloc(1, sizeof(*copy));
@@ -186,7 +186,7 @@ struct seep_error *seep_image_copy_finish(struct seep_image_copy *copy, const ch
         if (copy->extents[i].off < copy->extents[i - 1].off + copy->extents[i - 1].nr_bytes)
             return seep_error_create(SEEP_E_FORMAT, "%s: two pieces of the image at offset %llu", name,
                                      (unsigned long long)copy->extents[i].off);
-    unsigned char page[SEEP_POOL_PAGE];
+    unsigned char page[SEEP_IMAGE_PAGE];
     seep_image_read(copy, 0, page, sizeof(page));
     return seep_image_head_decode(page, sizeof(page), name, &copy->head);
 }

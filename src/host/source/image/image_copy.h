@@ -88,7 +88,7 @@ void seep_image_copy_destroy(struct seep_image_copy *copy); // takes NULL
 // Copies bytes as they are; what is not there reads as zero. Any range is allowed. O(log extents).
 void seep_image_read(const struct seep_image_copy *copy, uint64_t off, void *ret_bytes, size_t nr_bytes);
 
-// The bytes themselves (no alignment is promised), or zeros where nr_bytes <= SEEP_POOL_PAGE lie in a
+// The bytes themselves (no alignment is promised), or zeros where nr_bytes <= SEEP_IMAGE_PAGE lie in a
 // hole; NULL where the range lies in more than one extent: use seep_image_read.
 const unsigned char *seep_image_bytes(const struct seep_image_copy *copy, uint64_t off, size_t nr_bytes);
 
@@ -109,9 +109,9 @@ void seep_image_losses(const struct seep_image_copy *copy, uint64_t ret_lost[SEE
 // How many bytes from `off` on are data, without a hole, at most `nr_bytes`.
 uint64_t seep_image_dense(const struct seep_image_copy *copy, uint64_t off, uint64_t nr_bytes);
 
-// File offset of a page of the pool.
-static inline uint64_t seep_image_pool_off(const struct seep_image_copy *copy, uint64_t page) {
-    return copy->head.header.areas[SEEP_AREA_POOL].off + page * SEEP_POOL_PAGE;
+// File offset of a page of the image.
+static inline uint64_t seep_image_page_off(const struct seep_image_copy *copy, uint64_t page) {
+    return copy->head.header.areas[SEEP_AREA_PAGES].off + page * SEEP_IMAGE_PAGE;
 }
 
 // For the sources of this room.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The counters of threads for sites, and the claims on pool pages; see image_reader.h.
+// The counters of threads for sites, and the claims on image pages; see image_reader.h.
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,25 +11,25 @@
 #define CHUNK_DIR_BYTES ((uint64_t)SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t))
 #define CHUNK_BYTES     ((uint64_t)SEEP_CHUNK_SITES * sizeof(struct seep_image_counters))
 
-bool seep_pool_claim_add(struct seep_pool_claims *claims, uint64_t page, uint32_t owner, uint32_t index) {
+bool seep_page_claim_add(struct seep_page_claims *claims, uint64_t page, uint32_t owner, uint32_t index) {
     if (!seep_grow(&claims->items, &claims->capacity, claims->nr_items + 1, sizeof(*claims->items)))
         return false;
-    claims->items[claims->nr_items++] = (struct seep_pool_claim){page, owner, index};
+    claims->items[claims->nr_items++] = (struct seep_page_claim){page, owner, index};
     return true;
 }
 
 static int compare_claims(const void *left, const void *right) {
-    const struct seep_pool_claim *a = left;
-    const struct seep_pool_claim *b = right;
+    const struct seep_page_claim *a = left;
+    const struct seep_page_claim *b = right;
     return (a->page > b->page) - (a->page < b->page);
 }
 
-void seep_pool_claims_settle(struct seep_image_reader *reader, struct seep_pool_claims *claims,
+void seep_page_claims_settle(struct seep_image_reader *reader, struct seep_page_claims *claims,
                              uint64_t nr_pages) {
     if (!claims->nr_items)
         return;
     qsort(claims->items, claims->nr_items, sizeof(*claims->items), compare_claims);
-    uint64_t end = reader->copy->head.header.areas[SEEP_AREA_POOL].used;
+    uint64_t end = reader->copy->head.header.areas[SEEP_AREA_PAGES].used;
     uint64_t next = 0;
     size_t kept = 0;
     for (size_t i = 0; i < claims->nr_items; i++) {
@@ -44,27 +44,27 @@ void seep_pool_claims_settle(struct seep_image_reader *reader, struct seep_pool_
     claims->nr_items = kept;
 }
 
-static bool find_chunk_dirs(const struct seep_image_reader *reader, struct seep_pool_claims *claims) {
+static bool find_chunk_dirs(const struct seep_image_reader *reader, struct seep_page_claims *claims) {
     for (uint32_t i = 0; i < reader->profile->nr_threads; i++) {
         struct seep_image_thread thread;
         seep_image_element(reader->copy, SEEP_AREA_THREADS, i, &thread);
-        if (thread.chunk_dir_page && !seep_pool_claim_add(claims, thread.chunk_dir_page, i, 0))
+        if (thread.chunk_dir_page && !seep_page_claim_add(claims, thread.chunk_dir_page, i, 0))
             return false;
     }
     return true;
 }
 
 // The chunks that a thread's table names.
-static bool find_chunks(const struct seep_image_reader *reader, const struct seep_pool_claim *dir,
-                        struct seep_pool_claims *claims) {
-    uint64_t off = seep_image_pool_off(reader->copy, dir->page);
+static bool find_chunks(const struct seep_image_reader *reader, const struct seep_page_claim *dir,
+                        struct seep_page_claims *claims) {
+    uint64_t off = seep_image_page_off(reader->copy, dir->page);
     const unsigned char *bytes;
     size_t nr;
     for (uint64_t at = off; (nr = seep_image_next(reader->copy, &at, off + CHUNK_DIR_BYTES, &bytes));
          at += nr) {
         for (size_t i = (4 - (at - off) % 4) % 4; i + 4 <= nr; i += 4) {
             uint32_t page = seep_image_u32(&reader->copy->head, bytes + i);
-            if (page && !seep_pool_claim_add(claims, page, dir->owner, (uint32_t)((at - off + i) / 4)))
+            if (page && !seep_page_claim_add(claims, page, dir->owner, (uint32_t)((at - off + i) / 4)))
                 return false;
         }
     }
@@ -117,7 +117,7 @@ struct thread_sites {
     size_t capacity;
 };
 
-static bool add_one(struct seep_image_reader *reader, const struct seep_pool_claim *chunk, uint32_t in_chunk,
+static bool add_one(struct seep_image_reader *reader, const struct seep_page_claim *chunk, uint32_t in_chunk,
                     const struct seep_image_counters *from, struct thread_sites *all) {
     static const struct seep_image_counters none;
     if (memcmp(from, &none, sizeof(none)) == 0)
@@ -137,9 +137,9 @@ static bool add_one(struct seep_image_reader *reader, const struct seep_pool_cla
     return true;
 }
 
-static bool read_chunk(struct seep_image_reader *reader, const struct seep_pool_claim *chunk,
+static bool read_chunk(struct seep_image_reader *reader, const struct seep_page_claim *chunk,
                        struct thread_sites *all) {
-    uint64_t off = seep_image_pool_off(reader->copy, chunk->page);
+    uint64_t off = seep_image_page_off(reader->copy, chunk->page);
     const unsigned char *bytes;
     size_t nr;
     for (uint64_t at = off; (nr = seep_image_next(reader->copy, &at, off + CHUNK_BYTES, &bytes)); at += nr) {
@@ -179,14 +179,14 @@ static bool keep_thread_sites(struct seep_profile *profile, const struct thread_
 }
 
 struct seep_error *seep_image_read_counters(struct seep_image_reader *reader) {
-    struct seep_pool_claims dirs = {NULL, 0, 0};
-    struct seep_pool_claims chunks = {NULL, 0, 0};
+    struct seep_page_claims dirs = {NULL, 0, 0};
+    struct seep_page_claims chunks = {NULL, 0, 0};
     struct thread_sites all = {NULL, 0, 0};
     bool fits = find_chunk_dirs(reader, &dirs);
-    seep_pool_claims_settle(reader, &dirs, CHUNK_DIR_BYTES / SEEP_POOL_PAGE);
+    seep_page_claims_settle(reader, &dirs, CHUNK_DIR_BYTES / SEEP_IMAGE_PAGE);
     for (size_t i = 0; fits && i < dirs.nr_items; i++)
         fits = find_chunks(reader, &dirs.items[i], &chunks);
-    seep_pool_claims_settle(reader, &chunks, CHUNK_BYTES / SEEP_POOL_PAGE);
+    seep_page_claims_settle(reader, &chunks, CHUNK_BYTES / SEEP_IMAGE_PAGE);
     for (size_t i = 0; fits && i < chunks.nr_items; i++)
         fits = read_chunk(reader, &chunks.items[i], &all);
     fits = fits && keep_thread_sites(reader->profile, &all);

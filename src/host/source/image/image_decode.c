@@ -52,7 +52,7 @@ static const struct {
     [SEEP_AREA_THREADS] = {"threads", "2I16BQQ3QQ8QQ6Q64QQ4Q3Q", sizeof(struct seep_image_thread), false},
     [SEEP_AREA_ODD] = {"odd blocks", "4Q", sizeof(struct seep_image_odd), false},
     [SEEP_AREA_DIR] = {"directory", "I", sizeof(uint32_t), true},
-    [SEEP_AREA_POOL] = {"pool", "4096B", SEEP_POOL_PAGE, true},
+    [SEEP_AREA_PAGES] = {"pages", "4096B", SEEP_IMAGE_PAGE, true},
     [SEEP_AREA_MAPPINGS] = {"mappings", "QQIIQ", sizeof(struct seep_image_mapping), false},
     [SEEP_AREA_MAP_SITES] = {"mapping sites", "II5Q", sizeof(struct seep_image_mapping_site), false},
     [SEEP_AREA_MISUSES] = {"misuses", "4I3Q", sizeof(struct seep_image_misuse), false},
@@ -182,7 +182,7 @@ struct beginning {
 
 static struct seep_error *check_size(const struct beginning *begin, const char *name) {
     size_t least = begin->version == 1 ? SEEP_IMAGE_HEADER_V1_LEAST : SEEP_IMAGE_HEADER_LEAST;
-    if (begin->header_size >= least && begin->header_size <= SEEP_POOL_PAGE)
+    if (begin->header_size >= least && begin->header_size <= SEEP_IMAGE_PAGE)
         return NULL;
     return seep_error_create(SEEP_E_FORMAT, "%s: header of %u bytes where version %u has %zu", name,
                              begin->header_size, begin->version, least);
@@ -273,7 +273,7 @@ static struct seep_error *take_area(const unsigned char *bytes, uint64_t at, con
         return seep_error_create(SEEP_E_FORMAT, "%s: two areas \"%s\"", name, areas[area.kind].name);
     size_t least = areas[area.kind].least_bytes;
     if (area.element_bytes < least ||
-        area.element_bytes > (areas[area.kind].is_fixed ? least : SEEP_POOL_PAGE))
+        area.element_bytes > (areas[area.kind].is_fixed ? least : SEEP_IMAGE_PAGE))
         return seep_error_create(SEEP_E_FORMAT, "%s: area \"%s\" has elements of %u bytes, not %zu", name,
                                  areas[area.kind].name, area.element_bytes, least);
     head->header.areas[area.kind] = area;
@@ -290,7 +290,7 @@ static struct seep_error *decode_v2(const unsigned char *bytes, uint32_t header_
         swap_by(SHAPE_HEADER, header, nr_bytes);
     uint64_t end = (uint64_t)header->areas_off + (uint64_t)header->nr_areas * header->area_bytes;
     if (header->areas_off < header_size || header->areas_off % 8 || header->area_bytes % 8 ||
-        header->area_bytes < sizeof(struct seep_image_area) || end > SEEP_POOL_PAGE)
+        header->area_bytes < sizeof(struct seep_image_area) || end > SEEP_IMAGE_PAGE)
         return seep_error_create(SEEP_E_FORMAT, "%s: table of %u areas of %u bytes at offset %u is not whole",
                                  name, header->nr_areas, header->area_bytes, header->areas_off);
     struct seep_error *err = NULL;
@@ -305,7 +305,7 @@ static struct seep_error *decode_v2(const unsigned char *bytes, uint32_t header_
 // Whether the area lies in what describes the image.
 static bool is_in_header(const struct seep_image_header *header, const struct seep_image_area *area) {
     if (header->version == 1)
-        return area->off < SEEP_POOL_PAGE;
+        return area->off < SEEP_IMAGE_PAGE;
     uint64_t table_end = (uint64_t)header->areas_off + (uint64_t)header->nr_areas * header->area_bytes;
     return area->off < header->header_size ||
            (area->off < table_end && area->off + area->size > header->areas_off);
@@ -356,7 +356,7 @@ static struct seep_error *check_heap_map(const struct seep_image_header *header,
 
 struct seep_error *seep_image_head_decode(const void *bytes, size_t nr_bytes, const char *name,
                                           struct seep_image_head *ret_head) {
-    unsigned char page[SEEP_POOL_PAGE] = {0};
+    unsigned char page[SEEP_IMAGE_PAGE] = {0};
     struct beginning begin;
     struct seep_image_head head = {.is_swapped = false};
     if (nr_bytes < sizeof(begin))
@@ -387,7 +387,7 @@ struct seep_error *seep_image_head_decode(const void *bytes, size_t nr_bytes, co
 
 // The same of a memory file. The fd is borrowed.
 static struct seep_error *read_head(int fd, const char *name, struct seep_image_head *ret_head) {
-    unsigned char page[SEEP_POOL_PAGE];
+    unsigned char page[SEEP_IMAGE_PAGE];
     ssize_t got;
     do
         got = pread(fd, page, sizeof(page), 0);

@@ -34,7 +34,7 @@ static inline uint64_t seep_image_dir_bytes(const struct seep_image_header *head
     return (UINT64_C(1) << header->dir_bits << SEEP_MAP_PLANE_SHIFT(header->flags)) * sizeof(uint32_t);
 }
 
-// `bytes`: the first SEEP_POOL_PAGE bytes of the image; fewer than a header is an error.
+// `bytes`: the first SEEP_IMAGE_PAGE bytes of the image; fewer than a header is an error.
 SEEP_MUST_CHECK struct seep_error *seep_image_head_decode(const void *bytes, size_t nr_bytes,
                                                           const char *name, struct seep_image_head *ret_head);
 
@@ -81,7 +81,7 @@ struct seep_raw_events seep_image_raw_events(const void *bytes, bool is_swapped)
 SEEP_MUST_CHECK struct seep_error *seep_image_raw_check(const struct seep_raw_record *record,
                                                         const char *name, uint64_t at);
 
-// Units: bytes; of all areas but the pool, whose elements are no structs.
+// Units: bytes; of all areas but the pages, whose elements are no structs.
 #define SEEP_IMAGE_ELEMENT_MOST 768u
 // What this version needs of an element, and the length of the shape that swaps it: for tests.
 size_t seep_image_element_least(enum seep_area_kind kind);

@@ -279,7 +279,7 @@ static struct seep_figures figures_of(const struct seep_counters *c) {
 struct work {
     struct seep_image_look *look;
     struct seep_image_reader reader;
-    struct seep_pool_claims claims; // of chunks, by group, then by thread
+    struct seep_page_claims claims; // of chunks, by group, then by thread
     struct seen *seen;              // as many
     size_t nr_before;               // of look->seen that were passed
     uint32_t *dir;
@@ -291,34 +291,34 @@ struct work {
 
 static struct seep_error *find_chunks(struct work *work, size_t nr_groups) {
     struct seep_image_reader *reader = &work->reader;
-    struct seep_pool_claims dirs = {NULL, 0, 0};
+    struct seep_page_claims dirs = {NULL, 0, 0};
     bool fits = true;
     struct seep_error *error = NULL;
     for (uint32_t i = 0; fits && i < reader->profile->nr_threads; i++) {
         struct seep_image_thread thread;
         seep_image_element(reader->copy, SEEP_AREA_THREADS, i, &thread);
         if (thread.chunk_dir_page)
-            fits = seep_pool_claim_add(&dirs, thread.chunk_dir_page, i, 0);
+            fits = seep_page_claim_add(&dirs, thread.chunk_dir_page, i, 0);
     }
-    seep_pool_claims_settle(reader, &dirs, SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t) / SEEP_POOL_PAGE);
+    seep_page_claims_settle(reader, &dirs, SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t) / SEEP_IMAGE_PAGE);
     for (size_t i = 0; fits && !error && i < dirs.nr_items; i++) {
-        error = seep_image_look_read(work->look, seep_image_pool_off(reader->copy, dirs.items[i].page),
+        error = seep_image_look_read(work->look, seep_image_page_off(reader->copy, dirs.items[i].page),
                                      work->dir, nr_groups * sizeof(*work->dir));
         for (uint32_t c = 0; fits && !error && c < nr_groups; c++) {
             uint32_t page = seep_image_u32(&reader->copy->head, &work->dir[c]);
             if (page)
-                fits = seep_pool_claim_add(&work->claims, page, dirs.items[i].owner, c);
+                fits = seep_page_claim_add(&work->claims, page, dirs.items[i].owner, c);
         }
     }
     free(dirs.items);
     if (error || !fits)
         return error ? error : seep_error_no_memory();
-    seep_pool_claims_settle(reader, &work->claims, COUNTER_BYTES / SEEP_POOL_PAGE);
+    seep_page_claims_settle(reader, &work->claims, COUNTER_BYTES / SEEP_IMAGE_PAGE);
     return NULL;
 }
 
 static int compare_claims(const void *left, const void *right) {
-    const struct seep_pool_claim *a = left, *b = right;
+    const struct seep_page_claim *a = left, *b = right;
     if (a->index != b->index)
         return a->index < b->index ? -1 : 1;
     return (a->owner > b->owner) - (a->owner < b->owner);
@@ -338,14 +338,14 @@ static uint64_t hash_counters(const struct seep_image_counters *counters, size_t
     return seep_hash64(lanes[0] ^ seep_hash64(lanes[1] ^ seep_hash64(lanes[2] ^ seep_hash64(lanes[3]))));
 }
 
-static struct seep_error *read_chunk(const struct work *work, const struct seep_pool_claim *claim,
+static struct seep_error *read_chunk(const struct work *work, const struct seep_page_claim *claim,
                                      uint32_t nr_sites) {
-    return seep_image_look_read(work->look, seep_image_pool_off(work->reader.copy, claim->page),
+    return seep_image_look_read(work->look, seep_image_page_off(work->reader.copy, claim->page),
                                 work->counters, nr_sites * sizeof(*work->counters));
 }
 
 // What was seen of the same chunk in the take before; NULL: nothing.
-static const struct seen *seen_before(struct work *work, const struct seep_pool_claim *claim) {
+static const struct seen *seen_before(struct work *work, const struct seep_page_claim *claim) {
     const struct seep_image_look *look = work->look;
     while (work->nr_before < look->nr_seen) {
         const struct seen *seen = &look->seen[work->nr_before];
@@ -474,7 +474,7 @@ static struct seep_error *take_group(struct work *work, size_t which, size_t fir
     bool is_new = nr_sites != group->nr_sites || !look->threads.is_many;
     struct seep_error *error = NULL;
     for (size_t i = first; !error && i < last; i++) {
-        const struct seep_pool_claim *claim = &work->claims.items[i];
+        const struct seep_page_claim *claim = &work->claims.items[i];
         const struct seen *before = seen_before(work, claim);
         error = read_chunk(work, claim, nr_sites);
         uint64_t hash = hash_counters(work->counters, nr_sites);

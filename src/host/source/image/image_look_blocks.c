@@ -107,7 +107,7 @@ static struct seep_error *read_odd(struct walk *walk) {
 
 // ---- leaves ----
 
-static struct seep_error *find_leaves(struct walk *walk, struct seep_pool_claims *leaves) {
+static struct seep_error *find_leaves(struct walk *walk, struct seep_page_claims *leaves) {
     const struct seep_image_header *header = &walk->head->header;
     uint64_t off = header->areas[SEEP_AREA_DIR].off, end = off + seep_image_dir_bytes(header);
     uint32_t *pages = (uint32_t *)(void *)walk->words;
@@ -119,7 +119,7 @@ static struct seep_error *find_leaves(struct walk *walk, struct seep_pool_claims
             return error;
         for (size_t i = 0; i < nr / sizeof(*pages); i++) {
             uint32_t page = seep_image_u32(walk->head, &pages[i]);
-            if (page && !seep_pool_claim_add(leaves, page, (uint32_t)((at - off) / sizeof(*pages) + i), 0))
+            if (page && !seep_page_claim_add(leaves, page, (uint32_t)((at - off) / sizeof(*pages) + i), 0))
                 return seep_error_no_memory();
         }
         at += nr;
@@ -128,12 +128,12 @@ static struct seep_error *find_leaves(struct walk *walk, struct seep_pool_claims
 }
 
 static int compare_leaves(const void *left, const void *right) {
-    const struct seep_pool_claim *a = left, *b = right;
+    const struct seep_page_claim *a = left, *b = right;
     return (a->owner > b->owner) - (a->owner < b->owner);
 }
 
 // The blocks of WINDOW_ENTRIES entries of one plane, from `first` on.
-static struct seep_error *read_window(struct walk *walk, const struct seep_pool_claim *leaf, uint64_t off,
+static struct seep_error *read_window(struct walk *walk, const struct seep_page_claim *leaf, uint64_t off,
                                       uint64_t first) {
     const struct seep_image_header *header = &walk->head->header;
     uint32_t plane_shift = SEEP_MAP_PLANE_SHIFT(header->flags);
@@ -163,12 +163,12 @@ static struct seep_error *read_window(struct walk *walk, const struct seep_pool_
 }
 
 // The leaves of the same addresses, one of each plane that there is.
-static struct seep_error *walk_leaves(struct walk *walk, const struct seep_pool_claim *leaves, size_t nr) {
+static struct seep_error *walk_leaves(struct walk *walk, const struct seep_page_claim *leaves, size_t nr) {
     const struct seep_image_header *header = &walk->head->header;
     uint64_t all = seep_image_leaf_bytes(header), offs[PLANES_MOST];
     struct seep_error *error = NULL;
     for (size_t i = 0; i < nr; i++)
-        offs[i] = header->areas[SEEP_AREA_POOL].off + leaves[i].page * SEEP_POOL_PAGE;
+        offs[i] = header->areas[SEEP_AREA_PAGES].off + leaves[i].page * SEEP_IMAGE_PAGE;
     for (uint64_t at = 0; !error && !walk->over;) {
         uint64_t next = all;
         for (size_t i = 0; i < nr; i++)
@@ -192,16 +192,16 @@ static struct seep_error *walk_leaves(struct walk *walk, const struct seep_pool_
 
 static struct seep_error *walk_all(struct walk *walk) {
     const struct seep_image_header *header = &walk->head->header;
-    struct seep_pool_claims leaves = {NULL, 0, 0};
+    struct seep_page_claims leaves = {NULL, 0, 0};
     struct seep_image_copy copy = {.head = *walk->head};
     struct seep_image_reader reader = {.copy = &copy};
     struct seep_error *error = read_odd(walk);
     if (!error)
         error = find_leaves(walk, &leaves);
     if (!error)
-        seep_pool_claims_settle(&reader, &leaves,
+        seep_page_claims_settle(&reader, &leaves,
                                 seep_image_leaf_planes(header) * seep_image_leaf_bytes(header) /
-                                    SEEP_POOL_PAGE);
+                                    SEEP_IMAGE_PAGE);
     if (leaves.nr_items)
         qsort(leaves.items, leaves.nr_items, sizeof(*leaves.items), compare_leaves);
     uint32_t plane_shift = SEEP_MAP_PLANE_SHIFT(header->flags);

@@ -49,16 +49,16 @@ static void add(const struct seep_image_reader *reader, struct seep_mark *mark, 
 static void take_copy(struct seep_image_reader *reader, const struct seep_image_peak *record,
                       struct seep_mark *mark) {
     const struct seep_image_copy *copy = reader->copy;
-    uint64_t pool_pages = copy->head.header.areas[SEEP_AREA_POOL].used;
+    uint64_t nr_pages = copy->head.header.areas[SEEP_AREA_PAGES].used;
     uint64_t nr_sites = SEEP_MIN(record->nr_sites, (uint64_t)reader->profile->nr_sites);
     for (uint64_t first = 0; first < nr_sites; first += SEEP_CHUNK_SITES) {
-        uint32_t page = seep_image_number32(copy, seep_image_pool_off(copy, record->dir_page) +
+        uint32_t page = seep_image_number32(copy, seep_image_page_off(copy, record->dir_page) +
                                                       (first >> SEEP_CHUNK_SITES_SHIFT) * sizeof(page));
-        if (!page || page >= pool_pages || CHUNK_BYTES / SEEP_POOL_PAGE > pool_pages - page) {
+        if (!page || page >= nr_pages || CHUNK_BYTES / SEEP_IMAGE_PAGE > nr_pages - page) {
             reader->nr_damaged++;
             continue;
         }
-        uint64_t off = seep_image_pool_off(copy, page);
+        uint64_t off = seep_image_page_off(copy, page);
         for (uint64_t i = 0; i < SEEP_CHUNK_SITES && first + i < nr_sites; i++) {
             uint64_t fields[FIELDS];
             seep_image_read(copy, off + i * SITE_BYTES, fields, sizeof(fields));
@@ -89,9 +89,9 @@ struct seep_error *seep_image_read_peak(struct seep_image_reader *reader) {
     const struct seep_image_peak *record = header->at_peak_which == 1 || header->at_peak_which == 2
                                                ? &header->at_peak[header->at_peak_which - 1]
                                                : NULL;
-    uint64_t pool_pages = header->areas[SEEP_AREA_POOL].used;
-    if (record && (record->dir_page >= pool_pages || !record->dir_page ||
-                   CHUNK_DIR_BYTES / SEEP_POOL_PAGE > pool_pages - record->dir_page)) {
+    uint64_t nr_pages = header->areas[SEEP_AREA_PAGES].used;
+    if (record && (record->dir_page >= nr_pages || !record->dir_page ||
+                   CHUNK_DIR_BYTES / SEEP_IMAGE_PAGE > nr_pages - record->dir_page)) {
         reader->nr_damaged++;
         record = NULL;
     }

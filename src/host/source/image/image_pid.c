@@ -77,7 +77,7 @@ static bool add_window(struct image_files *files, uint64_t inode, bool only_read
 static bool read_line(struct image_files *files, const char *line) {
     struct seep_map_line read;
     if (!seep_map_line_read(line, &read) || strncmp(read.path, IMAGE_NAME, strlen(IMAGE_NAME)) != 0 ||
-        read.start >= read.end || read.file_off % SEEP_POOL_PAGE)
+        read.start >= read.end || read.file_off % SEEP_IMAGE_PAGE)
         return true;
     struct seep_image_window window = {
         .address = read.start, .nr_bytes = read.end - read.start, .image_off = read.file_off};
@@ -382,7 +382,7 @@ static bool write_place(const struct place *place, uint64_t off, const void *byt
 
 static struct seep_error *append_mark(const struct place *place, const char *name, const void *record,
                                       size_t nr_bytes) {
-    unsigned char page[SEEP_POOL_PAGE];
+    unsigned char page[SEEP_IMAGE_PAGE];
     struct seep_image_head head;
     errno = 0;
     if (!read_place(place, 0, page, sizeof(page)))
@@ -499,7 +499,7 @@ static void forget_releases(const struct place *place, uint64_t off) {
 
 static void nudge(const struct place *place, const struct seep_image_head *head) {
     const struct seep_image_area *slots = &head->header.areas[SEEP_AREA_THREADS];
-    const struct seep_image_area *pool = &head->header.areas[SEEP_AREA_POOL];
+    const struct seep_image_area *area = &head->header.areas[SEEP_AREA_PAGES];
     uint32_t *pages = malloc(SEEP_CHUNKS_PER_THREAD * sizeof(*pages));
     uint64_t nr_chunks = head->header.areas[SEEP_AREA_SITES].used / SEEP_CHUNK_SITES + 1;
     // Only where the file itself is open, on a machine like this one.
@@ -507,13 +507,13 @@ static void nudge(const struct place *place, const struct seep_image_head *head)
         struct seep_image_thread slot;
         uint64_t at = slots->off + i * slots->element_bytes;
         if (slots->element_bytes < sizeof(slot) || !read_place(place, at, &slot, sizeof(slot)) ||
-            !slot.chunk_dir_page || slot.chunk_dir_page >= pool->size / SEEP_POOL_PAGE ||
-            !read_place(place, pool->off + slot.chunk_dir_page * SEEP_POOL_PAGE, pages,
+            !slot.chunk_dir_page || slot.chunk_dir_page >= area->size / SEEP_IMAGE_PAGE ||
+            !read_place(place, area->off + slot.chunk_dir_page * SEEP_IMAGE_PAGE, pages,
                         SEEP_CHUNKS_PER_THREAD * sizeof(*pages)))
             continue;
         for (uint64_t c = 0; c < nr_chunks && c < SEEP_CHUNKS_PER_THREAD; c++)
-            if (pages[c] && pages[c] < (pool->size - CHUNK_BYTES) / SEEP_POOL_PAGE)
-                forget_releases(place, pool->off + (uint64_t)pages[c] * SEEP_POOL_PAGE);
+            if (pages[c] && pages[c] < (area->size - CHUNK_BYTES) / SEEP_IMAGE_PAGE)
+                forget_releases(place, area->off + (uint64_t)pages[c] * SEEP_IMAGE_PAGE);
     }
     free(pages);
 }
@@ -534,7 +534,7 @@ static bool is_done(const struct place *place, const struct seep_image_head *hea
 static struct seep_error *write_control(const struct place *place, const char *name, void *context) {
     struct control *control = context;
     const struct seep_image_control *asked = control->asked;
-    unsigned char page[SEEP_POOL_PAGE];
+    unsigned char page[SEEP_IMAGE_PAGE];
     struct seep_image_head head;
     if (!read_place(place, 0, page, sizeof(page)))
         return seep_error_system(errno ? errno : EIO, "%s: cannot read its image", name);

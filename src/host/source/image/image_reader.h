@@ -15,25 +15,25 @@ struct seep_image_reader {
     uint64_t nr_missing; // elements counted, but not there
 };
 
-// A run of pool pages that something refers to.
-struct seep_pool_claim {
+// A run of image pages that something refers to.
+struct seep_page_claim {
     uint64_t page;
     uint32_t owner; // directory index of a leaf; thread of a chunk or chunk directory
     uint32_t index; // of a chunk: which
 };
 
-struct seep_pool_claims {
-    struct seep_pool_claim *items;
+struct seep_page_claims {
+    struct seep_page_claim *items;
     size_t nr_items;
     size_t capacity;
 };
 
 // false: out of memory.
-SEEP_MUST_CHECK bool seep_pool_claim_add(struct seep_pool_claims *claims, uint64_t page, uint32_t owner,
+SEEP_MUST_CHECK bool seep_page_claim_add(struct seep_page_claims *claims, uint64_t page, uint32_t owner,
                                          uint32_t index);
-// Sorts by page and drops claims that overlap one before them or lie outside the pool: so that the
+// Sorts by page and drops claims that overlap one before them or lie outside the pages: so that the
 // work is bounded by the data, whatever the image says. Counts them in nr_damaged.
-void seep_pool_claims_settle(struct seep_image_reader *reader, struct seep_pool_claims *claims,
+void seep_page_claims_settle(struct seep_image_reader *reader, struct seep_page_claims *claims,
                              uint64_t nr_pages);
 
 // The counters of one thread for one site as a profile has them; `from` in the byte order of this machine.

@@ -159,18 +159,18 @@ static struct seep_error *copy_range(struct seep_image_copy *copy, const struct 
 // What follows the arrays: heap map and counters.
 static struct seep_error *copy_map(struct seep_image_copy *copy, const struct seep_image_source *source,
                                    const struct seep_image_header *header, bool *ret_short) {
-    uint64_t split = header->areas[SEEP_AREA_ODD].off / SEEP_POOL_PAGE * SEEP_POOL_PAGE;
+    uint64_t split = header->areas[SEEP_AREA_ODD].off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE;
     if (!source->windows)
         return copy_range(copy, source, split, source->nr_bytes, ret_short);
-    // Asking the page table for every page of a huge, nearly empty pool takes long.
-    const struct seep_image_area *pool = &header->areas[SEEP_AREA_POOL];
-    uint64_t end = SEEP_MIN(pool->off + pool->used * SEEP_POOL_PAGE, source->nr_bytes);
+    // Asking the page table for every page of a huge, nearly empty area takes long.
+    const struct seep_image_area *pages = &header->areas[SEEP_AREA_PAGES];
+    uint64_t end = SEEP_MIN(pages->off + pages->used * SEEP_IMAGE_PAGE, source->nr_bytes);
     struct seep_error *err = copy_range(copy, source, split, end, ret_short);
-    for (int kind = SEEP_AREA_POOL + 1; kind < SEEP_AREA_NR && !err; kind++) {
+    for (int kind = SEEP_AREA_PAGES + 1; kind < SEEP_AREA_NR && !err; kind++) {
         const struct seep_image_area *area = &header->areas[kind];
-        uint64_t start = SEEP_MAX(area->off / SEEP_POOL_PAGE * SEEP_POOL_PAGE, end);
+        uint64_t start = SEEP_MAX(area->off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, end);
         uint64_t stop = area->off + area->used * area->element_bytes;
-        stop = SEEP_MIN((stop + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE * SEEP_POOL_PAGE, source->nr_bytes);
+        stop = SEEP_MIN((stop + SEEP_IMAGE_PAGE - 1) / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, source->nr_bytes);
         if (!area->used || start >= stop)
             continue;
         err = copy_data(copy, source, start, stop, ret_short);
@@ -181,7 +181,7 @@ static struct seep_error *copy_map(struct seep_image_copy *copy, const struct se
 
 static struct seep_error *read_head(const struct seep_image_source *source,
                                     struct seep_image_head *ret_head) {
-    unsigned char page[SEEP_POOL_PAGE];
+    unsigned char page[SEEP_IMAGE_PAGE];
     ssize_t got = read_at(source, 0, page, sizeof(page));
     return got < 0 ? source_error(source) : seep_image_head_decode(page, (size_t)got, source->name, ret_head);
 }
@@ -193,13 +193,13 @@ static struct seep_error *copy_arrays(struct seep_image_copy *copy, const struct
     struct seep_image_head head;
     struct seep_error *err = read_head(source, &head);
     if (!err)
-        err = copy_data(copy, source, 0, SEEP_POOL_PAGE, ret_short);
-    uint64_t at = SEEP_POOL_PAGE;
+        err = copy_data(copy, source, 0, SEEP_IMAGE_PAGE, ret_short);
+    uint64_t at = SEEP_IMAGE_PAGE;
     for (int kind = SEEP_AREA_STRINGS; kind <= SEEP_AREA_THREADS && !err; kind++) {
         const struct seep_image_area *area = &head.header.areas[kind];
-        uint64_t start = SEEP_MAX(area->off / SEEP_POOL_PAGE * SEEP_POOL_PAGE, at);
+        uint64_t start = SEEP_MAX(area->off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, at);
         uint64_t stop = area->off + area->used * area->element_bytes;
-        stop = SEEP_MIN((stop + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE * SEEP_POOL_PAGE, split);
+        stop = SEEP_MIN((stop + SEEP_IMAGE_PAGE - 1) / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, split);
         if (start < stop) {
             err = copy_data(copy, source, start, stop, ret_short);
             at = stop;
@@ -216,7 +216,7 @@ static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_i
     bool is_short = source->nr_bytes < head.header.file_size;
     seep_image_copy_reserve(copy, SEEP_MIN(source->data_bytes, source->nr_bytes));
     err = copy_map(copy, source, &head.header, &is_short);
-    uint64_t split = head.header.areas[SEEP_AREA_ODD].off / SEEP_POOL_PAGE * SEEP_POOL_PAGE;
+    uint64_t split = head.header.areas[SEEP_AREA_ODD].off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE;
     if (!err)
         err = copy_arrays(copy, source, SEEP_MIN(split, source->nr_bytes), &is_short);
     if (!err && is_short)
@@ -270,13 +270,13 @@ static struct seep_error *fill_small(struct seep_image_copy *copy, const struct 
     if (err)
         return err;
     bool is_short = source->nr_bytes < head.header.file_size;
-    err = copy_data(copy, source, 0, SEEP_POOL_PAGE, &is_short);
-    uint64_t at = SEEP_POOL_PAGE;
+    err = copy_data(copy, source, 0, SEEP_IMAGE_PAGE, &is_short);
+    uint64_t at = SEEP_IMAGE_PAGE;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(kinds) && !err; i++) {
         const struct seep_image_area *area = &head.header.areas[kinds[i]];
-        uint64_t start = SEEP_MAX(area->off / SEEP_POOL_PAGE * SEEP_POOL_PAGE, at);
+        uint64_t start = SEEP_MAX(area->off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, at);
         uint64_t stop = area->off + area->used * area->element_bytes;
-        stop = SEEP_MIN((stop + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE * SEEP_POOL_PAGE, source->nr_bytes);
+        stop = SEEP_MIN((stop + SEEP_IMAGE_PAGE - 1) / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, source->nr_bytes);
         if (start >= stop)
             continue;
         err = copy_range(copy, source, start, stop, &is_short);
@@ -335,13 +335,13 @@ static struct seep_error *borrow_latest(struct seep_image_copy *copy, const stru
     struct seep_error *err = NULL;
     for (size_t i = records->nr; !err && i-- > 0;) {
         const struct raw_pages *pages = &records->pages[i];
-        for (size_t off = 0; !err && off < pages->nr_bytes; off += SEEP_POOL_PAGE) {
+        for (size_t off = 0; !err && off < pages->nr_bytes; off += SEEP_IMAGE_PAGE) {
             bool is_new;
-            if (!seep_map_at(&seen, (pages->image_offset + off) / SEEP_POOL_PAGE, &is_new))
+            if (!seep_map_at(&seen, (pages->image_offset + off) / SEEP_IMAGE_PAGE, &is_new))
                 err = seep_error_no_memory();
             else if (is_new)
                 err = seep_image_copy_borrow(copy, pages->image_offset + off, pages->bytes + off,
-                                             SEEP_MIN(pages->nr_bytes - off, (size_t)SEEP_POOL_PAGE));
+                                             SEEP_MIN(pages->nr_bytes - off, (size_t)SEEP_IMAGE_PAGE));
         }
     }
     seep_map_deinit(&seen);
@@ -360,7 +360,7 @@ static struct seep_error *borrow_pages(struct seep_image_copy *copy, const struc
 
 struct seep_error *seep_image_raw_check(const struct seep_raw_record *record, const char *name, uint64_t at) {
     if (record->image_offset == SEEP_RAW_EVENTS || record->image_offset == SEEP_RAW_WHOLE ||
-        (record->image_offset % SEEP_POOL_PAGE == 0 && record->nr_bytes % SEEP_POOL_PAGE == 0 &&
+        (record->image_offset % SEEP_IMAGE_PAGE == 0 && record->nr_bytes % SEEP_IMAGE_PAGE == 0 &&
          record->nr_bytes && record->image_offset <= UINT64_MAX - record->nr_bytes))
         return NULL;
     return seep_error_create(SEEP_E_FORMAT, "%s: record at offset %llu is not whole pages of an image", name,

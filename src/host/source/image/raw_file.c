@@ -103,11 +103,11 @@ static struct seep_error *append(struct reading *reading, struct seep_raw_record
 
 static struct seep_error *take_early_pages(struct reading *reading, const struct seep_raw_record *record,
                                            uint64_t off, uint64_t there) {
-    for (uint64_t done = 0; done < there; done += SEEP_POOL_PAGE) {
-        uint64_t nr_bytes = SEEP_MIN(there - done, (uint64_t)SEEP_POOL_PAGE);
+    for (uint64_t done = 0; done < there; done += SEEP_IMAGE_PAGE) {
+        uint64_t nr_bytes = SEEP_MIN(there - done, (uint64_t)SEEP_IMAGE_PAGE);
         uint64_t image_offset = record->image_offset + done;
         bool is_new;
-        uint64_t *place = seep_map_at(&reading->pages, image_offset / SEEP_POOL_PAGE, &is_new);
+        uint64_t *place = seep_map_at(&reading->pages, image_offset / SEEP_IMAGE_PAGE, &is_new);
         if (!place)
             return seep_error_no_memory();
         if (!is_new) {
@@ -116,7 +116,7 @@ static struct seep_error *take_early_pages(struct reading *reading, const struct
             continue;
         }
         *place = reading->file->nr_bytes + sizeof(*record);
-        struct seep_raw_record page = {image_offset, SEEP_POOL_PAGE};
+        struct seep_raw_record page = {image_offset, SEEP_IMAGE_PAGE};
         struct seep_error *error = append(reading, page, off + done, nr_bytes);
         if (error)
             return error;
