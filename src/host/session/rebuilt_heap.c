@@ -2,45 +2,40 @@
 // A heap that is made of events, see rebuilt_heap.h.
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "base/large.h"
 #include "base/map.h"
 #include "base/sum.h"
 #include "file/event_sums.h"
 #include "session/session_at_mark.h"
 #include "session/rebuilt_heap.h"
 
-enum { FIRST_BITS = 12 };
+enum { FIRST_BITS = 12, MOST_BITS = 32 };
 
-// Large pages: every event looks at another place of the table.
-static struct seep_rebuilt_block *make_table(unsigned bits) {
-    enum { HUGE_BYTES = 2 << 20 };
-    size_t bytes = sizeof(struct seep_rebuilt_block) << bits;
-    if (bytes < HUGE_BYTES)
-        return calloc(1, bytes);
-    void *table = aligned_alloc(HUGE_BYTES, (bytes + HUGE_BYTES - 1) & ~((size_t)HUGE_BYTES - 1));
-    if (!table)
-        return NULL;
-    madvise(table, bytes, MADV_HUGEPAGE); // where there are none, small ones do
-    memset(table, 0, bytes);
-    return table;
+static uint64_t *make_index(unsigned bits) {
+    uint64_t *index = seep_large_alloc(sizeof(*index), (size_t)1 << bits);
+    if (index)
+        memset(index, 0, sizeof(*index) << bits);
+    return index;
 }
 
 bool seep_rebuilt_heap_init(struct seep_rebuilt_heap *ret_heap, uint32_t nr_sites) {
     struct seep_rebuilt_heap heap = {.nr_sites = nr_sites, .bits = FIRST_BITS};
     heap.sites_capacity = nr_sites ? nr_sites : 1;
     heap.sites = calloc(heap.sites_capacity, sizeof(*heap.sites));
-    heap.blocks = make_table(heap.bits);
+    heap.index = make_index(heap.bits);
     for (uint32_t i = 0; heap.sites && i < nr_sites; i++)
         heap.sites[i].size_min = UINT64_MAX;
     *ret_heap = heap;
-    return heap.sites && heap.blocks;
+    return heap.sites && heap.index &&
+           seep_large_grow(&ret_heap->blocks, &ret_heap->blocks_capacity, sizeof(*ret_heap->blocks));
 }
 
 void seep_rebuilt_heap_deinit(struct seep_rebuilt_heap *heap) {
     free(heap->sites);
     free(heap->then);
     free(heap->blocks);
+    free(heap->index);
     free(heap->last);
     free(heap->earlier);
     free(heap->thread_sites);
@@ -50,50 +45,93 @@ void seep_rebuilt_heap_deinit(struct seep_rebuilt_heap *heap) {
 
 // ---- the table of live blocks ------------------------------------------------------------------------
 
-static struct seep_rebuilt_block *find(const struct seep_rebuilt_heap *heap, uint64_t address) {
+// Where the entry of an address is in the index, or the empty one where it goes.
+static size_t search(const struct seep_rebuilt_heap *heap, uint64_t address) {
     if (heap->latest && heap->latest->address == address)
-        return heap->latest;
+        return heap->latest_at;
     size_t mask = ((size_t)1 << heap->bits) - 1;
-    size_t at = seep_rebuilt_heap_place(heap->bits, address);
-    while (heap->blocks[at].address && heap->blocks[at].address != address)
-        at = (at + 1) & mask;
-    return &heap->blocks[at];
+    uint64_t tag = seep_rebuilt_heap_tag(address);
+    size_t at = seep_rebuilt_heap_home(heap->bits, tag);
+    for (uint64_t entry; (entry = heap->index[at]); at = (at + 1) & mask)
+        if (entry >> 32 == tag && heap->blocks[(uint32_t)entry - 1].address == address)
+            break;
+    return at;
+}
+
+static void remember(struct seep_rebuilt_heap *heap, size_t at) {
+    heap->latest = heap->index[at] ? &heap->blocks[(uint32_t)heap->index[at] - 1] : NULL;
+    heap->latest_at = at;
 }
 
 struct seep_rebuilt_block *seep_rebuilt_heap_find(struct seep_rebuilt_heap *heap, uint64_t address) {
-    struct seep_rebuilt_block *block = find(heap, address);
-    heap->latest = block->address ? block : NULL;
+    remember(heap, search(heap, address));
     return heap->latest;
 }
 
 static bool grow(struct seep_rebuilt_heap *heap) {
-    struct seep_rebuilt_heap larger = {.bits = heap->bits + 1};
-    larger.blocks = make_table(larger.bits);
-    if (!larger.blocks)
+    unsigned bits = heap->bits + 1;
+    size_t mask = ((size_t)1 << bits) - 1;
+    uint64_t *index = bits <= MOST_BITS ? make_index(bits) : NULL;
+    if (!index)
         return false;
-    for (size_t i = 0; i < (size_t)1 << heap->bits; i++)
-        if (heap->blocks[i].address)
-            *find(&larger, heap->blocks[i].address) = heap->blocks[i];
-    free(heap->blocks);
-    heap->blocks = larger.blocks;
-    heap->bits = larger.bits;
+    for (size_t i = 0; i < (size_t)1 << heap->bits; i++) {
+        if (!heap->index[i])
+            continue;
+        size_t at = seep_rebuilt_heap_home(bits, heap->index[i] >> 32);
+        while (index[at])
+            at = (at + 1) & mask;
+        index[at] = heap->index[i];
+    }
+    free(heap->index);
+    heap->index = index;
+    heap->bits = bits;
     heap->latest = NULL;
     return true;
 }
 
-// What follows moves up, so that no search ends too early.
-static void take_out(struct seep_rebuilt_heap *heap, struct seep_rebuilt_block *block) {
+// The block at an address, its address set: the one that is there, or another. NULL: out of memory.
+static struct seep_rebuilt_block *put(struct seep_rebuilt_heap *heap, uint64_t address, bool *ret_fresh) {
+    if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
+        return NULL;
+    size_t at = search(heap, address);
+    *ret_fresh = !heap->index[at];
+    if (*ret_fresh) {
+        if (!heap->free_block) {
+            heap->latest = NULL;
+            if (heap->nr_used == heap->blocks_capacity &&
+                !seep_large_grow(&heap->blocks, &heap->blocks_capacity, sizeof(*heap->blocks)))
+                return NULL;
+            heap->blocks[heap->nr_used++].size = 0;
+            heap->free_block = (uint32_t)heap->nr_used;
+        }
+        uint32_t number = heap->free_block;
+        struct seep_rebuilt_block *block = &heap->blocks[number - 1];
+        heap->free_block = (uint32_t)block->size;
+        block->address = address;
+        heap->index[at] = seep_rebuilt_heap_tag(address) << 32 | number;
+        heap->nr_blocks++;
+    }
+    remember(heap, at);
+    return heap->latest;
+}
+
+// Entries that follow move up, so that no search ends too early.
+static void take_out(struct seep_rebuilt_heap *heap, size_t gap) {
     size_t mask = ((size_t)1 << heap->bits) - 1;
-    size_t gap = (size_t)(block - heap->blocks);
-    for (size_t i = (gap + 1) & mask; heap->blocks[i].address; i = (i + 1) & mask) {
-        size_t home = seep_rebuilt_heap_place(heap->bits, heap->blocks[i].address);
+    uint32_t number = (uint32_t)heap->index[gap];
+    heap->blocks[number - 1].address = 0;
+    heap->blocks[number - 1].size = heap->free_block;
+    heap->free_block = number;
+    for (size_t i = (gap + 1) & mask; heap->index[i]; i = (i + 1) & mask) {
+        size_t home = seep_rebuilt_heap_home(heap->bits, heap->index[i] >> 32);
         if (((i - home) & mask) >= ((i - gap) & mask)) {
-            heap->blocks[gap] = heap->blocks[i];
+            heap->index[gap] = heap->index[i];
             gap = i;
         }
     }
-    heap->blocks[gap].address = 0;
+    heap->index[gap] = 0;
     heap->nr_blocks--;
+    heap->latest = NULL;
 }
 
 // ---- events ----------------------------------------------------------------------------------------
@@ -190,19 +228,16 @@ static bool count_for_thread(struct seep_rebuilt_heap *heap, const struct seep_r
 }
 
 static bool add_block(struct seep_rebuilt_heap *heap, const struct seep_recorded *event, int64_t at_ns) {
-    if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
+    bool fresh;
+    struct seep_rebuilt_block *block = put(heap, event->address, &fresh);
+    if (!block)
         return false;
-    struct seep_rebuilt_block *block = find(heap, event->address);
-    if (block->address)
-        heap->nr_strange++;
-    else
-        heap->nr_blocks++;
+    heap->nr_strange += !fresh;
     *block = (struct seep_rebuilt_block){.address = event->address,
                                          .size = event->size,
                                          .at_ns = at_ns,
                                          .site = event->site,
                                          .slot = event->slot};
-    heap->latest = block;
     return true;
 }
 
@@ -232,9 +267,9 @@ SEEP_INLINE bool allocate(struct seep_rebuilt_heap *heap, struct kept kept, cons
 }
 
 static bool take_block(struct seep_rebuilt_heap *heap, const struct seep_recorded *event) {
-    struct seep_rebuilt_block *block = find(heap, event->address);
-    if (block->address) {
-        take_out(heap, block);
+    size_t at = search(heap, event->address);
+    if (heap->index[at]) {
+        take_out(heap, at);
         return true;
     }
     heap->nr_strange++;
@@ -373,7 +408,7 @@ static bool find_sites_before(const struct seep_rebuilt_heap *heap, const struct
 static bool find_untouched(struct seep_rebuilt_heap *heap, const struct seep_profile *last) {
     for (size_t i = 0; i < last->nr_blocks; i++) {
         const struct seep_block *block = &last->blocks[i];
-        if (find(heap, block->address)->address)
+        if (seep_rebuilt_heap_find(heap, block->address))
             continue;
         if (!seep_grow(&heap->earlier, &heap->earlier_capacity, heap->nr_earlier + 1, sizeof(*heap->earlier)))
             return false;
@@ -418,10 +453,10 @@ bool seep_rebuilt_heap_begin(struct seep_rebuilt_heap *heap, const struct seep_r
     }
     heap->peak_bytes = heap->live_bytes;
     for (size_t i = 0; i < before->nr_blocks; i++) {
-        if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
+        bool fresh;
+        struct seep_rebuilt_block *block = put(heap, before->blocks[i].address, &fresh);
+        if (!block)
             return false;
-        struct seep_rebuilt_block *block = find(heap, before->blocks[i].address);
-        heap->nr_blocks += !block->address;
         *block = before->blocks[i];
     }
     return true;
@@ -435,7 +470,7 @@ static int compare_blocks(const void *left, const void *right) {
 static bool show_blocks(const struct seep_rebuilt_heap *heap, int64_t at_ns, struct seep_profile *profile) {
     struct seep_block *blocks = seep_arena_alloc(&profile->arena, heap->nr_blocks + 1, sizeof(*blocks));
     size_t nr = 0;
-    for (size_t i = 0; blocks && i < (size_t)1 << heap->bits; i++) {
+    for (size_t i = 0; blocks && i < heap->nr_used; i++) {
         const struct seep_rebuilt_block *from = &heap->blocks[i];
         if (!from->address)
             continue;

@@ -40,10 +40,17 @@ struct seep_rebuilt_heap {
     uint32_t nr_sites;
     size_t sites_capacity;
     struct seep_counters *sites;       // by id; peak_bytes: the highest that the site's live bytes ever were
-    struct seep_rebuilt_block *blocks; // a hash table
-    size_t nr_blocks;
+    struct seep_rebuilt_block *blocks; // address 0: free, and `size` the number of the next that is
+    size_t nr_used;                    // of `blocks`, the free ones too
+    size_t blocks_capacity;
+    uint32_t free_block; // the number of a free one, from 1 on; 0: there is none
+    size_t nr_blocks;    // that are live
+    // A hash table of them: the upper half of the hash << 32 | the number; 0: empty. Events look at this
+    // everywhere, so it is small; what was freed last is used first, so the blocks lie close.
+    uint64_t *index;
     unsigned bits;                     // of its size
     struct seep_rebuilt_block *latest; // that was looked for, or NULL
+    size_t latest_at;                  // its entry in the index
     uint64_t *last; // by slot: the block that its latest event allocated, or 0; with the lowest bit where a
                     // realloc that is under way has been counted as its free at once
     size_t nr_slots;
@@ -83,14 +90,25 @@ SEEP_MUST_CHECK bool seep_rebuilt_heap_step(struct seep_rebuilt_heap *heap, cons
 SEEP_MUST_CHECK bool seep_rebuilt_heap_count(struct seep_rebuilt_heap *heap, const struct seep_chunk *chunk,
                                              const struct seep_recorded *events);
 
-static inline size_t seep_rebuilt_heap_place(unsigned bits, uint64_t address) {
-    return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits));
+static inline uint64_t seep_rebuilt_heap_tag(uint64_t address) {
+    return address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
-// Where the block of an event that comes soon would be is on its way to the cache then.
-static inline void seep_rebuilt_heap_fetch(const struct seep_rebuilt_heap *heap, uint64_t address) {
-    __builtin_prefetch(&heap->blocks[seep_rebuilt_heap_place(heap->bits, address)], 1);
+static inline size_t seep_rebuilt_heap_home(unsigned bits, uint64_t tag) {
+    return (size_t)(tag >> (32 - bits));
 }
-enum { SEEP_REBUILT_AHEAD = 12 }; // so many events before
+// What the events behind the i-th of `nr` will look at is on its way to the cache then. gcc 12 drops the call
+// of a function that does no more than that, unless it is inlined before that is looked at.
+SEEP_INLINE void seep_rebuilt_heap_fetch(const struct seep_rebuilt_heap *heap,
+                                         const struct seep_recorded *events, uint64_t i, uint64_t nr) {
+    enum { ENTRIES_AHEAD = 16, BLOCKS_AHEAD = 8 };
+    if (i + ENTRIES_AHEAD >= nr)
+        return;
+    uint64_t tag = seep_rebuilt_heap_tag(events[i + ENTRIES_AHEAD].address);
+    __builtin_prefetch(&heap->index[seep_rebuilt_heap_home(heap->bits, tag)], 1);
+    tag = seep_rebuilt_heap_tag(events[i + BLOCKS_AHEAD].address);
+    uint64_t entry = heap->index[seep_rebuilt_heap_home(heap->bits, tag)];
+    __builtin_prefetch(&heap->blocks[(uint32_t)entry - !!entry], 1);
+}
 
 // The live block that begins there, or NULL. Valid until the next step.
 struct seep_rebuilt_block *seep_rebuilt_heap_find(struct seep_rebuilt_heap *heap, uint64_t address);

@@ -189,8 +189,9 @@ static bool note_handover(struct process *process, const struct seep_rebuilt_blo
 
 static unsigned life_of(int64_t ns) {
     unsigned life = 0;
-    for (int64_t below = 1000; life + 1 < SEEP_HISTORY_LIVES && ns >= below; below *= 10)
-        life++;
+    int64_t below = 1000;
+    for (unsigned i = 1; i < SEEP_HISTORY_LIVES; i++, below *= 10)
+        life += ns >= below; // without branches: lives are as chance has it
     return life;
 }
 
@@ -320,8 +321,7 @@ static struct seep_error *walk_events(struct walk *walk, struct seep_event_file 
         struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
         for (uint64_t i = 0; process && !error && i < chunk->nr_events; i++) {
             int64_t at_ns = seep_chunk_scaled_ns(&scale, events[i].stamp);
-            if (i + SEEP_REBUILT_AHEAD < chunk->nr_events)
-                seep_rebuilt_heap_fetch(&process->heap, events[i + SEEP_REBUILT_AHEAD].address);
+            seep_rebuilt_heap_fetch(&process->heap, events, i, chunk->nr_events);
             if (walk->stop_at &&
                 at_ns / process->history->bin_ns > (int64_t)walk->stop_at[process - walk->processes])
                 break;
@@ -414,7 +414,7 @@ static bool is_nearly_empty(const struct region *region) {
 static bool find_regions(const struct seep_rebuilt_heap *heap, struct seep_map *index,
                          struct region **ret_regions, size_t *ret_nr) {
     size_t capacity = 0;
-    for (size_t i = 0; i < (size_t)1 << heap->bits; i++) {
+    for (size_t i = 0; i < heap->nr_used; i++) {
         const struct seep_rebuilt_block *block = &heap->blocks[i];
         uint64_t size = SEEP_MAX(block->size, UINT64_C(1));
         if (!block->address || size >= UINT64_C(1) << REGION_SHIFT)
@@ -438,7 +438,7 @@ static bool count_pins(struct process *process, const struct seep_map *index, co
     const struct seep_rebuilt_heap *heap = &process->heap;
     struct seep_map seen = SEEP_MAP_INIT; // (region, site)
     bool good = true;
-    for (size_t i = 0; good && i < (size_t)1 << heap->bits; i++) {
+    for (size_t i = 0; good && i < heap->nr_used; i++) {
         const struct seep_rebuilt_block *block = &heap->blocks[i];
         const uint64_t *place = block->address ? seep_map_find(index, block->address >> REGION_SHIFT) : NULL;
         if (!place || !is_nearly_empty(&regions[*place - 1]))

@@ -91,8 +91,7 @@ static struct seep_error *walk(struct past *past, struct seep_event_file *file, 
         struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
         for (uint64_t i = 0; !error && i < chunk->nr_events; i++) {
             int64_t at_ns = seep_chunk_scaled_ns(&scale, events[i].stamp);
-            if (i + SEEP_REBUILT_AHEAD < chunk->nr_events)
-                seep_rebuilt_heap_fetch(heap, events[i + SEEP_REBUILT_AHEAD].address);
+            seep_rebuilt_heap_fetch(heap, events, i, chunk->nr_events);
             if (stops && (heap->nr_events >= past->stop[p] || at_ns > past->at_ns[p]))
                 break;
             if (!seep_rebuilt_heap_step(heap, &events[i], at_ns))
