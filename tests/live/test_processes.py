@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, check_sums, environment, has_ended, need, no_losses, plain_name, report, run, traced, wait_until
 import report_json
+from small_programs import program_source
 
 COVERS = [
     ('fork', 'covered', 'test_many_forks_without_waiting',
@@ -335,3 +336,15 @@ def test_first_operations_of_a_child_by_two_threads(tmp_path):
     assert sum(site['allocations'] for site in sites) == 200, (sites, child['health'])
     assert sum(site['frees'] for site in sites) == 200
     no_losses(child)
+
+
+def test_a_loss_of_the_parent_is_told_once(tmp_path):
+    """Two children that can make no image are the parent's loss; the four that come after them have none."""
+    need('gcc')
+    source, program = tmp_path / 'no_image.c', tmp_path / 'no_image'
+    source.write_text(program_source('processes_no_image.c'))
+    built = run(['gcc', '-O1', '-w', source, '-o', program])
+    assert built.code == 0, built
+    parent, *children = traced([program], tmp_path).report()
+    assert parent['health']['lost'] == {'fork': 2}
+    assert [child['health']['lost'] for child in children] == [{}] * 4

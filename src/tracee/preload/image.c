@@ -437,6 +437,13 @@ static void forget_events(unsigned char *fresh) {
     }
 }
 
+// What says nothing of the blocks that the child begins with: the parent's report has it.
+static void forget_losses(struct seep_image_header *header) {
+    static const uint8_t reasons[] = {SEEP_LOST_FORK, SEEP_LOST_EXEC, SEEP_LOST_LOG, SEEP_LOST_EVENT};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(reasons); i++)
+        header->lost[reasons[i]] = 0;
+}
+
 bool seep_image_create_as_copy(void) {
     int fd = memory_file(seep_g.window_bytes);
     if (fd < 0)
@@ -460,6 +467,7 @@ bool seep_image_create_as_copy(void) {
         header->state = SEEP_STATE_LIVE;
         seep_control_inherit(header);
         forget_events(fresh);
+        forget_losses(header);
         seep_g.fd = fd;
         fill_areas(header);
         seep_window_make_seeds(fd, header->areas);
