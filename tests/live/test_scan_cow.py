@@ -149,6 +149,28 @@ def test_killed_in_the_middle(tmp_path):
         assert nr_held(scan(program.pid, '--cow')) > 100000
 
 
+def test_the_process_is_killed_while_it_makes_the_copy(tmp_path):
+    """It stayed a zombie of the scan for ever: its first thread is reported when its others have been waited for."""
+    need('gcc')
+    (tmp_path / 'k.c').write_text(program_source('scan_cow_killed.c'))
+    subprocess.run(['gcc', '-O1', '-w', '-pthread', 'k.c', '-o', 'k'], cwd=tmp_path, check=True)
+    seen = 0
+    for _ in range(16):
+        process = subprocess.Popen([tmp_path / 'k'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'k.seep'))
+        until = time.monotonic() + PATIENCE_S
+        while len(os.listdir(f'/proc/{process.pid}/task')) < 4:
+            assert time.monotonic() < until
+        tool = subprocess.Popen([str(SEEP), 'scan', '--cow', str(process.pid)], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+        while tool.poll() is None and not children_of(process.pid):
+            assert time.monotonic() < until
+        seen += tool.poll() is None
+        process.kill()
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
+        tool.wait(PATIENCE_S)
+    assert seen
+
+
 # ptrace(2) requests, and wait(2) for children of any kind.
 SEIZE, INTERRUPT, DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
 

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/live_thread.h"
+#include "process/gone.h"
 #include "scan/memory.h"
 #include "scan/process_copy.h"
 
@@ -115,11 +116,13 @@ struct seep_error *seep_process_copy_prepare(pid_t pid, struct seep_process_copy
 
 // ---- making one ----
 
+// Not without end: of a process that is killed the first thread is reported to us when the others have been
+// waited for, and those are ours too. seep_stopped_release() waits for all of them.
 static bool wait_for(pid_t tid, int *ret_status) {
+    static const struct timespec pause = {.tv_nsec = 50000};
     pid_t got;
-    do
-        got = waitpid(tid, ret_status, __WALL);
-    while (got < 0 && errno == EINTR);
+    while ((got = waitpid(tid, ret_status, __WALL | WNOHANG)) == 0 && !seep_process_is_zombie(tid))
+        nanosleep(&pause, NULL);
     return got == tid && WIFSTOPPED(*ret_status);
 }
 
