@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "file/event_chunk.h"
 #include "file/trace.h"
+#include "session/rebuilt_heap.h"
 
 static uint64_t state;
 static struct seep_chunk_packer *packer;
@@ -188,6 +189,61 @@ static void test_a_map_forgets(void **test_state) {
     seep_map_deinit(&map);
 }
 
+// A million events against plain arrays: blocks by their places, counts by site. Some allocations are of a
+// block that is live, some frees of one that is not.
+static void test_a_heap_is_what_its_events_make(void **unused) {
+    enum { EVENTS = 1000000, PLACES = 100000, SITES = 50 };
+    static struct seep_recorded live[PLACES];
+    struct seep_rebuilt_heap heap;
+    int64_t live_bytes = 0, peak_bytes = 0, of_site[SITES] = {0};
+    uint64_t nr_live = 0, nr_strange = 0;
+    (void)unused;
+    state = 4711;
+    assert_true(seep_rebuilt_heap_init(&heap, SITES));
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        uint64_t r = random_number();
+        uint32_t most = 1 + i / 10; // places: the heap grows
+        uint64_t at = (r >> 8) % most;
+        struct seep_recorded event = {.stamp = i,
+                                      .address = 4096 + at * 16,
+                                      .size = 1 + (r >> 40) % 1000,
+                                      .site = 1 + (uint32_t)(r % (SITES - 1)),
+                                      .kind = SEEP_EVENT_ALLOCATION};
+        bool odd = (r & 255) == 7;
+        if (!live[at].address == odd) { // a free, of what is live where it is not odd
+            event = odd ? event : live[at];
+            event.kind = SEEP_EVENT_FREE;
+        }
+        nr_strange += odd;
+        if (seep_event_is_free(event.kind)) {
+            nr_live -= live[at].address != 0;
+            live[at].address = 0;
+            live_bytes -= (int64_t)event.size;
+            of_site[event.site] -= (int64_t)event.size;
+        } else {
+            nr_live += live[at].address == 0;
+            live[at] = event;
+            live_bytes += (int64_t)event.size;
+            of_site[event.site] += (int64_t)event.size;
+        }
+        peak_bytes = live_bytes > peak_bytes ? live_bytes : peak_bytes;
+        assert_true(seep_rebuilt_heap_step(&heap, &event, i));
+    }
+    assert_int_equal(heap.nr_blocks, nr_live);
+    assert_int_equal(heap.nr_strange, nr_strange);
+    assert_int_equal(heap.live_bytes, live_bytes);
+    assert_int_equal(heap.peak_bytes, peak_bytes);
+    for (uint32_t i = 1; i < SITES; i++)
+        assert_int_equal(heap.sites[i].allocated_bytes - heap.sites[i].freed_bytes, of_site[i]);
+    for (uint64_t at = 0; at < PLACES; at++) {
+        const struct seep_rebuilt_block *block = seep_rebuilt_heap_find(&heap, 4096 + at * 16);
+        assert_int_equal(block != NULL, live[at].address != 0);
+        assert_true(!block || (block->size == live[at].size && block->site == live[at].site &&
+                               (uint64_t)block->at_ns == live[at].stamp));
+    }
+    seep_rebuilt_heap_deinit(&heap);
+}
+
 static int make(void **unused) {
     (void)unused;
     packer = seep_chunk_packer_create();
@@ -209,6 +265,7 @@ int main(void) {
         cmocka_unit_test(test_more_events_than_fit_are_refused),
         cmocka_unit_test(test_the_time_of_a_stamp),
         cmocka_unit_test(test_a_map_forgets),
+        cmocka_unit_test(test_a_heap_is_what_its_events_make),
     };
     return cmocka_run_group_tests(tests, make, unmake);
 }
