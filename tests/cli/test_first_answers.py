@@ -59,6 +59,13 @@ def test_what_hangs_under_a_lost_block_names_it(run, seep, lost):
     assert re.search(r"^leaks .* from leaf \(first.c:\d+\), which a lost block from lose_owner \(first.c:\d+\) leads to$", shown, re.M), shown
 
 
+def test_who_called_what_only_makes_the_lost_block_is_named(run, seep, tmp_path):
+    (tmp_path / "called_by.c").write_text(program_source("called_by.c"))
+    subprocess.run(["gcc", "-g", "-O0", "-fno-builtin", "-o", "called_by", "called_by.c"], check=True, cwd=tmp_path)
+    shown = run(seep, "run", "-o", "called_by.seep", "./called_by", cwd=tmp_path).stderr
+    assert re.search(r"^leaks .* from make \(called_by.c:4\), called by lose_name \(called_by.c:8\)$", shown, re.M), shown
+
+
 def test_the_first_line_names_the_next_place_too(run, seep, lost):
     shown = run(seep, "report", lost / "first.seep").stdout
     assert re.search(r"^leaks .* of it from lose_owner \(first.c:\d+\), [\d.]+% from lose_three \(first.c:\d+\)$", shown, re.M), shown

@@ -334,6 +334,36 @@ struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
     return NULL;
 }
 
+struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node, uint32_t frame,
+                                      unsigned inlined, uint32_t *ret_frame, unsigned *ret_inlined) {
+    const char *called = NULL;
+    *ret_frame = SEEP_NO_FRAME;
+    for (; node; node = stacks->nodes[node].parent) {
+        uint32_t at = stacks->nodes[node].frame;
+        if (at == SEEP_NO_FRAME || (!called && at != frame))
+            continue;
+        const struct seep_symbol *symbol;
+        struct seep_error *error = seep_stacks_resolve(stacks, at, &symbol);
+        if (error)
+            return error;
+        bool runtime = stacks->modules[stacks->frames[at].module].runtime;
+        unsigned first = called ? 0 : inlined + 1;
+        called = called ? called : symbol->frames[inlined].function;
+        if (!called)
+            return NULL;
+        for (unsigned i = first; i < symbol->nr_frames; i++) {
+            const struct seep_symbol_frame *f = &symbol->frames[i];
+            if (seep_blame_of(f->function, f->file, f->line, runtime) != SEEP_BLAME_LINE ||
+                strcmp(f->function, called) == 0)
+                continue;
+            *ret_frame = at;
+            *ret_inlined = i;
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
 static struct seep_error *use_text(struct seep_map *ids, struct seep_texts *texts, const char *text) {
     bool is_new;
     uint32_t id;

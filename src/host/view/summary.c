@@ -28,23 +28,11 @@ const char *seep_finding_name(enum seep_finding_kind kind) {
 
 // ---- places ----
 
-// The innermost frame of the row that is the program's own: "serve (shop.c:5)", "serve [shop]",
-// "shop+0x1234"; "libstdc++.so.6 itself" where there is none. The C++ library's own pool has its
-// name.
-struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, const char **ret_place) {
-    uint32_t frame;
-    unsigned inlined;
+// "serve (shop.c:5)", "serve [shop]", "shop+0x1234"; "libstdc++.so.6 itself".
+static struct seep_error *describe(struct seep_view *view, uint32_t frame, unsigned inlined,
+                                   const char **ret_place) {
     const struct seep_symbol *symbol;
-    *ret_place = NULL;
-    bool is_pool = false;
-    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
-    if (!error && frame != SEEP_NO_FRAME)
-        error = seep_is_exception_pool(view->stacks, node, &is_pool);
-    if (is_pool)
-        *ret_place = SEEP_EXCEPTION_POOL;
-    if (error || frame == SEEP_NO_FRAME || is_pool)
-        return error;
-    error = seep_stacks_resolve(view->stacks, frame, &symbol);
+    struct seep_error *error = seep_stacks_resolve(view->stacks, frame, &symbol);
     if (error)
         return error;
     const struct seep_symbol_frame *f = &symbol->frames[inlined];
@@ -69,6 +57,46 @@ struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, con
             seep_arena_printf(&view->arena, "%s+0x%" PRIx64, module, view->stacks->frames[frame].offset);
     free(name);
     return *ret_place ? NULL : seep_error_no_memory();
+}
+
+// The innermost frame of the row that is the program's own, or what stands for it where there is none. The
+// C++ library's own pool has its name.
+struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, const char **ret_place) {
+    uint32_t frame;
+    unsigned inlined;
+    *ret_place = NULL;
+    bool is_pool = false;
+    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
+    if (!error && frame != SEEP_NO_FRAME)
+        error = seep_is_exception_pool(view->stacks, node, &is_pool);
+    if (is_pool)
+        *ret_place = SEEP_EXCEPTION_POOL;
+    if (error || frame == SEEP_NO_FRAME || is_pool)
+        return error;
+    return describe(view, frame, inlined, ret_place);
+}
+
+// ", called by add (table.c:13)": what is lost is often made by a function that only makes it. "": main calls
+// it, or it is not known who does.
+static struct seep_error *name_caller(struct seep_view *view, uint32_t node, const char **ret_text) {
+    uint32_t frame, caller = SEEP_NO_FRAME;
+    unsigned inlined, at;
+    const char *place;
+    const struct seep_symbol *symbol;
+    *ret_text = "";
+    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
+    if (!error && frame != SEEP_NO_FRAME)
+        error = seep_stacks_caller(view->stacks, node, frame, inlined, &caller, &at);
+    if (error || caller == SEEP_NO_FRAME)
+        return error;
+    error = seep_stacks_resolve(view->stacks, caller, &symbol);
+    if (error || strcmp(symbol->frames[at].function, "main") == 0)
+        return error;
+    error = describe(view, caller, at, &place);
+    if (error)
+        return error;
+    *ret_text = seep_arena_printf(&view->arena, ", called by %s", place);
+    return *ret_text ? NULL : seep_error_no_memory();
 }
 
 // The finding gets the place of the leader. Without leaders it has none.
@@ -222,16 +250,18 @@ static struct seep_error *answer_leaks(struct maker *maker) {
         return add(maker, &finding, "%s lost in %s block%s", seep_format_bytes(bytes).text,
                    seep_format_count(blocks).text, seep_plural(blocks));
     bool all = finding.place_value >= bytes;
-    const char *owner, *next;
+    const char *owner, *next, *caller;
     error = name_owner(maker->view, &view->leaders[SEEP_LEAD_LEAKED].rows[0], &owner);
+    if (!error)
+        error = name_caller(maker->view, view->leaders[SEEP_LEAD_LEAKED].rows[0].node, &caller);
     if (!error)
         error = name_next(maker->view, &view->leaders[SEEP_LEAD_LEAKED], &finding, &next);
     if (error)
         return error;
-    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s", seep_format_bytes(bytes).text,
+    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s%s", seep_format_bytes(bytes).text,
                seep_format_count(blocks).text, seep_plural(blocks),
                all ? "all" : seep_format_share(finding.place_value, bytes).text, all ? "" : " of it",
-               finding.place, owner, next);
+               finding.place, *owner ? "" : caller, owner, next);
 }
 
 // The heap has no place to name then.
