@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What the outputs without a health line leave unsaid: their readers would take figures for whole that are
-// not.
+// Outputs without a health line do not say that figures are incomplete. These warnings say it on stderr.
 #ifndef SEEP_COMMAND_WARN_H
 #define SEEP_COMMAND_WARN_H
 
 #include "profile/profile.h"
 
-// One line on stderr for each process of which something was not seen, three at most, and how many more.
+// One line for each process that was not traced, or not completely: three at most, then how many more there
+// are.
 void seep_warn_incomplete(const struct seep_session *session);
 
 #endif

@@ -7,7 +7,7 @@
 #include "file/event_chunk.h"
 #include "file/trace.h"
 
-// ---- the model: the same for who writes and who reads ------------------------------------------------
+// ---- the model: the same in the writer and in the reader ---------------------------------------------
 
 enum {
     LANES = 8,         // threads, by the lowest bits of their slot
@@ -54,7 +54,7 @@ static void model_begin(struct model *model) {
     memset(model, 0, offsetof(struct model, index_of));
 }
 
-// What glibc makes of a size: another allocator's blocks are foretold less often.
+// glibc's rounding of sizes. Blocks of other allocators are predicted less often.
 static uint64_t block_bytes(uint64_t size) {
     return size < 9 ? 32 : (size + 23) & ~UINT64_C(15);
 }
@@ -118,7 +118,7 @@ static void learn_free(struct lane *lane, const struct seep_recorded *event) {
 
 // ---- columns -----------------------------------------------------------------------------------------
 
-// Numbers of several bytes stand in two columns: their lowest byte, and the rest as LEB128.
+// A number of several bytes is in two columns: its lowest byte in one, the rest as LEB128 in the other.
 enum {
     COLUMN_OPERATION, // a byte an event
     COLUMN_STAMP,     // a byte an allocation: the stamp minus that of the event before, or STAMP_FAR
@@ -163,9 +163,8 @@ enum { SITE_AFTER_TWO, SITE_AFTER_ONE, SITE_ITSELF };
 
 // ---- writing ---------------------------------------------------------------------------------------
 
-// Where the latest allocation of an address is in the chunk: a table by the address, of as many entries as
-// twice the events. An entry has 31 bits more of the hash, so that events are not looked at while it is
-// searched.
+// A hash table from an address to its latest allocation in the chunk, with twice as many entries as events.
+// An entry keeps 31 more bits of the hash, so that a search does not read the events.
 enum { INDEX_BITS = 16, NUMBER_BITS = 17, NEAR_TAG_BIT = INDEX_BITS + NUMBER_BITS };
 #define NEAR_TAG (~UINT64_C(0) << NEAR_TAG_BIT)
 
@@ -180,7 +179,7 @@ struct seep_chunk_packer {
     unsigned char (*columns)[COLUMN_BYTES];
 };
 
-// Each event looks at other places of the tables: they are in huge pages.
+// Each event reads other places of the tables, so the tables are in huge pages.
 struct seep_chunk_packer *seep_chunk_packer_create(void) {
     struct seep_chunk_packer *packer = seep_large_alloc(1, sizeof(*packer));
     if (!packer)
@@ -245,8 +244,8 @@ static uint32_t near_index(uint64_t entry) {
     return entry & ((1u << INDEX_BITS) - 1);
 }
 
-// What is looked at for events that come soon is on its way to the cache then. Inline, or gcc 12 drops the
-// call of a function that does no more than that.
+// Prefetches what the next events will read. Inline, or gcc 12 drops the call of a function that does nothing
+// else.
 SEEP_INLINE void fetch_ahead(struct seep_chunk_packer *packer, const struct seep_recorded *events, uint32_t i,
                              uint64_t nr) {
     enum { ENTRIES_AHEAD = 24, EVENTS_AHEAD = 12 };

@@ -50,7 +50,7 @@ static uint32_t most_rounds(const struct seep_compare_options *options) {
 
 // ---- one run ----
 
-// Nothing of ours: the size of the environment moves the stack, which is chosen anew for each round.
+// None of our own variables. Its size is chosen anew for each round, because it moves the stack.
 static struct seep_error *spawn(const struct compared *compared, const struct allocator *allocator,
                                 uint32_t round, pid_t *ret_pid) {
     char pad[512] = "PAD=", stream[16], results[16];
@@ -188,7 +188,7 @@ static void take_time(struct compared *compared, struct allocator *allocator, ui
             allocator->sum.latency[k][i] += results->latency[k][i];
 }
 
-// What the replayer takes by itself: the fastest of three runs that do all but the calls.
+// The time of the replayer itself: the fastest of three runs that do everything but the calls.
 static struct seep_error *measure_own(struct compared *compared, size_t index) {
     struct seep_replay_how how = {.touch = SEEP_REPLAY_TOUCH_NONE, .is_empty = 1};
     struct allocator *own = &compared->allocators[index];
@@ -233,8 +233,8 @@ static struct seep_error *measure_memory(struct compared *compared, size_t index
     return error;
 }
 
-// How wide intervals are decides, and not whether two differ: who asks for that again and again finds it at
-// last.
+// Only the width of the intervals decides: rounds that went on until two allocators differ would end with a
+// difference between any two.
 static bool are_narrow(const struct compared *compared, uint32_t nr_rounds) {
     const double narrow = 1.02; // high over low, of 95 %
     for (size_t i = 1; i < compared->options->nr_names; i++) {
@@ -276,7 +276,7 @@ static struct seep_error *run_rounds(struct compared *compared, struct seep_comp
          round++) {
         if (options->progress)
             options->progress(options->data, round, SEEP_MAX(round, options->nr_rounds));
-        // Every other round the other way round, so that none is always behind the same one.
+        // Every other round in the reverse order, so that no allocator always runs after the same one.
         for (size_t k = 0; !error && k < options->nr_names; k++) {
             size_t i = round % 2 ? options->nr_names - 1 - k : k;
             error = run_once(compared, &compared->allocators[i],
@@ -290,7 +290,8 @@ static struct seep_error *run_rounds(struct compared *compared, struct seep_comp
     return error;
 }
 
-// What is written of blocks has to be there. Said before anything is run: the kernel would end it on the way.
+// The replay writes to its blocks, so there must be memory for them. Refused before the first run, because
+// the kernel would kill the replayer in the middle of one.
 static struct seep_error *check_memory(const struct seep_plan *plan, enum seep_replay_touch touch) {
     struct seep_memory_limit limit;
     seep_memory_limit_find(getpid(), "", &limit);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
-// Which process allocates, as a number: its pid and its name, which is that of its first thread. What an
-// interrupt allocates is not for the process that it interrupted: an interrupt has a stack of its own.
+// Numbers for the processes that allocate. A process is a pid and a name, the name of its first thread. An
+// allocation in an interrupt does not count for the interrupted process: all interrupts have one number.
 #ifndef SEEP_BPF_KERNEL_PROCESSES_BPF_H
 #define SEEP_BPF_KERNEL_PROCESSES_BPF_H
 
 #include "bpf/kernel_stacks.bpf.h"
 
 #define PROCESSES_MAX 65536u // that a tracing can tell apart
-// Of these, entries for processes of users other than root, so that the daemons of root keep theirs.
+// Processes of users other than root get at most so many, so that some are left for root's daemons.
 #define USER_PROCESSES_MAX (PROCESSES_MAX / 4 * 3)
-// A process may rename itself as often as it likes: its later names are one entry.
+// A process may rename itself as often as it likes: its later names share one number.
 #define NAMES_MAX 16u
 #define RENAMED   "(other names)"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A program that does something to memory of the image, by an address of its own choice or because it does so
-// to all that it does not know. What it unmaps or protects stays as it is: it cannot have anything there.
-// Where it maps over the image recording ends before that, for good, and the image says so. What the program
-// does by an instruction of its own is not seen.
+// The program may unmap, protect or map over the image: at an address of its own choice, or because it does
+// so to all mappings that it does not know. An munmap or mprotect of the image is not done: the program
+// cannot have anything there. Before an mmap over the image, recording ends for good, and the image says so.
+// System calls by an instruction of the program's own are not seen.
 #include "preload/image_window.h"
 
 static bool overlap(uint64_t start, uint64_t bytes, uint64_t other, uint64_t other_bytes) {
