@@ -706,20 +706,6 @@ def test_children_of_a_program_are_seen_from_their_first_instruction(tmp_path):
     assert sorted(found) == [2] * 5 + [7] * 5
 
 
-def test_a_short_lived_program_has_its_whole_path(tmp_path):
-    """It is called by a relative path, and has ended before /proc is asked: the kernel was told the path as it was called."""
-    need('gcc')
-    (tmp_path / 'short.c').write_text(program_source('attach_short.c'))
-    assert run(['gcc', '-O1', 'short.c', '-o', 'short'], cwd=tmp_path).code == 0
-    (tmp_path / 'below').mkdir()
-    times = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do'
-    script = f'{times} ./short; done; {times} (./short); done; cd below; {times} ../short; done'
-    done = run([SEEP, 'attach', '--output', tmp_path / 'x.seep', '--', 'sh', '-c', script], cwd=tmp_path)
-    assert done.code == 0, done
-    found = {process['process']['exe'] for process in report(tmp_path / 'x.seep') if process['process']['exe'].endswith('short')}
-    assert found and found <= {f'{tmp_path}/short', f'{tmp_path}/below/../short'}, found
-
-
 @pytest.fixture
 def nobody():
     """nobody(rights): words to run a program as nobody, and a folder with programs that nobody may run."""

@@ -3,7 +3,6 @@
 // How a traced process comes to be, by fork, by exec or by coming into the scope, and how it ends. See
 // attach_parts.h.
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +70,7 @@ static struct seep_error *look_at_new(struct seep_attached *attached, struct see
     if (!gone || !program)
         return err;
     seep_error_destroy(err);
-    return seep_attach_learn(attached, process->begun_as);
+    return seep_attach_learn(attached, program);
 }
 
 // libseep.so counts for it, and better.
@@ -83,38 +82,18 @@ static struct seep_error *ignore(struct seep_attached *attached, pid_t pid, bool
     return seep_bpf_tables_ignore_process(&attached->tables, (uint32_t)pid);
 }
 
-// The kernel was told a path that may be relative: to the folder of the process, or where that has ended, of
-// its parent. Where neither is there it stays as it is. NULL: out of memory.
-static const char *whole_path(struct seep_arena *arena, pid_t pid, uint32_t parent, const char *program) {
-    char link[64], path[2 * PATH_MAX];
-    const int of[] = {(int)pid, (int)parent};
-    ssize_t nr = -1;
-    if (!*program || *program == '/')
-        return seep_arena_strdup(arena, program);
-    for (size_t i = 0; nr <= 0 && i < SEEP_ARRAY_SIZE(of); i++) {
-        snprintf(link, sizeof(link), "/proc/%d/cwd", of[i]);
-        nr = readlink(link, path, PATH_MAX);
-    }
-    if (nr <= 0 || *path != '/')
-        return seep_arena_strdup(arena, program);
-    while (strncmp(program, "./", 2) == 0)
-        program += 2;
-    snprintf(path + nr, sizeof(path) - (size_t)nr, "%s%s", nr > 1 ? "/" : "", program);
-    return seep_arena_strdup(arena, path);
-}
-
 // One that has ended already has no other name.
 static struct seep_error *begin(struct seep_attached *attached, pid_t pid, const char *program,
-                                const struct seep_attach_birth *birth, struct seep_traced_process **ret) {
+                                struct seep_traced_process **ret) {
     struct seep_error *err = seep_attach_add_process(attached, pid, ret);
     if (err || !program)
         return err;
     (*ret)->is_loading = true;
-    (*ret)->begun_as = whole_path(&(*ret)->heap.arena, pid, birth->parent, program);
+    (*ret)->begun_as = seep_arena_strdup(&(*ret)->heap.arena, program);
     if (!(*ret)->begun_as)
         return seep_error_no_memory();
     if (!*(*ret)->exe && *program)
-        (*ret)->exe = (*ret)->begun_as;
+        (*ret)->exe = seep_arena_strdup(&(*ret)->heap.arena, program);
     return (*ret)->exe ? NULL : seep_error_no_memory();
 }
 
@@ -135,7 +114,7 @@ struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pi
     struct seep_error *err = ignore(attached, pid, &ignored);
     if (err || ignored)
         return err;
-    err = begin(attached, pid, program, birth, &process);
+    err = begin(attached, pid, program, &process);
     if (!err && program)
         err = born(process, birth);
     if (!err)
@@ -167,7 +146,7 @@ struct seep_error *seep_attach_took_exec(struct seep_attached *attached, struct 
     }
     end_process(attached, process, birth->at_ns);
     attached->generation++; // its addresses are other functions now
-    err = begin(attached, pid, program, birth, &process);
+    err = begin(attached, pid, program, &process);
     if (!err)
         err = born(process, birth);
     if (!err)
