@@ -5,6 +5,7 @@ import platform
 
 import pytest
 from harness import BUILD, LIBSEEP, environment, report, exit_status, no_losses, plain_name, run, traced, with_witness, check_witness
+from small_programs import program_source
 from recording import ALLOCATION, chunks
 
 FOLDER = BUILD / 'tests/live'
@@ -296,3 +297,18 @@ def test_a_stack_that_goes_while_its_callee_runs(tmp_path, way, filtered):
     assert not any(process['health']['lost'].values()) and process['health']['cut']['bad_read']
     work = [s for s in process['sites'] if s['stack'] and plain_name(s['stack'][0]['function']) == 'work']
     assert sum(s['allocations'] for s in work) == 1204 and len(work) == 3
+
+
+def test_a_page_of_the_stack_that_is_taken_away(tmp_path):
+    """Frames there cannot be read while it is gone: their stacks are cut, and others are whole."""
+    source, program = tmp_path / 'taken.c', tmp_path / 'taken'
+    source.write_text(program_source('control_flow_stack_taken.c'))
+    built = run(['gcc', '-g', '-O1', '-w', source, '-o', program])
+    assert built.code == 0, built
+    done = traced([program], tmp_path)
+    assert (done.code, done.out, done.err) == (0, b'fine\n', b''), done
+    process, = done.report()
+    assert not process['health']['lost']
+    outermost = {site['size_max']: plain_name(site['stack'][-1]['function']) for site in process['sites']
+                 if site['size_max'] in (50, 77, 1000)}
+    assert outermost[50] == outermost[77] == '_start' and outermost[1000] == 'deep', outermost

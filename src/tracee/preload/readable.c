@@ -2,8 +2,9 @@
 //
 // Whether memory can be read. The kernel is asked to copy it, by a call that fails after the copy and that
 // every program of glibc makes when it is loaded. The stack of a thread is known to be there from the stack
-// pointer to its end. Under a filter of system calls the kernel cannot be asked: then memory can be read that
-// was a stack before the filter came, or that the program has mapped since, until it takes that away.
+// pointer to its end, while the program takes nothing of it away. Under a filter of system calls the kernel
+// cannot be asked: then memory can be read that was a stack before the filter came, or that the program has
+// mapped since, until it takes that away.
 #include "preload/proc_maps.h"
 #include "preload/preload.h"
 
@@ -25,6 +26,8 @@ static bool lies_between(uint64_t address, uint64_t sp, uint64_t end, uint64_t m
     uint64_t from = sp / PAGE * PAGE;
     return end > sp && end - sp < most && address >= from && address < end;
 }
+
+static _Atomic bool first_stack_has_holes; // the program has taken away some of it
 
 static bool is_on_first_stack(uint64_t address, uint64_t sp) {
     uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
@@ -65,6 +68,8 @@ void seep_readable_know(uintptr_t start, uintptr_t end) {
 
 void seep_readable_gone(uint64_t start, uint64_t bytes) {
     uint64_t end = start + bytes;
+    if (is_on_first_stack(start, start) || is_on_first_stack(end - 1, end - 1))
+        atomic_store_explicit(&first_stack_has_holes, true, memory_order_relaxed);
     for (uint32_t i = any_known ? 0 : MAX_KNOWN; i < MAX_KNOWN; i++) {
         uintptr_t upper = atomic_load_explicit(&known[i].end, memory_order_acquire);
         uintptr_t lower = atomic_load_explicit(&known[i].start, memory_order_relaxed);
@@ -130,7 +135,7 @@ bool sys_readable(uint64_t address) {
     uint64_t sp = CPU_FRAME();
     if (address < PAGE) // where there is memory, it is none that a pointer may lead to
         return false;
-    if (is_on_first_stack(address, sp))
+    if (is_on_first_stack(address, sp) && !atomic_load_explicit(&first_stack_has_holes, memory_order_relaxed))
         return true;
     if (!seep_confined.filtered)
         return can_be_copied(address);

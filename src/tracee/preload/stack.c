@@ -51,15 +51,13 @@ static bool pages_readable(uint64_t from, uint64_t to) {
 
 static SEEP_NOINLINE bool readable_slow(struct seep_thread *thread, uint64_t address) {
     uint64_t page = address & ~(uint64_t)(PAGE - 1);
-    if (page >= thread->stack_hi && page - thread->stack_hi <= NEAR && thread->stack_hi) {
-        if (!pages_readable(thread->stack_hi, page + PAGE))
-            return false;
+    if (page >= thread->stack_hi && page - thread->stack_hi <= NEAR && thread->stack_hi &&
+        pages_readable(thread->stack_hi, page + PAGE)) {
         thread->stack_hi = page + PAGE;
         return true;
     }
-    if (page < thread->stack_lo && thread->stack_lo - page <= NEAR) {
-        if (!pages_readable(page, thread->stack_lo))
-            return false;
+    if (page < thread->stack_lo && thread->stack_lo - page <= NEAR &&
+        pages_readable(page, thread->stack_lo)) {
         thread->stack_lo = page;
         return true;
     }
