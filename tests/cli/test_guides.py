@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/guides: every command runs, and prints what the page shows, but for numbers.
+"""docs/guides, and the five minutes of the README: every command runs, and prints what the page shows, but for numbers.
 
 SEEP_GUIDES_WRITE=1 writes what they print now into the pages: read the diff.
 """
@@ -162,3 +162,24 @@ def write(path, text, found, printed):
 
 def test_every_guide_is_run():
     assert sorted(name[:-3] for name in os.listdir(FOLDER) if name.endswith(".md") and name != "README.md") == sorted(PAGES)
+
+
+def test_the_readme(tmp_path, environment):
+    """The commands of its five minutes that need no running process, on the program that it shows; "..." stands for any lines."""
+    for tool in ("gcc", "jq"):
+        if not shutil.which(tool):
+            pytest.skip("%s is not installed" % tool)
+    with open(os.path.join(FOLDER, "..", "..", "README.md")) as file:
+        text = file.read()
+    (tmp_path / "shop.c").write_text(re.search(r"^```c\n(.*?)^```$", text, re.M | re.S).group(1))
+    shown = [step for body in re.findall(r"^```\n([$] .*?)^```$", text, re.M | re.S) for step in steps(body)
+             if not re.search(r"sudo|\b31724\b", step[0])]
+    commands = [command.replace("$PWD/libseep.so", "$LIBSEEP") for command, _ in shown]
+    assert len(commands) == 8, commands
+    for (command, lines), printed in zip(shown, run_all(commands, tmp_path, environment)):
+        at = 0
+        shapes = [shape(line) for line in printed]
+        for line in filter(None, map(shape, lines)):
+            if line != "...":
+                assert line in shapes[at:], (command, line, printed)
+                at += shapes[at:].index(line) + 1
