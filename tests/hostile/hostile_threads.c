@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Threads that stop one after the other, each some time after the one before it: a thread that waits for its child of
-// vfork does not stop before that has ended. Says "ready" when all of them wait; leaves when its input ends.
+// vfork does not stop before that has ended. Says "ready" when all of them wait; leaves when its input ends. With an
+// argument: leaves while so many threads wait on a futex, whose time is over before a scan is; they do not wait again.
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define THREADS 6
@@ -23,9 +27,47 @@ static void *wait_long(void *data) {
     return NULL;
 }
 
-int main(void) {
+static struct timespec until;
+static int word = 1, ends[2];
+
+static void *wait_until_then(void *data) {
+    (void)!syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 1, &until, NULL, FUTEX_BITSET_MATCH_ANY);
+    (void)!read(ends[0], &(char){0}, 1);
+    return data;
+}
+
+static int64_t left_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)(until.tv_sec - now.tv_sec) * 1000000000 + until.tv_nsec - now.tv_nsec;
+}
+
+static void leave_late(unsigned nr) {
+    pthread_attr_t small;
+    pthread_t thread;
+    if (pipe(ends) != 0 || pthread_attr_init(&small) != 0 || pthread_attr_setstacksize(&small, 64 << 10) != 0)
+        exit(1);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    while (nr--)
+        if (pthread_create(&thread, &small, wait_until_then, NULL) != 0)
+            exit(1);
+    while (left_ns() > 40000000)
+        usleep(1000);
+    exit(0);
+}
+
+int main(int argc, char **argv) {
     void *volatile block = malloc(100);
     pthread_t threads[THREADS];
+    if (argc > 2) { // leaves while a thread waits for its child of vfork, so many seconds
+        if (pthread_create(threads, NULL, wait_long, (void *)(uintptr_t)atoi(argv[2])) != 0)
+            return 1;
+        usleep(200000);
+        exit(0);
+    }
+    if (argc > 1)
+        leave_late((unsigned)atoi(argv[1]));
     for (unsigned i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, wait_long, (void *)(uintptr_t)((i + 1) * STEP_S)) != 0)
             return 1;

@@ -33,7 +33,7 @@
 #define WAIT_MAX_MS       3000 // from the first thread to the last: those that stopped first are held that long
 #define WAIT_THREAD_US    200   // the same once more for each thread that has stopped
 #define OTHER_SEEP_MAX_MS 10000 // that another seep is waited for, which reads the process now
-#define SLEEP_MAX_MS      100   // until a thread that was woken, or whose time was over, is not waited for
+#define SLEEP_MAX_MS      100   // for threads that were woken, or whose time was over, and do not wait again
 #define EPERM_TRIES       10    // a tracer may let go between its refusal and our asking who it was
 #define RED_ZONE_BYTES                                                                                       \
     128 // below the stack pointer, still in use: System V ABI of x86-64; not in 32-bit programs
@@ -401,6 +401,7 @@ static struct seep_error *stop_once(pid_t pid, bool leaving, struct seep_stopped
         return seep_error_no_memory();
     stopped->pid = pid;
     stopped->leaving = leaving;
+    (void)seep_stop_holds();
     bool found_new = true;
     struct seep_error *err = NULL;
     while (!err && found_new) {
@@ -493,10 +494,10 @@ static void put_to_sleep(struct seep_stopped *stopped) {
     for (size_t i = 0; i < stopped->nr_threads; i++)
         if (stopped->threads[i].sleeps)
             detach(stopped, &stopped->threads[i]);
-    for (size_t i = 0; i < stopped->nr_threads; i++) {
+    int64_t end_ns = seep_monotonic_ns() + SLEEP_MAX_MS * NS_PER_MS;
+    for (size_t i = 0; i < stopped->nr_threads; i++, end_ns += WAIT_THREAD_US * NS_PER_US) {
         const struct seep_stopped_thread *thread = &stopped->threads[i];
         struct seep_futex_wait wait;
-        int64_t end_ns = seep_monotonic_ns() + SLEEP_MAX_MS * NS_PER_MS;
         for (long waited = 0; thread->sleeps && !thread->lost && seep_monotonic_ns() < end_ns &&
                               !seep_futex_wait_find(stopped->pid, thread->tid, &wait);
              waited++)
@@ -518,10 +519,56 @@ void seep_stopped_release(struct seep_stopped *stopped) {
     stopped->released = true;
 }
 
+// ---- those that do not let themselves be let go -------------------------------------------------------
+
+// Seized, not stopped, and not waited for: a thread that waits in the kernel is this tracer's until it comes
+// back or ends. Then it must be let go, or waited for: else it stands still, or its process never ends.
+static _Thread_local struct held {
+    pid_t pid;
+    pid_t tid;
+} * held;
+static _Thread_local size_t nr_held, held_capacity;
+
+static void keep_held(pid_t pid, pid_t tid) {
+    bool is_ours = status_number(pid, tid, "TracerPid:") == (long)syscall(SYS_gettid);
+    if (is_ours && seep_grow(&held, &held_capacity, nr_held + 1, sizeof(*held)))
+        held[nr_held++] = (struct held){pid, tid};
+}
+
+static bool let_go(pid_t pid, pid_t tid) {
+    siginfo_t info = {.si_pid = 0};
+    bool is_child = tid == pid && status_number(pid, tid, "PPid:") == (long)getpid(); // as in bury()
+    if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | (is_child ? 0 : WEXITED) | WNOHANG | __WALL) != 0)
+        return true;
+    if (info.si_pid != tid)
+        return is_child && has_ended(pid, tid);
+    if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
+        return true;
+    struct seep_stopped_thread thread = {.tid = tid};
+    int signal = info.si_status & 0xff;
+    bool of_ptrace = info.si_status >> 8 == PTRACE_EVENT_STOP;
+    (void)read_registers(&thread, of_ptrace && signal == SIGTRAP);
+    free(thread.words);
+    ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)(of_ptrace ? 0 : signal));
+    return true;
+}
+
+bool seep_stop_holds(void) {
+    for (size_t i = nr_held; i-- > 0;)
+        if (let_go(held[i].pid, held[i].tid))
+            held[i] = held[--nr_held];
+    return nr_held != 0;
+}
+
 void seep_resume_process(struct seep_stopped *stopped) {
     if (!stopped)
         return;
     seep_stopped_release(stopped);
+    for (size_t i = 0; i < stopped->nr_threads; i++)
+        if (stopped->threads[i].lost)
+            keep_held(stopped->pid, stopped->threads[i].tid);
+    for (size_t i = 0; i < stopped->nr_unburied; i++)
+        keep_held(stopped->pid, stopped->unburied[i]);
     for (size_t i = 0; i < stopped->nr_threads; i++)
         free(stopped->threads[i].words);
     free(stopped->threads);

@@ -72,6 +72,9 @@ void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt);
 void seep_stopped_release(
     struct seep_stopped *stopped); // lets the threads go on, and keeps what is known of them
 void seep_resume_process(struct seep_stopped *stopped); // takes NULL; releases and frees
+// Whether this thread of the tool holds threads still that did not stop in time: it lets those go that have
+// stopped since, and is to be called again until there are none, or to end.
+bool seep_stop_holds(void);
 
 #if defined(__arm__)
 typedef struct user_regs seep_general_registers;

@@ -16,6 +16,7 @@
 #include "source/image/profile_image.h"
 #include "process/process_title.h"
 #include "profile/health.h"
+#include "scan/stop.h"
 #include "session/run_session.h"
 #include "session/run_watch.h"
 #include "profile/texts.h"
@@ -573,6 +574,11 @@ static void look_on(void *data, const struct seep_run *run, int64_t now_ns, int6
     seep_watching_look_on(&gathering->watching, run, now_ns, ret_next_ns);
 }
 
+static bool holds(void *data) {
+    (void)data;
+    return seep_stop_holds();
+}
+
 struct seep_error *seep_session_run(const struct seep_run_options *options, const struct seep_exit_look *look,
                                     const struct seep_run_watch *watch, struct seep_store *store,
                                     struct seep_session **ret_session, int *ret_status) {
@@ -583,6 +589,7 @@ struct seep_error *seep_session_run(const struct seep_run_options *options, cons
                                      .parked = gathering.look ? look_at : NULL,
                                      .arrived = watch && watch->recorder ? record : NULL,
                                      .look_on = gathering.watching.watch ? look_on : NULL,
+                                     .holds = gathering.look ? holds : NULL,
                                      .waiting = watch && watch->waiting ? waiting : NULL,
                                      .data = &gathering};
     struct seep_run *run = NULL;

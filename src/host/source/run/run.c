@@ -487,7 +487,9 @@ static struct seep_error *poll_once(struct supervisor *supervisor, int timeout_m
     seep_listener_polls(&supervisor->listener, supervisor->polls + 1);
     for (size_t i = 0; i < supervisor->nr_left_fds; i++)
         supervisor->polls[nr - 1 - i] = (struct pollfd){.fd = supervisor->left_fds[i], .events = POLLIN};
-    if (supervisor->listener.out_of_descriptors && (timeout_ms < 0 || timeout_ms > 20))
+    bool again = supervisor->listener.out_of_descriptors ||
+                 (supervisor->events->holds && supervisor->events->holds(supervisor->events->data));
+    if (again && (timeout_ms < 0 || timeout_ms > 20))
         timeout_ms = 20; // then ask again
     int ready = poll(supervisor->polls, nr, timeout_ms);
     if (ready < 0 && errno != EINTR)
