@@ -301,6 +301,15 @@ def test_it_starts_a_program(tmp_path, serve):
     console.end()
 
 
+def test_a_program_that_executes_another_at_once(serve):
+    for i in range(6):  # of which one or so met the time without an image
+        server = serve('--', 'sh', '-c', 'exec sleep 60', name=f's{i}')
+        client = wire_client.connect(server.path)
+        client.pull()
+        assert len(client.places) == 1
+        os.kill(client.places[0][0], signal.SIGKILL)
+
+
 def test_the_socket_is_private(shop, serve, tmp_path):  # noqa: F811
     program = shop()
     server = serve(program.pid)

@@ -156,6 +156,7 @@ static struct seep_error *serve_started(char *const *program, const char *where,
     if (error)
         return error;
     source.pid = started.program;
+    source.is_ours = true;
     source.started = seep_look_started(source.pid);
     error = serve_source(&source, where, key_file);
     seep_started_end(&started);

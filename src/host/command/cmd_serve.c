@@ -438,6 +438,7 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
     }
     struct seep_error *error =
         seep_live_source_of(arguments->ended ? name : arguments->operands[0], NULL, &source);
+    source.is_ours = arguments->ended;
     if (!error && (!source.is_pid || source.link))
         error = seep_error_hint(
             seep_error_create(SEEP_E_USAGE, "serve: '%s' is no process", arguments->operands[0]),

@@ -10,12 +10,27 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "server/server_client.h"
 #include "wire/network.h"
+
+// Between an exec and the first allocation after it a process has no image, or an empty one.
+static struct seep_error *first_look(struct seep_server *server) {
+    int64_t until_ns = seep_monotonic_ns() + SEEP_SERVER_BEGIN_NS;
+    struct seep_error *error = seep_server_look_again(server);
+    while (error && server->source->is_ours && seep_monotonic_ns() < until_ns &&
+           (error->code == SEEP_E_FORMAT || error->code == SEEP_E_NOT_FOUND) &&
+           kill(server->source->pid, 0) == 0) {
+        seep_error_destroy(error);
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+        error = seep_server_look_again(server);
+    }
+    return error;
+}
 
 struct seep_error *seep_server_create(const struct seep_live_source *source,
                                       struct seep_server **ret_server) {
@@ -26,7 +41,7 @@ struct seep_error *seep_server_create(const struct seep_live_source *source,
     server->listen_fd = -1;
     struct seep_error *error = seep_deltas_create(&server->deltas);
     if (!error)
-        error = seep_server_look_again(server);
+        error = first_look(server);
     if (error) {
         seep_server_destroy(server);
         return error;
