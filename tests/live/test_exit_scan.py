@@ -311,3 +311,16 @@ def test_what_is_below_the_first_stack_of_a_thread_that_forked_is_old(tmp_path):
     child, = [process for process in processes if process['process']['origin'] == 'fork']
     found = kinds(child)
     assert (found[1000], found[2000]) == ({'lost'}, {'reachable'}), found
+
+
+def test_a_thread_that_waits_for_io_uring_sleeps_on(tmp_path):
+    """The look at exit interrupts its wait; it is begun again, and the thread sees no EINTR."""
+    source, program = tmp_path / 'uring.c', tmp_path / 'uring'
+    source.write_text(program_source('exit_scan_uring.c'))
+    built = harness.run(['gcc', '-w', source, '-o', program, '-pthread'])
+    assert built.code == 0, built
+    if harness.run([program]).code == 2:
+        pytest.skip('no io_uring here')
+    for _ in range(4):
+        done = harness.traced([program], tmp_path)
+        assert (done.code, done.out, done.err) == (0, b'', b''), done

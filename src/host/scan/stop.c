@@ -130,8 +130,8 @@ static void pause_ms(long ms) {
 // again, or, if a handler is to run now after all, fail with EINTR.
 // Source: signal(7); arch_do_signal_or_restart() of Linux.
 static void restart_call(pid_t tid, struct user_regs_struct *regs) {
-    static const long calls[] = {SYS_epoll_wait, SYS_epoll_pwait,  SYS_epoll_pwait2,   SYS_semop,
-                                 SYS_semtimedop, SYS_io_getevents, SYS_rt_sigtimedwait};
+    static const long calls[] = {SYS_epoll_wait, SYS_epoll_pwait,  SYS_epoll_pwait2,    SYS_semop,
+                                 SYS_semtimedop, SYS_io_getevents, SYS_rt_sigtimedwait, SYS_io_uring_enter};
     enum { ERESTARTNOHAND = 514 };
     if ((long)regs->rax != -EINTR)
         return;
