@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from harness import BUILD, SEEP, TIMEOUT, environment, need, run, traced
+from harness import BUILD, SEEP, TIMEOUT, environment, need, run, traced, wait_until
 import report_json
 from small_programs import program_source
 
@@ -106,6 +106,8 @@ def test_the_report_of_a_running_process_is_of_it_alone(tmp_path):
                                stdout=subprocess.PIPE, env=environment())
     shell, sleeper = started.stdout.readline().decode().split()
     try:
+        wait_until(lambda: os.path.basename(os.readlink(f'/proc/{sleeper}/exe')) == 'sleep' and run([SEEP, 'report', sleeper]).code == 0,
+                   'the child is traced')
         for command in ('report', 'scan'):
             done = run([SEEP, command, shell])
             assert f'this is pid {shell} alone, without 1 traced descendant' in done.out.decode(), done
