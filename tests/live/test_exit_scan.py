@@ -313,8 +313,10 @@ def test_what_is_below_the_first_stack_of_a_thread_that_forked_is_old(tmp_path):
     assert (found[1000], found[2000]) == ({'lost'}, {'reachable'}), found
 
 
-def test_a_thread_that_waits_for_io_uring_sleeps_on(tmp_path):
-    """The look at exit interrupts its wait; it is begun again, and the thread sees no EINTR."""
+@pytest.mark.parametrize('submits', [(), ('submits',)])
+def test_a_thread_that_waits_for_io_uring_sleeps_on(submits, tmp_path):
+    """The look at exit interrupts its wait; it is begun again, and the thread sees no EINTR. A call that submitted something
+    cannot be begun again: it is not interrupted."""
     source, program = tmp_path / 'uring.c', tmp_path / 'uring'
     source.write_text(program_source('exit_scan_uring.c'))
     built = harness.run(['gcc', '-w', source, '-o', program, '-pthread'])
@@ -322,5 +324,5 @@ def test_a_thread_that_waits_for_io_uring_sleeps_on(tmp_path):
     if harness.run([program]).code == 2:
         pytest.skip('no io_uring here')
     for _ in range(4):
-        done = harness.traced([program], tmp_path)
+        done = harness.traced([program, *submits], tmp_path)
         assert (done.code, done.out, done.err) == (0, b'', b''), done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Threads that wait on futexes, see futex_wait.h. Source: proc(5), /proc/PID/syscall; futex(2);
-// linux/futex.h.
+// Threads in waits that a stop may change, see futex_wait.h. Source: proc(5), /proc/PID/syscall; futex(2);
+// linux/futex.h; io_uring_enter(2).
 #include "scan/futex_wait.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "scan/memory.h"
 
 // Newer than the headers of some systems; one number on every CPU.
-enum { NR_FUTEX_WAITV = 449, NR_FUTEX_WAIT = 455 };
+enum { NR_IO_URING_ENTER = 426, NR_FUTEX_WAITV = 449, NR_FUTEX_WAIT = 455 };
 // Of i386; on x86-64 the first is that of a call that does not wait, and the other of none.
 enum { NR_NARROW_FUTEX = 240, NR_NARROW_FUTEX_TIME64 = 422 };
 
@@ -53,11 +53,17 @@ bool seep_futex_wait_find(pid_t pid, pid_t tid, struct seep_futex_wait *ret_wait
                        " %" SCNx64,
                        &number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &wait.sp_rt, &wait.pc_rt) != 9)
         return false;
+    // Interrupted, it returns what was submitted, without a completion, and nothing tells that from its end.
+    if (number == NR_IO_URING_ENTER && (uint32_t)a[1]) {
+        wait.stop_ends_it = true;
+        *ret_wait = wait;
+        return true;
+    }
     uint32_t value = 0, now = 0;
     if (!is_futex(number, &wait))
         return false;
     struct iovec to = {&now, sizeof(now)}, from = {(void *)(uintptr_t)a[0], sizeof(now)};
-    wait.word_changed = !waited_value(number, &wait, &value) ||
+    wait.stop_ends_it = !waited_value(number, &wait, &value) ||
                         process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)sizeof(now) || now != value;
     *ret_wait = wait;
     return true;

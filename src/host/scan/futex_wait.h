@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A thread that sleeps in the kernel until a futex wakes it; what /proc tells of it without a stop.
+// A thread that sleeps in the kernel, in a wait that a stop may change: on a futex, or in io_uring_enter
+// after it submitted something. What /proc tells of it without a stop.
 #ifndef SEEP_SCAN_FUTEX_WAIT_H
 #define SEEP_SCAN_FUTEX_WAIT_H
 
@@ -12,7 +13,7 @@ struct seep_futex_wait {
     uint64_t arguments[6]; // of the system call
     uint64_t sp_rt;
     uint64_t pc_rt;
-    bool word_changed; // begun anew, the wait would end at once, or how it would end is not known
+    bool stop_ends_it; // begun anew, the wait would end at once, or how it would end is not known
 };
 
 // false: the thread does something else, or may not be looked at.

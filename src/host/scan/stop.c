@@ -327,9 +327,9 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
         return NULL;
     if (!seep_grow(&stopped->threads, &stopped->capacity, stopped->nr_threads + 1, sizeof(*stopped->threads)))
         return seep_error_no_memory();
-    struct seep_futex_wait wait = {.word_changed = false};
+    struct seep_futex_wait wait = {.stop_ends_it = false};
     bool sleeps = stopped->leaving && seep_futex_wait_find(stopped->pid, tid, &wait);
-    if (sleeps && wait.word_changed)
+    if (sleeps && wait.stop_ends_it)
         return leave_asleep(stopped, tid, &wait);
     long tracer;
     int trouble = seize(stopped->pid, tid, &tracer);
@@ -385,7 +385,7 @@ static void check_sleepers(struct seep_stopped *stopped, bool *ret_new) {
         struct seep_stopped_thread *thread = &stopped->threads[i];
         struct seep_futex_wait wait;
         if (!thread->left_asleep || (seep_futex_wait_find(stopped->pid, thread->tid, &wait) &&
-                                     wait.word_changed && wait.sp_rt == thread->sp))
+                                     wait.stop_ends_it && wait.sp_rt == thread->sp))
             continue;
         free(thread->words);
         *thread = stopped->threads[--stopped->nr_threads];
