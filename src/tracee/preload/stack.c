@@ -442,7 +442,9 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
     struct seep_cfi_row row;
     int found = row_of(regs, &row);
     bool sp_known = regs->known >> SEEP_ARCH_DWARF_SP & 1;
-    int block = sp_known && (found != SEEP_CFI_OK || row.signal_frame) ? seep_signal_block(regs->pc) : -1;
+    // The byte before a trampoline may be the last of a function: that of qemu's vdso for s390x is.
+    bool may_be_signal = found != SEEP_CFI_OK || row.signal_frame || row.end == regs->pc;
+    int block = sp_known && may_be_signal ? seep_signal_block(regs->pc) : -1;
     if (block >= 0)
         return step_signal(walk, regs, block);
     if (found == SEEP_CFI_BAD)
