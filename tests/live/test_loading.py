@@ -54,6 +54,8 @@ COVERS = [
      'the program calls that one; its name is said'),
     ('C++ sized and aligned new', 'covered', 'test_a_program_that_defines_some_operators',
      "where the program defines some of them, the others call those"),
+    ('C++ sized and aligned new', 'covered', 'test_a_library_that_defines_some_operators',
+     'where a linked library defines some of them, the others call those'),
     ('other interposers preloaded', 'covered', 'test_two_other_interposers_in_any_order', 'before and behind'),
 ]
 
@@ -360,13 +362,25 @@ LISTED = {'run': (), 'sampled': ('--sample', '1K'), 'counted': ('--mode', 'count
 @pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'SIZED'])
 def test_a_program_that_defines_some_operators(which, tmp_path):
     """The others call those, as the C++ library's do: new[] the program's new, a sized delete its delete."""
+    check_some_operators(tmp_path, which, '-D', which, 'program.cpp')
+
+
+@pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'ARRAY'])
+def test_a_library_that_defines_some_operators(which, tmp_path):
+    """Behind libseep.so in the search: they are called, and what the malloc in them allocates counts once."""
+    check_some_operators(tmp_path, which, 'program.cpp', '-Wl,--no-as-needed,-rpath,$ORIGIN', 'libsome.so',
+                         library=('-D', which, '-shared', '-fPIC', 'program.cpp', '-o', 'libsome.so'))
+
+
+def check_some_operators(tmp_path, which, *options, library=None):
     need('g++')
     program = tmp_path / 'program'
     (tmp_path / 'program.cpp').write_text(SOME_OPERATORS)
-    built = run(['g++', '-std=c++17', '-g', '-O1', '-w', '-D', which, 'program.cpp', '-o', program], cwd=tmp_path)
-    assert built.code == 0, built
+    for built_of in ([library] if library else []) + [(*options, '-o', program)]:
+        built = run(['g++', '-std=c++17', '-g', '-O1', '-w', *built_of], cwd=tmp_path)
+        assert built.code == 0, built
     plain = run([program])
-    assert plain.code == 0, plain
+    assert plain.code == 0 and plain.out != b'0 0\n', plain
     for name, options in LISTED.items():
         under = traced([program], tmp_path, options=options, name=name)
         assert (under.code, under.out, under.err) == (0, plain.out, plain.err), (name, under)
@@ -375,7 +389,8 @@ def test_a_program_that_defines_some_operators(which, tmp_path):
         process = report(under.trace)[0]
         no_losses(process)
         assert not process.get('mismatches'), (name, process)
-        live = [s for s in process['sites'] if s['live_blocks'] and s['stack'] and s['stack'][0]['module'] == 'program']
+        live = [s for s in process['sites'] if s['live_blocks'] and s['stack'] and
+                s['stack'][0]['module'] in ('program', 'libsome.so')]
         assert which == 'POOL' or not live, (name, live)
 
 

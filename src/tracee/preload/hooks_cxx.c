@@ -7,9 +7,9 @@
 // (jemalloc, tcmalloc) is called unguarded too; what it returns is recorded unless a nested malloc
 // hook has just done so.
 //
-// A program that defines some of them itself gets the others as the C++ library makes them, of its own: they
-// call those (seep_g.operators_in_front). Then nothing is recorded here, but by the malloc and free that the
-// program's own call, if they call them: what comes of a pool stays the program's affair.
+// A program, or a library that it is linked with, may define some of them and leave the others to the C++
+// library, which call those (seep_g.operators_replaced). Then nothing is recorded here, but by the malloc and
+// free that the program's own call, if they call them: what comes of a pool stays the program's affair.
 //
 // Names: Itanium C++ ABI 5.1.5. What calls what: ISO C++, [new.delete].
 #include <dlfcn.h>
@@ -70,7 +70,7 @@ static real_new_fn *real_new(enum real_new form) {
 static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second,
                                          const void *third, enum seep_via via, struct seep_caller caller) {
     void *block = real_new(form)(size, second, third);
-    if (seep_g.operators_in_front)
+    if (seep_g.operators_replaced)
         return block;
     struct seep_thread *thread = thread_enter();
     if (!thread)
@@ -178,7 +178,26 @@ static const char *const delete_names[PLAIN_NR] = {
     [DELETE_ARRAY_ALIGNED] = "_ZdaPvSt11align_val_t",
 };
 
-bool seep_operators_in_front(void) {
+// Of the modules behind ours; what the allocator defines is its own affair, and known (call_real_new).
+static bool is_of_library(const char *name, const char *allocator, bool *ret_other) {
+    const char *module = seep_loader_behind(name);
+    bool known = !module || seep_path_contains(module, "libstdc++") || seep_path_contains(module, "libc++") ||
+                 (allocator && seep_path_contains(module, allocator));
+    *ret_other |= module && known;
+    return !known;
+}
+
+// One that defines them all is no different from a C++ library that is linked statically into another one.
+static bool some_are_of_library(const char *allocator) {
+    bool some = false, others = false;
+    for (size_t i = 0; i < NEW_NR; i++)
+        some |= is_of_library(new_names[i], allocator, &others);
+    for (size_t i = 0; i < PLAIN_NR; i++)
+        some |= is_of_library(delete_names[i], allocator, &others);
+    return some && others;
+}
+
+bool seep_operators_replaced(const char *allocator) {
     for (size_t i = 0; i < NEW_NR; i++)
         if (seep_loader_in_front(new_names[i]))
             return true;
@@ -187,7 +206,8 @@ bool seep_operators_in_front(void) {
     for (size_t i = 0; i < PLAIN_NR; i++)
         if (seep_loader_in_front(delete_names[i]))
             return true;
-    return seep_loader_in_front(sized) || seep_loader_in_front(sized + sizeof(sized) / 2);
+    return seep_loader_in_front(sized) || seep_loader_in_front(sized + sizeof(sized) / 2) ||
+           some_are_of_library(allocator);
 }
 
 typedef void real_delete_fn(void *, const void *);
@@ -218,7 +238,7 @@ static SEEP_NOINLINE void call_real_delete(uint32_t form, void *block, size_t al
     // A delete that calls free comes to our hook again, for a block that the map no longer has: the
     // guard keeps it from being counted. Nothing can pass it: delete does not throw.
     struct seep_thread *thread = seep_self();
-    bool guarded = !seep_g.operators_in_front && SEEP_GUARD_IS_IDLE(thread->guard);
+    bool guarded = !seep_g.operators_replaced && SEEP_GUARD_IS_IDLE(thread->guard);
     if (guarded)
         thread->nested_release = true;
     function(block, (const void *)alignment);
@@ -227,7 +247,7 @@ static SEEP_NOINLINE void call_real_delete(uint32_t form, void *block, size_t al
 }
 
 SEEP_NOINLINE void seep_delete_here(void *block, size_t alignment, uint32_t form, bool recorded) {
-    if (SEEP_UNLIKELY(seep_g.operators_in_front)) {
+    if (SEEP_UNLIKELY(seep_g.operators_replaced)) {
         call_real_delete(form, block, alignment);
         return;
     }

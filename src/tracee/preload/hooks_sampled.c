@@ -41,7 +41,7 @@ void seep_free_apart(void *block) {
 }
 
 void seep_delete_apart(void *block, size_t alignment, uint32_t form) {
-    if (SEEP_UNLIKELY(seep_g.operators_in_front))
+    if (SEEP_UNLIKELY(seep_g.operators_replaced))
         seep_delete_here(block, alignment, form, false);
     else if (!sample_skips_free(seep_self(), block))
         seep_delete_here(block, alignment, form, false);

@@ -93,6 +93,17 @@ void *seep_loader_in_front(const char *name) {
     return NULL;
 }
 
+const char *seep_loader_behind(const char *name) {
+    bool behind = false;
+    for (const struct link_map *map = seep_loader_first(); map; map = map->l_next) {
+        const ElfW(Sym) *symbol = behind ? seep_loader_symbol(map, name) : NULL;
+        if (symbol && symbol->st_shndx != SHN_UNDEF)
+            return map->l_name;
+        behind |= map->l_ld == _DYNAMIC;
+    }
+    return NULL;
+}
+
 void *seep_loader_find(const char *name) {
     return search(seep_loader_first(), name);
 }

@@ -33,6 +33,9 @@ const void *seep_loader_table(const struct link_map *map, ElfW(Sxword) tag);
 const ElfW(Sym) * seep_loader_symbol(const struct link_map *map, const char *name);
 // What a module in front of ours defines; NULL: none of them does. To have it as a jump is not to define it.
 void *seep_loader_in_front(const char *name);
+// The path of the first module behind ours that defines it; NULL: none does, or the loader has no lists for
+// us.
+const char *seep_loader_behind(const char *name);
 // What glibc has only from some version on: to need it would keep the library out of processes with an older
 // one. The first in the order of the search; NULL: there is none.
 void *seep_loader_find(const char *name);

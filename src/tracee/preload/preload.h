@@ -415,7 +415,7 @@ struct seep_global {
     int (*find_object)(void *pc, struct seep_loader_object *ret_object); // glibc's _dl_find_object, or NULL
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
-    bool operators_in_front;       // the program defines some of them, and ours are as the C++ library's
+    bool operators_replaced;       // the program or a library has some, and ours are as the C++ library's
     bool emulated;                 // who answers system calls is no kernel (qemu-user)
     bool handed_over;              // a tool has the image
     bool was_stopped;              // there may be blocks that were allocated while recording was stopped
@@ -515,9 +515,9 @@ void seep_handshake_take_back(void);
 // which runs before all exit handlers, or by exit(). Weak: a test has no hooks.
 void seep_exit_begins(void *unused) __attribute__((weak));
 
-// hooks_cxx.c: whether the program, or what it loads before us, defines an operator new or delete. Weak: as
-// above.
-bool seep_operators_in_front(void) __attribute__((weak));
+// hooks_cxx.c: whether the program, or what it loads before us, defines an operator new or delete, or a
+// library behind us some of them. `allocator`: the path of malloc's module, or NULL. Weak: as above.
+bool seep_operators_replaced(const char *allocator) __attribute__((weak));
 
 // start.c: registers our handlers of exit() and quick_exit(), the first time that it is called.
 void seep_exit_register(void);

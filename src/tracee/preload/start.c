@@ -284,8 +284,8 @@ static void resolve(void) {
                             seep_path_contains(of_delete, "libc++");
     if (seep_g.front_free) // theirs are called, and call the malloc and free that the program calls
         seep_g.new_is_malloc = seep_g.delete_is_free = false;
-    seep_g.operators_in_front = seep_operators_in_front && seep_operators_in_front();
-    if (seep_g.operators_in_front)
+    seep_g.operators_replaced = seep_operators_replaced && seep_operators_replaced(allocator);
+    if (seep_g.operators_replaced)
         seep_g.new_is_malloc = seep_g.delete_is_free = false;
     if (!__register_atfork && found.malloc != seep_boot_malloc)
         seep_musl_quiet(&found);

@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 #include <vector>
-static long born, gone;
+long born, gone; // the program's, where a library has the operators
 #ifdef POOL // keeps blocks that are deleted, and hands them out again
 static void *kept[1000]; static int nr_kept;
 void *operator new(size_t size) { born++; return size <= 64 && nr_kept ? kept[--nr_kept] : malloc(size < 64 ? 64 : size); }
@@ -14,6 +14,9 @@ void operator delete(void *block) noexcept { gone++; if (block && nr_kept < 1000
 #elif defined(HEADER)
 void *operator new(size_t size) { born++; return (char *)malloc(size + 16) + 16; }
 void operator delete(void *block) noexcept { gone++; if (block) free((char *)block - 16); }
+#elif defined(ARRAY)
+void *operator new[](size_t size) { born++; return (char *)malloc(size + 16) + 16; }
+void operator delete[](void *block) noexcept { gone++; if (block) free((char *)block - 16); }
 #elif defined(NEW)
 void *operator new(size_t size) { born++; return malloc(size); }
 #elif defined(DELETE)
