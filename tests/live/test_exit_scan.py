@@ -326,3 +326,14 @@ def test_a_thread_that_waits_for_io_uring_sleeps_on(submits, tmp_path):
     for _ in range(4):
         done = harness.traced([program, *submits], tmp_path)
         assert (done.code, done.out, done.err) == (0, b'', b''), done
+
+
+def test_threads_that_wait_on_sockets_with_a_time_limit_sleep_on(tmp_path):
+    """The kernel ends those calls with EINTR after a stop without a handler, as signal(7) says; they are begun again."""
+    program = tmp_path / 'sockets'
+    (tmp_path / 'sockets.c').write_text(program_source('exit_scan_timed_sockets.c'))
+    built = harness.run(['gcc', '-w', tmp_path / 'sockets.c', '-o', program, '-pthread'])
+    assert built.code == 0, built
+    for _ in range(3):
+        done = harness.traced([program], tmp_path)
+        assert (done.code, done.out, done.err) == (0, b'', b''), done

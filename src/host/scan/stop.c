@@ -127,11 +127,16 @@ static void pause_ms(long ms) {
 
 #if defined(__x86_64__)
 // A call that fails with EINTR although no handler ran: -ERESTARTNOHAND makes the kernel begin it
-// again, or, if a handler is to run now after all, fail with EINTR.
+// again, or, if a handler is to run now after all, fail with EINTR. Those of sockets do where they have a
+// time limit (SO_RCVTIMEO, SO_SNDTIMEO); what was moved by then would be their result.
 // Source: signal(7); arch_do_signal_or_restart() of Linux.
 static void restart_call(pid_t tid, struct user_regs_struct *regs) {
     static const long calls[] = {SYS_epoll_wait, SYS_epoll_pwait,  SYS_epoll_pwait2,    SYS_semop,
-                                 SYS_semtimedop, SYS_io_getevents, SYS_rt_sigtimedwait, SYS_io_uring_enter};
+                                 SYS_semtimedop, SYS_io_getevents, SYS_rt_sigtimedwait, SYS_io_uring_enter,
+                                 SYS_read,       SYS_readv,        SYS_write,           SYS_writev,
+                                 SYS_recvfrom,   SYS_recvmsg,      SYS_recvmmsg,        SYS_sendto,
+                                 SYS_sendmsg,    SYS_sendmmsg,     SYS_accept,          SYS_accept4,
+                                 SYS_connect};
     enum { ERESTARTNOHAND = 514 };
     if ((long)regs->rax != -EINTR)
         return;
