@@ -10,10 +10,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "agent/inflate.h"
 #include "agent/library_inside.h"
 #include "agent/seep_library.h"
 #include "agent/stale_folders.h"
+#include "agent/unlzma.h"
 #include "base/own_folder.h"
 #include "source/run/program.h"
 
@@ -109,10 +109,15 @@ struct seep_error *seep_library_find(bool modes, char **ret_path) {
     const unsigned char *bytes = seep_library;
     if (IS_PACKED) {
         bytes = unpacked = malloc(seep_library_bytes);
-        if (!unpacked)
-            return seep_error_no_memory();
-        if (!seep_inflate(unpacked, seep_library_bytes, seep_library, sizeof(seep_library))) {
+        struct seep_unlzma *work = malloc(sizeof(*work));
+        bool good = work && unpacked &&
+                    seep_unlzma(work, unpacked, seep_library_bytes, seep_library, sizeof(seep_library));
+        bool no_memory = !work || !unpacked;
+        free(work);
+        if (!good) {
             free(unpacked);
+            if (no_memory)
+                return seep_error_no_memory();
             return seep_error_create(SEEP_E_FORMAT, "the library in this program is damaged");
         }
     }

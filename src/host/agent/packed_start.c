@@ -3,8 +3,8 @@
 // A program that contains seep-agent packed: it unpacks that to where it was linked, and goes on there as if
 // the kernel had started it. No libc. The packed bytes are one LZMA stream of the whole static ELF file
 // (tools/pack_agent.py); what is damaged ends in exit status 126 and no message.
-// Source: the LZMA specification, 7-Zip (public domain), by Igor Pavlov; System V ABI, "Process
-// Initialization". Proof: tests/live/test_agent.py, tests/cross/test_agent_armhf.py.
+// Source: System V ABI, "Process Initialization". Proof: tests/live/test_agent.py,
+// tests/cross/test_agent_armhf.py.
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #include "agent/packed_agent.h"
+#include "agent/unlzma.h"
 
 #if defined(__x86_64__)
 #define MMAP SYS_mmap
@@ -108,188 +109,6 @@ static unsigned char *map(uintptr_t where, size_t nr_bytes) {
 
 enum { PAGE_BYTES = 4096 };
 
-// ---- LZMA ----
-
-enum { LC = 3, LP = 1, PB = 1 }; // as tools/pack_agent.py packs
-enum { NR_STATES = 12, NR_LENGTHS = 16 + 256, TOP = 1 << 24 };
-
-struct lengths {
-    uint16_t choice[2];
-    uint16_t low[16][8], middle[16][8], high[256];
-};
-
-struct decoder {
-    const unsigned char *from, *end;
-    uint32_t range, code;
-    uint16_t is_match[NR_STATES][16], is_rep[NR_STATES], is_rep0[NR_STATES], is_rep1[NR_STATES],
-        is_rep2[NR_STATES];
-    uint16_t is_rep0_long[NR_STATES][16];
-    uint16_t slots[4][64], distances[128], aligned[16];
-    struct lengths match, rep;
-    uint16_t literals[768 << (LC + LP)];
-};
-
-static void normalize(struct decoder *d) {
-    if (d->range >= TOP)
-        return;
-    if (d->from == d->end)
-        give_up();
-    d->range <<= 8;
-    d->code = d->code << 8 | *d->from++;
-}
-
-static unsigned bit(struct decoder *d, uint16_t *probability) {
-    normalize(d);
-    uint32_t bound = (d->range >> 11) * *probability;
-    if (d->code < bound) {
-        d->range = bound;
-        *probability = (uint16_t)(*probability + ((2048 - *probability) >> 5));
-        return 0;
-    }
-    d->range -= bound;
-    d->code -= bound;
-    *probability = (uint16_t)(*probability - (*probability >> 5));
-    return 1;
-}
-
-static unsigned tree(struct decoder *d, uint16_t *probabilities, unsigned nr_bits) {
-    unsigned at = 1;
-    for (unsigned i = 0; i < nr_bits; i++)
-        at = at << 1 | bit(d, &probabilities[at]);
-    return at - (1u << nr_bits);
-}
-
-static unsigned tree_reversed(struct decoder *d, uint16_t *probabilities, unsigned nr_bits) {
-    unsigned at = 1, value = 0;
-    for (unsigned i = 0; i < nr_bits; i++) {
-        unsigned one = bit(d, &probabilities[at]);
-        at = at << 1 | one;
-        value |= one << i;
-    }
-    return value;
-}
-
-static unsigned length(struct decoder *d, struct lengths *lengths, unsigned place) {
-    if (!bit(d, &lengths->choice[0]))
-        return 2 + tree(d, lengths->low[place], 3);
-    if (!bit(d, &lengths->choice[1]))
-        return 10 + tree(d, lengths->middle[place], 3);
-    return 18 + tree(d, lengths->high, 8);
-}
-
-static uint32_t distance(struct decoder *d, unsigned nr) {
-    unsigned slot = tree(d, d->slots[nr < 6 ? nr - 2 : 3], 6);
-    if (slot < 4)
-        return slot;
-    unsigned nr_bits = (slot >> 1) - 1;
-    uint32_t value = (2 | (slot & 1)) << nr_bits;
-    if (slot < 14)
-        return value + tree_reversed(d, d->distances + value - slot, nr_bits);
-    uint32_t direct = 0;
-    for (unsigned i = 4; i < nr_bits; i++) {
-        normalize(d);
-        d->range >>= 1;
-        bool one = d->code >= d->range;
-        if (one)
-            d->code -= d->range;
-        direct = direct << 1 | one;
-    }
-    return value + (direct << 4) + tree_reversed(d, d->aligned, 4);
-}
-
-static unsigned char literal(struct decoder *d, const unsigned char *out, size_t at, unsigned state,
-                             uint32_t back) {
-    unsigned before = at ? out[at - 1] : 0, symbol = 1;
-    uint16_t *probabilities = d->literals + 768 * (((at & ((1 << LP) - 1)) << LC) + (before >> (8 - LC)));
-    if (state >= 7) { // what stands where the latest match would go on is not it
-        unsigned match = out[at - back - 1];
-        while (symbol < 256) {
-            unsigned expected = match >> 7 & 1, one;
-            match <<= 1;
-            one = bit(d, &probabilities[((1 + expected) << 8) + symbol]);
-            symbol = symbol << 1 | one;
-            if (one != expected)
-                break;
-        }
-    }
-    while (symbol < 256)
-        symbol = symbol << 1 | bit(d, &probabilities[symbol]);
-    return (unsigned char)symbol;
-}
-
-// The length of a match, whose distance less one is in reps[0] then.
-static unsigned match(struct decoder *d, uint32_t *reps, unsigned *state, unsigned place) {
-    unsigned from = *state;
-    if (!bit(d, &d->is_rep[from])) {
-        *state = from < 7 ? 7 : 10;
-        reps[3] = reps[2];
-        reps[2] = reps[1];
-        reps[1] = reps[0];
-        unsigned nr = length(d, &d->match, place);
-        reps[0] = distance(d, nr);
-        return nr;
-    }
-    if (!bit(d, &d->is_rep0[from])) {
-        if (!bit(d, &d->is_rep0_long[from][place])) {
-            *state = from < 7 ? 9 : 11;
-            return 1;
-        }
-    } else {
-        unsigned which = !bit(d, &d->is_rep1[from]) ? 1 : !bit(d, &d->is_rep2[from]) ? 2 : 3;
-        uint32_t taken = reps[which];
-        for (; which; which--)
-            reps[which] = reps[which - 1];
-        reps[0] = taken;
-    }
-    *state = from < 7 ? 8 : 11;
-    return length(d, &d->rep, place);
-}
-
-static void decode(struct decoder *d, unsigned char *out, size_t nr_bytes) {
-    uint32_t reps[4] = {0, 0, 0, 0};
-    unsigned state = 0;
-    for (uint16_t *p = &d->is_match[0][0]; p < (uint16_t *)(d + 1); p++)
-        *p = 1024;
-    for (int i = 0; i < 5; i++)
-        d->code = d->code << 8 | *d->from++;
-    d->range = UINT32_MAX;
-    for (size_t at = 0; at < nr_bytes;) {
-        unsigned place = at & ((1 << PB) - 1);
-        if (!bit(d, &d->is_match[state][place])) {
-            out[at] = literal(d, out, at, state, reps[0]);
-            at++;
-            state = state < 4 ? 0 : state < 10 ? state - 3 : state - 6;
-            continue;
-        }
-        unsigned nr = match(d, reps, &state, place);
-        if (reps[0] >= at || nr > nr_bytes - at)
-            give_up();
-        for (; nr; nr--, at++)
-            out[at] = out[at - reps[0] - 1];
-    }
-}
-
-// Calls of Thumb code were packed with the address that they lead to, which repeats, in place of the
-// distance.
-static void restore_calls(unsigned char *code, size_t nr_bytes) {
-#if defined(__arm__)
-    for (size_t i = 0; i + 4 <= nr_bytes; i += 2) {
-        unsigned char *at = code + i;
-        if ((at[1] & 0xf8) != 0xf0 || (at[3] & 0xf8) != 0xf8)
-            continue;
-        uint32_t to = (at[1] & 7u) << 19 | (uint32_t)at[0] << 11 | (at[3] & 7u) << 8 | at[2];
-        to = (to * 2 - ((uint32_t)i + 4)) >> 1;
-        at[1] = (unsigned char)(0xf0 | (to >> 19 & 7));
-        at[0] = (unsigned char)(to >> 11);
-        at[3] = (unsigned char)(0xf8 | (to >> 8 & 7));
-        at[2] = (unsigned char)to;
-        i += 2;
-    }
-#else
-    (void)code, (void)nr_bytes;
-#endif
-}
-
 // ---- loading ----
 
 static uintptr_t down(uintptr_t address) {
@@ -331,11 +150,9 @@ static void tell(uintptr_t *stack, const elf_header *header, uintptr_t headers_a
 
 __attribute__((used)) static uintptr_t unpack(uintptr_t *stack) {
     unsigned char *file = map(0, up(packed_agent_bytes));
-    struct decoder *d = (struct decoder *)map(0, up(sizeof(*d)));
-    d->from = packed_agent;
-    d->end = packed_agent + sizeof(packed_agent);
-    decode(d, file, packed_agent_bytes);
-    restore_calls(file, packed_agent_bytes);
+    struct seep_unlzma *d = (struct seep_unlzma *)map(0, up(sizeof(*d)));
+    if (!seep_unlzma(d, file, packed_agent_bytes, packed_agent, sizeof(packed_agent)))
+        give_up();
     const elf_header *header = (const elf_header *)file;
     const elf_segment *segments = (const elf_segment *)(file + header->e_phoff);
     uintptr_t entry = header->e_entry, headers_at = 0;

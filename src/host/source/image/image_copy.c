@@ -9,7 +9,8 @@
 #include "base/map.h"
 #include "source/image/image_copy.h"
 
-static const unsigned char zero_page[SEEP_IMAGE_PAGE];
+// Not const: constants are in the file of the program.
+static unsigned char zero_page[SEEP_IMAGE_PAGE];
 
 struct seep_error *seep_image_copy_create(struct seep_image_copy **ret_copy) {
     struct seep_image_copy *copy = calloc(1, sizeof(*copy));
