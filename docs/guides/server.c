@@ -7,7 +7,7 @@
 
 struct session {
     struct session *next;
-    char room[4000];
+    char room[3992];
 };
 static struct session *sessions;
 static char *cache[64];

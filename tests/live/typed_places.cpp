@@ -75,11 +75,16 @@ static NOINLINE void fill() {
     table[1] = make(1112);      // TYPED: 1112 ... +0x10
 }
 
-int main() {
-    fill();
+// What the calls of main have left on the stack below its frame.
+static NOINLINE void wipe() {
     volatile char room[65536];
     for (size_t i = 0; i < sizeof(room); i++)
         room[i] = 0;
+}
+
+int main() {
+    fill();
+    wipe();
     puts("ready");
     fflush(stdout);
     pause();
