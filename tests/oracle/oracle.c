@@ -70,7 +70,11 @@ static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *
             return _URC_NO_REASON;
         c->begun = true;
     }
+#ifdef __arm__ // where _Unwind_GetCFA() stays the same from frame to frame
+    uint64_t cfa = _Unwind_GetGR(context, 13);
+#else
     uint64_t cfa = _Unwind_GetCFA(context);
+#endif
     c->stays = c->walked && pc == c->pc && cfa == c->cfa;
     if (c->stays)
         return STOP;
