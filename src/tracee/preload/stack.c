@@ -18,9 +18,10 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
 
 enum {
     PAGE = 4096,
-    NEAR = 16 * PAGE,    // so far the readable range is extended page by page
-    OWN_MOST = 1 << 20,  // so far up to the end of its stack a thread asks for it, once
-    MAX_FRAME = 1 << 28, // no frame is larger: a frame pointer that says so is none
+    NEAR = 16 * PAGE,         // so far the readable range is extended page by page
+    OWN_MOST = 1 << 20,       // so far up to the end of its stack a thread asks for it, once
+    ARGUMENTS_MOST = 6 << 20, // of arguments and environment together; source: execve(2)
+    MAX_FRAME = 1 << 28,      // no frame is larger: a frame pointer that says so is none
     CUT_NONE = -1,
 };
 
@@ -241,11 +242,14 @@ static bool record_readable(struct seep_thread *thread, uint64_t bp) {
     return sys_readable(bp) && ((bp + SEEP_ARCH_WORD) % PAGE != 0 || sys_readable(bp + SEEP_ARCH_WORD));
 }
 
-// Whether it is on libc's own stack of this thread, and not on that of a coroutine.
+// Whether it is on libc's own stack of this thread, and not on that of a coroutine. What the kernel puts
+// above the first stack's begin, arguments and environment, belongs to it: musl's start code has argv in the
+// frame pointer.
 static bool is_on_own_stack(const struct seep_thread *thread, uint64_t sp) {
+    if (thread->tid != thread->pid)
+        return sys_thread_pointer() - sp < OWN_MOST;
     uint64_t first = &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
-    uint64_t end = thread->tid == thread->pid ? first : sys_thread_pointer();
-    return end - sp < OWN_MOST;
+    return first + ARGUMENTS_MOST - sp < OWN_MOST + ARGUMENTS_MOST;
 }
 
 // Whether there is code where the frame record at `bp` says that a call returns to: a register that is no
