@@ -610,6 +610,26 @@ def test_a_program_that_cannot_be_run(tmp_path):
     assert run([SEEP, 'attach', '--', tmp_path / 'text']).code == 126
 
 
+def test_the_exit_status_is_the_programs(tmp_path):
+    """As that of `seep run`; where the trace has no room, too."""
+    for script, status in (('exit 7', 7), ('kill -TERM $$', 128 + signal.SIGTERM), ('exec sh -c "exit 9"', 9)):
+        done = run([SEEP, 'attach', '--', 'sh', '-c', script])
+        assert (done.code, done.err) == (status, b''), (script, done)
+    for status in (0, 3):
+        done = run([SEEP, 'attach', '--output', '/dev/full', '--', 'sh', '-c', f'exit {status}'])
+        assert (done.code, done.err.count(b'\n')) == (status or 1, 1) and b'No space left on device' in done.err, done
+
+
+def test_the_exit_status_is_0_while_the_program_runs_on():
+    tool = subprocess.Popen([str(SEEP), 'attach', '--', 'sh', '-c', 'echo ready; read line; exit 7'],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    assert b'ready\n' in [tool.stdout.readline() for _ in range(2)]
+    tool.send_signal(signal.SIGINT)
+    assert tool.wait(timeout=TIMEOUT) == 0
+    _, err = tool.communicate(b'\n', timeout=TIMEOUT)  # now it ends, too
+    assert err == b'', err
+
+
 def test_a_small_buffer_counts_what_it_loses(from_start, tmp_path):
     program, env = from_start(STEPS)
     trace = tmp_path / 'small.seep'
@@ -649,7 +669,7 @@ def test_lives_have_their_parents_times_and_ends(tmp_path):
     subprocess.run(['gcc', '-O1', '-w', '-o', tmp_path / 'lives', tmp_path / 'lives.c'], check=True)
     trace = tmp_path / 'lives.seep'
     done = run([SEEP, 'attach', '--output', trace, '--', tmp_path / 'lives'])
-    assert done.code == 0, done
+    assert done.code == 5, done
     first, *others = [process['process'] for process in report(trace)]
     assert first['exit'] == {'code': 5}
     spawned = [life for life in others if life['name'] == 'true']

@@ -111,7 +111,7 @@ class Ways:
     def attached(self, batch, program, lines):
         trace = self.folder / 'attach.seep'
         status, out, err = run([self.seep, 'attach', '--output', trace, '--', batch, program['number']], self.folder)
-        wrong = self.behaved({**wanted(program), 'status': 0}, status, out, err)
+        wrong = self.behaved(wanted(program), status, out, err)
         report = self.report(['report', '--json', '--top', '0', trace])
         return wrong + compare.compare(program['lives'], [report], compare.Look(
             'attach', lines=lines, classes=False, temporary=False, by_probes=True))

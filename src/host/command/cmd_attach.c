@@ -276,6 +276,30 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
     return err ? err : printing.failed;
 }
 
+// Of a program that has ended; 0 while it runs. It may have gone on as others: the last one of its pid tells.
+static int status_of(const struct seep_session *session) {
+    int status = 0;
+    for (size_t p = 0; p < session->nr_profiles; p++) {
+        const struct seep_process *process = &session->profiles[p]->process;
+        if (process->pid != session->profiles[0]->process.pid)
+            continue;
+        if (process->exit_kind == SEEP_EXIT_CODE)
+            status = (int)process->exit_value;
+        else if (process->exit_kind == SEEP_EXIT_SIGNAL)
+            status = 128 + (int)process->exit_value;
+    }
+    return status;
+}
+
+// As `seep run` does: the status is the program's, unless that was success.
+static struct seep_error *keep_status(struct seep_error *err, int status, int *ret_status) {
+    *ret_status = status;
+    if (!err || !status)
+        return err;
+    seep_command_fail(err);
+    return NULL;
+}
+
 static struct seep_error *run_attach(const struct seep_arguments *arguments, int *ret_status) {
     const struct seep_attach_values *values = seep_arguments_values(arguments, &seep_attach_group);
     struct seep_attach_plan plan = {0};
@@ -297,14 +321,13 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
         err = watch_image(&plan, values, &session);
     } else {
         err = attach(&plan, values, &session, &status);
-        if (err && plan.argv) {
-            *ret_status = status;
-            seep_command_fail(err);
-            err = NULL;
-        }
     }
+    if (!err && plan.argv)
+        status = status_of(session);
     if (!err && session && plan.shown->output)
         err = seep_watch_saved(seep_session_save(session, plan.shown->output));
+    if (plan.argv)
+        err = keep_status(err, status, ret_status);
     seep_session_destroy(session);
     free(plan.words);
     return err;
@@ -318,7 +341,8 @@ const struct seep_command seep_command_attach = {
         "Puts probes on the allocator's functions of a running process, by BPF programs in the kernel, and\n"
         "prints what was allocated since then and not freed, every INTERVAL (default 5s), COUNT times\n"
         "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was. A program\n"
-        "that is named instead is started and traced from its first allocation on.\n",
+        "that is named instead is started and traced from its first allocation on; its exit status is then\n"
+        "that of seep, 0 while it runs on.\n",
     .groups = (const struct seep_option_group *const[]){&seep_attach_group, &seep_watch_group, NULL},
     .examples =
         (const struct seep_example[]){
