@@ -156,6 +156,28 @@ static struct seep_error *copy_range(struct seep_image_copy *copy, const struct 
     return NULL;
 }
 
+#define KIND(kind) (UINT32_C(1) << (kind))
+
+// The pages of what is used of areas, `kinds`, that lie in [at, end).
+static struct seep_error *copy_areas(struct seep_image_copy *copy, const struct seep_image_source *source,
+                                     const struct seep_image_header *header, uint32_t kinds, uint64_t at,
+                                     uint64_t end, bool *ret_short) {
+    struct seep_error *err = NULL;
+    for (int kind = 0; kind < SEEP_AREA_NR && !err; kind++) {
+        const struct seep_image_area *area = &header->areas[kind];
+        if (!(kinds & KIND(kind)) || !area->used)
+            continue;
+        uint64_t start = SEEP_MAX(area->off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, at);
+        uint64_t stop = area->off + area->used * area->element_bytes;
+        stop = SEEP_MIN((stop + SEEP_IMAGE_PAGE - 1) / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, end);
+        if (start >= stop)
+            continue;
+        err = (source->windows ? copy_data : copy_range)(copy, source, start, stop, ret_short);
+        at = stop;
+    }
+    return err;
+}
+
 // What follows the arrays: heap map and counters.
 static struct seep_error *copy_map(struct seep_image_copy *copy, const struct seep_image_source *source,
                                    const struct seep_image_header *header, bool *ret_short) {
@@ -166,17 +188,10 @@ static struct seep_error *copy_map(struct seep_image_copy *copy, const struct se
     const struct seep_image_area *pages = &header->areas[SEEP_AREA_PAGES];
     uint64_t end = SEEP_MIN(pages->off + pages->used * SEEP_IMAGE_PAGE, source->nr_bytes);
     struct seep_error *err = copy_range(copy, source, split, end, ret_short);
-    for (int kind = SEEP_AREA_PAGES + 1; kind < SEEP_AREA_NR && !err; kind++) {
-        const struct seep_image_area *area = &header->areas[kind];
-        uint64_t start = SEEP_MAX(area->off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, end);
-        uint64_t stop = area->off + area->used * area->element_bytes;
-        stop = SEEP_MIN((stop + SEEP_IMAGE_PAGE - 1) / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, source->nr_bytes);
-        if (!area->used || start >= stop)
-            continue;
-        err = copy_data(copy, source, start, stop, ret_short);
-        end = stop;
-    }
-    return err;
+    if (err)
+        return err;
+    uint32_t behind = KIND(SEEP_AREA_NR) - KIND(SEEP_AREA_PAGES + 1);
+    return copy_areas(copy, source, header, behind, end, source->nr_bytes, ret_short);
 }
 
 static struct seep_error *read_head(const struct seep_image_source *source,
@@ -194,31 +209,40 @@ static struct seep_error *copy_arrays(struct seep_image_copy *copy, const struct
     struct seep_error *err = read_head(source, &head);
     if (!err)
         err = copy_data(copy, source, 0, SEEP_IMAGE_PAGE, ret_short);
-    uint64_t at = SEEP_IMAGE_PAGE;
-    for (int kind = SEEP_AREA_STRINGS; kind <= SEEP_AREA_THREADS && !err; kind++) {
-        const struct seep_image_area *area = &head.header.areas[kind];
-        uint64_t start = SEEP_MAX(area->off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, at);
-        uint64_t stop = area->off + area->used * area->element_bytes;
-        stop = SEEP_MIN((stop + SEEP_IMAGE_PAGE - 1) / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, split);
-        if (start < stop) {
-            err = copy_data(copy, source, start, stop, ret_short);
-            at = stop;
-        }
-    }
-    return err;
+    if (err)
+        return err;
+    uint32_t arrays = KIND(SEEP_AREA_THREADS + 1) - KIND(SEEP_AREA_STRINGS);
+    return copy_areas(copy, source, &head.header, arrays, SEEP_IMAGE_PAGE, split, ret_short);
 }
 
-static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_image_source *source) {
+static struct seep_error *copy_all(struct seep_image_copy *copy, const struct seep_image_source *source,
+                                   const struct seep_image_header *header, bool *ret_short) {
+    uint64_t split = header->areas[SEEP_AREA_ODD].off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE;
+    seep_image_copy_reserve(copy, SEEP_MIN(source->data_bytes, source->nr_bytes));
+    struct seep_error *err = copy_map(copy, source, header, ret_short);
+    return err ? err : copy_arrays(copy, source, SEEP_MIN(split, source->nr_bytes), ret_short);
+}
+
+// The header, and the arrays that do not grow with the sites.
+static struct seep_error *copy_small(struct seep_image_copy *copy, const struct seep_image_source *source,
+                                     const struct seep_image_header *header, bool *ret_short) {
+    const uint32_t small = KIND(SEEP_AREA_STRINGS) | KIND(SEEP_AREA_MODULES) | KIND(SEEP_AREA_THREADS);
+    struct seep_error *err = copy_data(copy, source, 0, SEEP_IMAGE_PAGE, ret_short);
+    return err ? err : copy_areas(copy, source, header, small, SEEP_IMAGE_PAGE, source->nr_bytes, ret_short);
+}
+
+// What a copy is to have.
+typedef struct seep_error *copy_parts(struct seep_image_copy *copy, const struct seep_image_source *source,
+                                      const struct seep_image_header *header, bool *ret_short);
+
+static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_image_source *source,
+                               copy_parts *parts) {
     struct seep_image_head head;
     struct seep_error *err = read_head(source, &head);
     if (err)
         return err;
     bool is_short = source->nr_bytes < head.header.file_size;
-    seep_image_copy_reserve(copy, SEEP_MIN(source->data_bytes, source->nr_bytes));
-    err = copy_map(copy, source, &head.header, &is_short);
-    uint64_t split = head.header.areas[SEEP_AREA_ODD].off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE;
-    if (!err)
-        err = copy_arrays(copy, source, SEEP_MIN(split, source->nr_bytes), &is_short);
+    err = parts(copy, source, &head.header, &is_short);
     if (!err && is_short)
         err = seep_image_copy_note(copy, SEEP_NOTE_IMAGE_CUT, SHORT_NOTE);
     if (!err)
@@ -227,19 +251,24 @@ static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_i
     return err;
 }
 
-struct seep_error *seep_image_copy_from_source(const struct seep_image_source *source,
-                                               struct seep_image_copy **ret_copy) {
+static struct seep_error *copy_of(const struct seep_image_source *source, copy_parts *parts,
+                                  struct seep_image_copy **ret_copy) {
     struct seep_image_copy *copy;
     struct seep_error *err = seep_image_copy_create(&copy);
     if (err)
         return err;
-    err = fill(copy, source);
+    err = fill(copy, source, parts);
     if (err) {
         seep_image_copy_destroy(copy);
         return err;
     }
     *ret_copy = copy;
     return NULL;
+}
+
+struct seep_error *seep_image_copy_from_source(const struct seep_image_source *source,
+                                               struct seep_image_copy **ret_copy) {
+    return copy_of(source, copy_all, ret_copy);
 }
 
 static struct seep_error *source_of_fd(int fd, const char *name, struct seep_image_source *ret_source) {
@@ -259,52 +288,14 @@ static struct seep_error *source_of_fd(int fd, const char *name, struct seep_ima
 struct seep_error *seep_image_copy_from_fd(int fd, const char *name, struct seep_image_copy **ret_copy) {
     struct seep_image_source source;
     struct seep_error *err = source_of_fd(fd, name, &source);
-    return err ? err : seep_image_copy_from_source(&source, ret_copy);
-}
-
-// The header, and the arrays that do not grow with the sites.
-static struct seep_error *fill_small(struct seep_image_copy *copy, const struct seep_image_source *source) {
-    static const enum seep_area_kind kinds[] = {SEEP_AREA_STRINGS, SEEP_AREA_MODULES, SEEP_AREA_THREADS};
-    struct seep_image_head head;
-    struct seep_error *err = read_head(source, &head);
-    if (err)
-        return err;
-    bool is_short = source->nr_bytes < head.header.file_size;
-    err = copy_data(copy, source, 0, SEEP_IMAGE_PAGE, &is_short);
-    uint64_t at = SEEP_IMAGE_PAGE;
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(kinds) && !err; i++) {
-        const struct seep_image_area *area = &head.header.areas[kinds[i]];
-        uint64_t start = SEEP_MAX(area->off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, at);
-        uint64_t stop = area->off + area->used * area->element_bytes;
-        stop = SEEP_MIN((stop + SEEP_IMAGE_PAGE - 1) / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE, source->nr_bytes);
-        if (start >= stop)
-            continue;
-        err = copy_range(copy, source, start, stop, &is_short);
-        at = stop;
-    }
-    if (!err && is_short)
-        err = seep_image_copy_note(copy, SEEP_NOTE_IMAGE_CUT, SHORT_NOTE);
-    if (!err)
-        err = seep_image_copy_finish(copy, source->name);
-    copy->taken_ns = (uint64_t)seep_monotonic_ns();
-    return err;
+    return err ? err : copy_of(&source, copy_all, ret_copy);
 }
 
 struct seep_error *seep_image_copy_small_from_fd(int fd, const char *name,
                                                  struct seep_image_copy **ret_copy) {
     struct seep_image_source source;
-    struct seep_image_copy *copy = NULL;
     struct seep_error *err = source_of_fd(fd, name, &source);
-    if (!err)
-        err = seep_image_copy_create(&copy);
-    if (!err)
-        err = fill_small(copy, &source);
-    if (err) {
-        seep_image_copy_destroy(copy);
-        return err;
-    }
-    *ret_copy = copy;
-    return NULL;
+    return err ? err : copy_of(&source, copy_small, ret_copy);
 }
 
 // A record of pages: its place in the file, and how many bytes of it are there.
