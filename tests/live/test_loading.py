@@ -355,29 +355,38 @@ def test_a_static_allocator_that_exports_malloc(language, compiler, tmp_path):
     check_preempted(under, under.trace, plain, program)
 
 
-SOME_OPERATORS = program_source('loading_some_operators.cpp')
 LISTED = {'run': (), 'sampled': ('--sample', '1K'), 'counted': ('--mode', 'count'), 'recorded': ('--mode', 'record')}
 
 
+@pytest.fixture(scope='module')
+def uses_operators(tmp_path_factory):
+    """What the programs have in common, compiled once: it takes longer than all else."""
+    need('g++')
+    folder = tmp_path_factory.mktemp('uses_operators')
+    (folder / 'uses.cpp').write_text(program_source('loading_uses_operators.cpp'))
+    built = run(['g++', '-std=c++17', '-g', '-O1', '-w', '-c', 'uses.cpp'], cwd=folder)
+    assert built.code == 0, built
+    return folder / 'uses.o'
+
+
 @pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'SIZED'])
-def test_a_program_that_defines_some_operators(which, tmp_path):
+def test_a_program_that_defines_some_operators(which, uses_operators, tmp_path):
     """The others call those, as the C++ library's do: new[] the program's new, a sized delete its delete."""
-    check_some_operators(tmp_path, which, '-D', which, 'program.cpp')
+    check_some_operators(tmp_path, which, [uses_operators, '-D', which, 'some.cpp', '-o', 'program'])
 
 
 @pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'ARRAY'])
-def test_a_library_that_defines_some_operators(which, tmp_path):
+def test_a_library_that_defines_some_operators(which, uses_operators, tmp_path):
     """Behind libseep.so in the search: they are called, and what the malloc in them allocates counts once."""
-    check_some_operators(tmp_path, which, 'program.cpp', '-Wl,--no-as-needed,-rpath,$ORIGIN', 'libsome.so',
-                         library=('-D', which, '-shared', '-fPIC', 'program.cpp', '-o', 'libsome.so'))
+    check_some_operators(tmp_path, which, ['-D', which, '-shared', '-fPIC', 'some.cpp', '-o', 'libsome.so'],
+                         [uses_operators, '-Wl,--no-as-needed,-rpath,$ORIGIN', 'libsome.so', '-o', 'program'])
 
 
-def check_some_operators(tmp_path, which, *options, library=None):
-    need('g++')
+def check_some_operators(tmp_path, which, *steps):
     program = tmp_path / 'program'
-    (tmp_path / 'program.cpp').write_text(SOME_OPERATORS)
-    for built_of in ([library] if library else []) + [(*options, '-o', program)]:
-        built = run(['g++', '-std=c++17', '-g', '-O1', '-w', *built_of], cwd=tmp_path)
+    (tmp_path / 'some.cpp').write_text(program_source('loading_some_operators.cpp'))
+    for step in steps:
+        built = run(['g++', '-std=c++17', '-g', '-O1', '-w', *step], cwd=tmp_path)
         assert built.code == 0, built
     plain = run([program])
     assert plain.code == 0 and plain.out != b'0 0\n', plain
