@@ -16,6 +16,7 @@
 #define MODULES_MOST (UINT32_C(1) << 16)
 #define PATH_MOST    4096u
 #define FIGURES      8u
+#define ITEMS_MOST   (UINT32_C(1) << 17) // of threads at sites, that changes make
 
 // Of them what is told of threads, too.
 #define THREAD_FIGURES 5u
@@ -294,6 +295,9 @@ static struct seep_error *take_counters(struct replica_image *image, struct seep
         }
         if (!differences)
             continue;
+        // Once each: a server that repeats them would fill our memory.
+        if (image->nr_changes && image->changes[image->nr_changes - 1].site >= site)
+            return bad("counters out of order");
         if (!seep_grow(&image->changes, &image->changes_capacity, image->nr_changes + 1,
                        sizeof(*image->changes)))
             return seep_error_no_memory();
@@ -368,7 +372,7 @@ static struct seep_error *take_thread_changes(struct replica_image *image, struc
     if (image->nr_thread_sites > nr)
         qsort(image->thread_sites, image->nr_thread_sites, sizeof(*image->thread_sites),
               seep_thread_site_compare);
-    return take->failed ? bad("what a thread did since") : NULL;
+    return take->failed || image->nr_thread_sites > ITEMS_MOST ? bad("what a thread did since") : NULL;
 }
 
 static struct seep_error *take_thread_sites(struct replica_image *image, struct seep_take *take,
