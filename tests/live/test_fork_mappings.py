@@ -2,8 +2,11 @@
 """A forked child has its parent's mappings, and its image has them too; what the parent freed in a wrong way is the
 parent's alone. (Seen with apt-cache: the child's image counted mappings that it did not have.)"""
 import json
+import platform
 import subprocess
 
+import pytest
+from harness import need, root_only
 import report_json
 from small_programs import program_source
 
@@ -54,3 +57,14 @@ def test_wrong_releases_of_a_parent_are_its_own(run, seep, tmp_path):
     assert done.returncode == 0, done
     processes = report_json.spread(json.loads(run(seep, "report", "--json", "w.seep").stdout))["processes"]
     assert [[(wrong["count"], wrong["size"]) for wrong in process["mismatches"]] for process in processes] == [[(1, 100)], [(1, 200)]]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the address is that of programs for x86-64")
+def test_no_mapping_is_left_at_address_0(run, seep, tmp_path):
+    """Root may map page 0. The child asks what of its memory is there by mapping it, and leaves nothing behind."""
+    need("setarch")
+    root_only()
+    (tmp_path / "f.c").write_text(program_source("fork_mappings_first.c"))
+    subprocess.run(["gcc", "-O0", "-no-pie", "-fno-pie", "-o", "f", "f.c"], check=True, cwd=tmp_path)
+    done = run("setarch", "-R", seep, "run", "-q", "-o", "f.seep", "./f")
+    assert (done.returncode, done.stdout) == (0, "400000 1\n"), done

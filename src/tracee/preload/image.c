@@ -325,8 +325,11 @@ static void find_leaves(void *data, uint64_t off) {
                 (struct leaf){dir[i], (first + i) >> SEEP_PLANE_SHIFT << SEEP_LEAF_SHIFT};
 }
 
-// No memory of this process is there. One call, where mincore looks up each page of the map.
+// No memory of this process is there. One call, where mincore looks up each page of the map. Where root may
+// map page 0, the kernel's answer for it is that of a failure, and what it mapped would stay.
 static bool is_unmapped(uint64_t start_rt, uint64_t bytes) {
+    if (!start_rt)
+        return false;
     void *start = (void *)(uintptr_t)start_rt; // NOLINT(performance-no-int-to-ptr)
     void *at = sys_mmap(start, bytes, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
