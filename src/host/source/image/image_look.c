@@ -289,7 +289,9 @@ struct work {
     struct seep_put now, differences;
 };
 
+// A thread has no more chunks than its table, however many sites the image counts.
 static struct seep_error *find_chunks(struct work *work, size_t nr_groups) {
+    size_t nr_chunks = SEEP_MIN(nr_groups, (size_t)SEEP_CHUNKS_PER_THREAD);
     struct seep_image_reader *reader = &work->reader;
     struct seep_page_claims dirs = {NULL, 0, 0};
     bool fits = true;
@@ -303,8 +305,8 @@ static struct seep_error *find_chunks(struct work *work, size_t nr_groups) {
     seep_page_claims_settle(reader, &dirs, SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t) / SEEP_IMAGE_PAGE);
     for (size_t i = 0; fits && !error && i < dirs.nr_items; i++) {
         error = seep_image_look_read(work->look, seep_image_page_off(reader->copy, dirs.items[i].page),
-                                     work->dir, nr_groups * sizeof(*work->dir));
-        for (uint32_t c = 0; fits && !error && c < nr_groups; c++) {
+                                     work->dir, nr_chunks * sizeof(*work->dir));
+        for (uint32_t c = 0; fits && !error && c < nr_chunks; c++) {
             uint32_t page = seep_image_u32(&reader->copy->head, &work->dir[c]);
             if (page)
                 fits = seep_page_claim_add(&work->claims, page, dirs.items[i].owner, c);
