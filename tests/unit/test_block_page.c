@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Pages of blocks by their size: whatever the sizes are, pages one after the other are all of them, in order.
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +100,46 @@ static void test_pages(void **state) {
     check_pages(5000, 107);
 }
 
+// Of two sizes, which there are many of, or more of at each look.
+struct many {
+    uint64_t nr;
+    uint64_t factor;
+};
+
+static struct seep_error *many_blocks(const void *process, seep_block_visit *visit, void *data) {
+    struct many *many = *(struct many *const *)process;
+    many->nr *= many->factor;
+    for (uint64_t i = 1; i <= many->nr; i++)
+        if (!visit(data, &(struct seep_block){.address = 16 * i, .size = 16 + 16 * (i % 2), .site = 1}))
+            break;
+    return NULL;
+}
+
+static void test_a_page_takes_its_own_room_only(void **state) {
+    struct many many = {100000, 1}, *process = &many;
+    const void *processes[] = {&process};
+    struct seep_server_page page;
+    assert_null(seep_server_page_make(many_blocks, processes, 1, 0, 0, many.nr / 2 - 1, 2, &page));
+    assert_int_equal(page.nr_blocks, 2);
+    assert_int_equal(page.blocks[0].block.address, 16 * (many.nr - 1));
+    assert_int_equal(page.blocks[1].block.address, 32);
+    assert_in_range(malloc_usable_size(page.blocks), 1, 1 << 16);
+    free(page.blocks);
+    many = (struct many){2, 1000};
+    assert_null(seep_server_page_make(many_blocks, processes, 1, 0, 0, 0, 1000, &page));
+    assert_int_equal(page.nr_blocks, 1000);
+    free(page.blocks);
+    many = (struct many){2, 300};
+    assert_null(seep_server_page_make(many_blocks, processes, 1, 0, 0, 0, 10000, &page));
+    assert_int_equal(page.nr_blocks, 600);
+    assert_in_range(malloc_usable_size(page.blocks), 1, 1 << 17);
+    free(page.blocks);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pages)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_a_page_takes_its_own_room_only),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

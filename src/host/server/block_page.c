@@ -19,6 +19,10 @@ static uint32_t bucket_of(uint64_t size) {
            (uint32_t)(size >> (bit - STEP_SHIFT) & ((1u << STEP_SHIFT) - 1));
 }
 
+static bool is_of_one_size(uint32_t bucket) {
+    return bucket < UINT32_C(1) << EXACT_SHIFT;
+}
+
 struct question {
     seep_server_blocks *blocks;
     const void *const *processes;
@@ -64,13 +68,15 @@ static bool count_block(void *data, const struct seep_block *block) {
     return true;
 }
 
-// A bucket of one size needs no order: its blocks come in it. So what is collected of it are the asked ones
-// only.
+// The page ends within the first and the last of its buckets. The blocks of one size come in their order, so
+// of such a bucket no more than the page's are collected.
 struct collection {
     const struct question *question;
     uint32_t low, high;
-    bool exact;
-    uint64_t skip, nr;
+    uint64_t skip;     // of the blocks of all buckets, the largest first
+    uint64_t low_left; // of the lowest bucket, where it is of one size
+    uint64_t nr;
+    uint64_t most; // that were counted: no more are held, whatever came since
     uint32_t process;
     struct seep_server_page *page;
     size_t capacity;
@@ -84,11 +90,16 @@ static bool collect_block(void *data, const struct seep_block *block) {
     if (bucket < collection->low || bucket > collection->high ||
         (collection->question->site && block->site != collection->question->site))
         return true;
-    if (collection->exact && collection->skip) {
+    if (bucket == collection->high && is_of_one_size(bucket) && collection->skip) {
         collection->skip--;
         return true;
     }
-    if (collection->exact && page->nr_blocks == collection->nr)
+    if (bucket == collection->low && is_of_one_size(bucket)) {
+        if (!collection->low_left)
+            return collection->low != collection->high;
+        collection->low_left--;
+    }
+    if (page->nr_blocks == collection->most)
         return false;
     if (!seep_grow(&page->blocks, &collection->capacity, page->nr_blocks + 1, sizeof(*page->blocks))) {
         collection->failed = true;
@@ -104,7 +115,7 @@ static struct seep_error *collect(struct collection *collection) {
         each_block(collection->question, collect_block, collection, &collection->process);
     if (!error && collection->failed)
         error = seep_error_no_memory();
-    if (error || collection->exact)
+    if (error)
         return error;
     if (page->nr_blocks)
         qsort(page->blocks, page->nr_blocks, sizeof(*page->blocks), compare);
@@ -134,17 +145,20 @@ struct seep_error *seep_server_page_make(seep_server_blocks *blocks, const void 
     nr = first < page.nr_all ? SEEP_MIN(nr, page.nr_all - first) : 0;
     while (high > 0 && before + count.buckets[high - 1] <= first)
         before += count.buckets[--high];
-    uint64_t end = before;
-    for (low = high; low > 0 && end < first + nr;)
+    uint64_t end = before, above_low = before;
+    for (low = high; low > 0 && end < first + nr;) {
+        above_low = end;
         end += count.buckets[--low];
+    }
     free(count.buckets);
     if (nr && high) {
         struct collection collection = {.question = &question,
                                         .low = low,
                                         .high = high - 1,
-                                        .exact = low == high - 1 && low < UINT32_C(1) << EXACT_SHIFT,
                                         .skip = first - before,
+                                        .low_left = first + nr - SEEP_MAX(above_low, first),
                                         .nr = nr,
+                                        .most = end - before,
                                         .page = &page};
         error = collect(&collection);
     }
