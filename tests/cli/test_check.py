@@ -149,6 +149,20 @@ def test_an_update_says_what_it_takes_out(run, seep, app, tmp_path):
     assert "leaks.txt: 0 known leaks: 0 added, 2 taken out\n" in run(seep, *update, other, "clean").stderr
 
 
+def test_an_update_replaces_baselines_alone(run, seep, app, tmp_path):
+    """A mistaken name must not cost the user a file."""
+    named, update = tmp_path / "app.c", ["check", "--baseline", str(tmp_path / "app.c"), "--update-baseline", app]
+    for text in (b"int main(void) { return 0; }\n", b"\x7fELF\0\0"):
+        named.write_bytes(text)
+        done = run(seep, *update)
+        assert (done.returncode, done.stdout, named.read_bytes()) == (1, "", text), done  # nor was it started
+        assert done.stderr.count("\n") == 1 and "not a baseline of seep" in done.stderr and "name another file" in done.stderr
+    for text in ("", "# seep baseline 0\n", "# seep baseline 1\n<<<<<<< HEAD\n"):
+        named.write_text(text)
+        assert run(seep, *update).returncode == 0
+        assert named.read_text().startswith("# seep baseline 1\n")
+
+
 def test_baseline_survives_lines_that_move(run, seep, app, tmp_path):
     baseline = str(tmp_path / "leaks.txt")
     assert run(seep, "check", "--baseline", baseline, "--update-baseline", app).returncode == 0

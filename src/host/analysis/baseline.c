@@ -214,15 +214,17 @@ static struct seep_error *parse_heading(struct source *source, struct seep_basel
 
 static struct seep_error *parse_line(struct seep_baseline *baseline, struct source *source,
                                      struct seep_baseline_entry *entry, struct builder *builder) {
+    if (source->line == 1) {
+        baseline->of_others = source->length < strlen(VERSION_START) ||
+                              memcmp(source->text, VERSION_START, strlen(VERSION_START)) != 0;
+        if (baseline->of_others)
+            return seep_error_hint(
+                error_here(source, "not a baseline of seep: its first line is not '%s'", VERSION_LINE),
+                "name another file; where there is none, --update-baseline makes it");
+    }
     if (memchr(source->text, 0, source->length))
         return error_here(source, "not a text: a zero byte");
     if (source->line == 1) {
-        bool ours = source->length >= strlen(VERSION_START) &&
-                    memcmp(source->text, VERSION_START, strlen(VERSION_START)) == 0;
-        if (!ours)
-            return seep_error_hint(
-                error_here(source, "not a baseline of seep: its first line is not '%s'", VERSION_LINE),
-                "'seep check --baseline %s --update-baseline' writes one", source->file);
         if (source->length != strlen(VERSION_LINE) || memcmp(source->text, VERSION_LINE, source->length) != 0)
             return error_here(source, "a baseline of another version of seep: '%.*s'",
                               (int)SEEP_MIN(source->length, (size_t)60), source->text);

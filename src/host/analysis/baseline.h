@@ -34,6 +34,7 @@ struct seep_baseline {
     size_t nr_entries;
     size_t capacity;
     struct seep_map by_key; // hash of the key to index + 1; where two share a hash, the next free one
+    bool of_others;         // what was read is a file of another kind: it is not to be replaced
 };
 
 #define SEEP_BASELINE_INIT                                                                                   \
