@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A C header that has bytes as one LZMA stream, for src/host/agent/unlzma.c."""
+"""Writes bytes as one LZMA stream into a C header, for src/host/agent/unlzma.c."""
 import lzma
 import struct
 
@@ -7,7 +7,7 @@ EM_ARM = 40
 
 
 def packed(content):
-    """Of an ELF file. Calls of Thumb code are packed with the addresses that they lead to: those repeat."""
+    """The LZMA stream of an ELF file. Calls of Thumb code are packed with target addresses, because these repeat."""
     filters = [{"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 1, "pb": 1, "dict_size": 1 << 20,
                 "mf": lzma.MF_BT2}]
     if struct.unpack_from("<H", content, 18)[0] == EM_ARM:

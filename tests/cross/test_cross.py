@@ -60,8 +60,8 @@ class Cpu(NamedTuple):
     trap: int = signal.SIGTRAP  # what __builtin_trap() raises
     without: frozenset = frozenset()  # programs whose sites are beyond functions of libc that have no call-frame information
     share: frozenset = frozenset()  # all that make test has of it; none: SHORT and what is for every CPU
-    starts: frozenset = frozenset({'main', '_start'})  # on stacks; code that jumps to libc is on none
-    hides_signals: tuple = (99,)  # qemu from this version on: libgcc does not know all of its trampolines, the kernel's it does
+    starts: frozenset = frozenset({'main', '_start'})  # functions on stacks; a _start that jumps to libc is on none
+    hides_signals: tuple = (99,)  # libgcc does not know all trampolines of qemu from this version on
     everywhere: bool = True  # whether call-frame information is true between calls, too
 
     def compilers(self, variant):

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-// The compiler must not take the check for its own: no assert, which NDEBUG removes.
+// Not assert(), which NDEBUG removes.
 #define MUST(condition)                                                                                      \
     do {                                                                                                     \
         if (!(condition))                                                                                    \

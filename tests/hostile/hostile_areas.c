@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A program whose memory looks like an allocator's that goes on without end: one way a run. A scan of it must end, in little memory.
-// Says "ready", and leaves when its input ends. The second argument is the path of a file that it makes, named as a libc.
+// A program whose memory has endless lists of an allocator, of one kind a run. A scan of it must end, in little memory.
+// It says "ready", and ends with its input. The second argument is the path of a file that it makes, named like a libc.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static uint64_t *map_at(uint64_t where, size_t bytes) {
 // Source: glibc, malloc/malloc.c: struct malloc_state of 64 bits, in words.
 enum { STATE_TOP = 12, STATE_BINS = 14, STATE_LAST = STATE_BINS + 252, STATE_NEXT = STATE_BINS + 254 + 2 };
 
-// An arena follows itself, and so does its heap.
+// An arena whose list leads back to it; the same for its heap.
 static void heaps(uint64_t *libc) {
     const uint64_t base = UINT64_C(1) << 40;
     uint64_t *heap = map_at(base, 4 * PAGE), *arena = heap + 64;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A recorded program that writes into its own image what its library never would: one way a run. The memory
-// of the tool must stay small. Ends with status 99 where it could do no harm.
+// A recorded program that writes false data into its own image, of one kind a run. The tool's memory must stay
+// small. Status 99: it found no place to write to.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void put(uint64_t stamp, uint64_t address, uint64_t entry) {
     __atomic_store_n(&ring()->written, ring()->written + 1, __ATOMIC_RELEASE);
 }
 
-// Events of the far future, again and again: none of them is complete.
+// Events with stamps far in the future, again and again, so that the tool must keep them.
 static void future(void) {
     struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_IMAGE_PAGE);
     for (uint64_t i = 0; i < ring()->capacity; i++)
@@ -76,7 +76,7 @@ static void many(void) {
     usleep(300000);
 }
 
-// A site whose number says that there are four million before it.
+// A site with the number four million, in an image with few sites.
 static void site(void) {
     enum { SITES = 4 << 20 };
     header()->areas[SEEP_AREA_SITES].used = SITES;
@@ -84,7 +84,7 @@ static void site(void) {
     usleep(300000);
 }
 
-// Large blocks that are at another address each time.
+// Large blocks, each at a new address.
 static void blocks(void) {
     const struct seep_event *events = (struct seep_event *)((unsigned char *)ring() + SEEP_IMAGE_PAGE);
     uint64_t stamp = SEEP_EVENT_STAMP(events[ring()->written - 1]);

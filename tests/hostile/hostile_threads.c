@@ -2,7 +2,7 @@
 //
 // Threads that stop one after the other, each some time after the one before it: a thread that waits for its child of
 // vfork does not stop before that has ended. Says "ready" when all of them wait; leaves when its input ends. With an
-// argument: leaves while so many threads wait on a futex, whose time is over before a scan is; they do not wait again.
+// argument: leaves while so many threads wait on a futex with a timeout, which ends during the scan; they do not wait again.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -60,7 +60,7 @@ static void leave_late(unsigned nr) {
 int main(int argc, char **argv) {
     void *volatile block = malloc(100);
     pthread_t threads[THREADS];
-    if (argc > 2) { // leaves while a thread waits for its child of vfork, so many seconds
+    if (argc > 2) { // leaves while a thread waits for its child of vfork, for so many seconds
         if (pthread_create(threads, NULL, wait_long, (void *)(uintptr_t)atoi(argv[2])) != 0)
             return 1;
         usleep(200000);

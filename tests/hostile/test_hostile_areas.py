@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lists of an allocator that are none: a scan comes to its end, in little memory."""
+"""Allocator lists that form a loop: a scan ends, in little memory."""
 import platform
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def test_a_scan_of_lists_without_end(what, tmp_path):
                                stdout=subprocess.PIPE, env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null'))
     try:
         assert program.stdout.readline() == b'ready\n'
-        # Without an end the tool would take all memory of the machine, or half a minute.
+        # Without limits the tool would take all memory of the machine, or half a minute.
         assert most_memory_of('prlimit', f'--as={3 << 30}', '--cpu=10', SEEP, 'scan', '--json', program.pid) >> 20 < 500
     finally:
         program.stdin.close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A recorded program that writes into its own image what no library would. The memory of the tool stays small, and the
-recording of what the program did before is there."""
+"""A recorded program that writes false data into its own image. The tool's memory stays small, and the recording has what the
+program did before."""
 import struct
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_memory_of_the_tool(what, tmp_path):
 
 
 def pages_of(data):
-    """Where in a raw dump each page of the image is; of several the last counts."""
+    """The place of each page of the image in a raw dump. A page may be there several times; the last one counts."""
     pages, at = {}, 16
     while True:
         offset, size = struct.unpack_from('=QQ', data, at)
@@ -38,7 +38,7 @@ def pages_of(data):
 
 
 def test_rings_of_a_file_that_all_lie_in_one_place(tmp_path):
-    """Each of 1,024 threads has 131,072 events, the file says: in a ring that is a hole. The report leaves them out, and says so."""
+    """The file claims 131,072 events for each of 1,024 threads, in rings that are holes. The report leaves them out, and says so."""
     trace = tmp_path / 'x.seep'
     env = environment(SEEP_MODE='record', SEEP_OUT=trace, LD_PRELOAD=BUILD / 'libseep-record.so')
     assert run([TARGET, 'nothing'], env=env).code == 0

@@ -230,7 +230,7 @@ def test_the_program_does_its_work_whatever_listens(kind, tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason='folders of other users are made by root')
 @pytest.mark.parametrize('owner, mode, used', [(12345, 0o755, False), (12345, 0o1777, False), (0, 0o777, False), (0, 0o1777, True)])
 def test_a_place_where_the_folder_could_be_exchanged(owner, mode, used, tmp_path):
-    """Who owns the place, or may rename in it, could listen there in place of the tool, and would get the images."""
+    """A user who owns the folder, or may rename in it, could listen in place of the tool, and would get the images."""
     place = tmp_path / 'place'
     place.mkdir()
     os.chown(place, owner, owner)

@@ -25,14 +25,14 @@ def test_the_wait_is_one_for_all_threads():
 
 
 def test_threads_that_do_not_wait_again_are_not_waited_for_each(tmp_path):
-    """A hundred milliseconds for each of 300 were 30 s in which the others were held."""
+    """With 0.1 s for each of 300 threads, the others were stopped for 30 s."""
     done = run([SEEP, 'run', '-q', '--scan', 'yes', '-o', tmp_path / 't.seep', '--', BUILD / 'tests/hostile/hostile-threads', '300'],
                env=environment(), timeout=25)
     assert done.code == 0, done
 
 
 def test_a_thread_that_did_not_stop_is_let_go_when_it_ends(tmp_path):
-    """It is the tool's until then: the process would never end, and the run with it. Its child of vfork outlives it."""
+    """The tool traces the thread until then: the process would never end, nor would the run. Its child of vfork outlives it."""
     done = run([SEEP, 'run', '-q', '--scan', 'yes', '-o', tmp_path / 't.seep', '--',
                 BUILD / 'tests/hostile/hostile-threads', 'vfork', '15'], env=environment(), timeout=60)
     assert done.code == 0, done

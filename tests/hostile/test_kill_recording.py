@@ -82,7 +82,7 @@ def program(tmp_path_factory):
 
 
 def waited_ns(pid):
-    """How long its threads were ready and had no processor: proc(5), /proc/PID/schedstat."""
+    """How long its threads were runnable without a processor: proc(5), /proc/PID/schedstat."""
     try:
         return sum(int((task / 'schedstat').read_text().split()[1]) for task in Path(f'/proc/{pid}/task').iterdir())
     except OSError:
@@ -90,7 +90,7 @@ def waited_ns(pid):
 
 
 def sleep_and_look(pid, seconds):
-    """What the tool had waited at which moment."""
+    """How long the tool had waited for a processor, by moment."""
     until = time.monotonic() + seconds
     looks = [(0, 0), (time.monotonic_ns(), waited_ns(pid))]
     while time.monotonic() < until:
@@ -100,11 +100,11 @@ def sleep_and_look(pid, seconds):
 
 
 def lost_by_both(said, has, looks):
-    """Milliseconds between the first event that is not in the trace and the last that there was, less what the tool had no processor
-    for meanwhile. Both are events of the program, by its own clock, of which each 64th says its time."""
+    """Milliseconds from the first event that is not in the trace to the last event of the program, less the time in which the tool
+    waited for a processor. Each 64th event has its time, by the program's clock."""
     firsts = [said.time_ns(i, (has[i][0] // EVERY + 1) * EVERY) for i in range(THREADS)
               if (has[i][0] // EVERY + 1) * EVERY < said.count(i)[0]]
-    firsts = list(filter(None, firsts))  # 0: it was about to say it
+    firsts = list(filter(None, firsts))  # 0: the program had not written the time yet
     if not firsts:
         return 0
     before = max(waited for at_ns, waited in looks if at_ns <= min(firsts))

@@ -55,7 +55,7 @@ def root_only():
 
 
 def need_bpf(*more):
-    """Skips the test, with the reason, where programs cannot be traced by probes, or one of `more` is not there. Returns what is."""
+    """Skips the test, with the reason, where programs cannot be traced by probes, or an item of `more` is missing. Returns the items."""
     bpf = bpf_items()
     for name in ('in this build', 'PID namespace', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage', *more):
         if bpf.get(name, {}).get('verdict') == 'bad':
@@ -113,7 +113,7 @@ def run(args, *, env=None, cwd=None, input=None, timeout=TIMEOUT):
 
 
 def most_memory_of(*command):
-    """Peak resident bytes, by way of a small process: the kernel counts for a child no less than its parent had."""
+    """Peak resident bytes. A small process starts the command, because a child's peak begins with what its parent had at the fork."""
     script = 'import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); ' \
              'print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     code, kib = run([sys.executable, '-c', script, *command]).out.split()
@@ -178,7 +178,7 @@ def traced(args, tmp_path, *, options=(), env=None, cwd=None, input=None, timeou
 
 
 def in_mount_namespace(script, *args, env=None):
-    """A command, after a script has mounted what it is to see."""
+    """Runs a command after a script has mounted its file systems."""
     root_only()
     need('unshare', 'mount')
     if subprocess.run(['unshare', '-m', 'true'], stderr=subprocess.DEVNULL).returncode:
@@ -429,7 +429,7 @@ def kill(process):
 
 
 def children_of(pid):
-    """Those that its threads have started and that it has not waited for; of a process that has ended, none."""
+    """Children of all its threads, zombies included; none where the process has ended."""
     found = []
     for file in Path(f'/proc/{pid}/task').glob('*/children'):
         try:
@@ -440,7 +440,7 @@ def children_of(pid):
 
 
 def is_asleep(pid):
-    """No thread of it or of its children runs, or waits for a processor or a disk."""
+    """Whether no thread of it, or of its children, runs or waits for a processor or a disk."""
     for process in (pid, *children_of(pid)):
         for file in Path(f'/proc/{process}/task').glob('*/stat'):
             try:
@@ -452,7 +452,7 @@ def is_asleep(pid):
 
 
 def wait_until_idle(pid):
-    """Until it has done what there is to do: it sleeps, at ten looks one after the other."""
+    """Waits until the process sleeps at ten looks in a row."""
     looks = []
 
     def sleeps():

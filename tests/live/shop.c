@@ -57,7 +57,7 @@ static void *in_thread(void *data) {
     return data;
 }
 
-// Two threads allocate at one place.
+// Two threads allocate at one site.
 static void *one_more(void *data) {
     session_new();
     return data;

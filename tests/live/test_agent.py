@@ -155,7 +155,7 @@ def test_no_place_for_code(agent, tmp_path):
 
 
 def test_a_place_of_another_user(agent, tmp_path):
-    """Who owns the folder, or may rename in it, could put another library there, which would run as root."""
+    """A user who owns the folder, or may rename in it, could put another library there, which would run as root."""
     if os.getuid():
         pytest.skip('files of other users are made by root')
     for owner, mode, used in ((12345, 0o755, False), (12345, 0o777, False), (12345, 0o1777, False), (0, 0o777, False), (0, 0o1777, True)):

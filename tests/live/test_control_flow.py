@@ -300,7 +300,7 @@ def test_a_stack_that_goes_while_its_callee_runs(tmp_path, way, filtered):
 
 
 def test_a_page_of_the_stack_that_is_taken_away(tmp_path):
-    """Frames there cannot be read while it is gone: their stacks are cut, and others are whole."""
+    """Frames on a page that is protected cannot be read. Stacks that cross it are cut; all others are whole."""
     source, program = tmp_path / 'taken.c', tmp_path / 'taken'
     source.write_text(program_source('control_flow_stack_taken.c'))
     built = run(['gcc', '-g', '-O1', '-w', source, '-o', program])

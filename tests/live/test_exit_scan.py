@@ -315,8 +315,8 @@ def test_what_is_below_the_first_stack_of_a_thread_that_forked_is_old(tmp_path):
 
 @pytest.mark.parametrize('submits', [(), ('submits',)])
 def test_a_thread_that_waits_for_io_uring_sleeps_on(submits, tmp_path):
-    """The look at exit interrupts its wait; it is begun again, and the thread sees no EINTR. A call that submitted something
-    cannot be begun again: it is not interrupted."""
+    """The look at exit interrupts the wait, and the kernel restarts the call: the thread sees no EINTR. A call that submitted
+    something cannot be restarted, so it is not interrupted."""
     source, program = tmp_path / 'uring.c', tmp_path / 'uring'
     source.write_text(program_source('exit_scan_uring.c'))
     built = harness.run(['gcc', '-w', source, '-o', program, '-pthread'])
@@ -329,7 +329,7 @@ def test_a_thread_that_waits_for_io_uring_sleeps_on(submits, tmp_path):
 
 
 def test_threads_that_wait_on_sockets_with_a_time_limit_sleep_on(tmp_path):
-    """The kernel ends those calls with EINTR after a stop without a handler, as signal(7) says; they are begun again."""
+    """The kernel ends these calls with EINTR after a stop, even without a handler (signal(7)). seep restarts them."""
     program = tmp_path / 'sockets'
     (tmp_path / 'sockets.c').write_text(program_source('exit_scan_timed_sockets.c'))
     built = harness.run(['gcc', '-w', tmp_path / 'sockets.c', '-o', program, '-pthread'])

@@ -125,8 +125,8 @@ def test_a_filter_that_was_there_before(work, tmp_path):
 
 
 def test_coroutines_on_stacks_mapped_after_a_filter(tmp_path):
-    """Whether such a stack can be read cannot be asked; the library has seen it mapped. (Seed 53000313 of the random programs:
-    the stacks ended there.)"""
+    """Under a filter the kernel cannot be asked whether a stack is readable, but the library has seen it mapped. (Seed 53000313 of
+    the random programs.)"""
     need('gcc')
     (tmp_path / 'c.c').write_text(program_source('filter_coroutine.c'))
     assert run(['gcc', '-g', '-O0', 'c.c', '-o', 'c'], cwd=tmp_path).code == 0

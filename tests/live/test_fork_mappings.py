@@ -35,7 +35,7 @@ def test_mappings_of_a_forked_child(run, seep, tmp_path):
 
 
 def test_a_child_that_only_unmaps_has_an_image(run, seep, tmp_path):
-    """(Seed 53000028 of the random programs, which took it for one that does nothing.)"""
+    """(Seed 53000028 of the random programs: the child was taken for one that does nothing.)"""
     (tmp_path / "u.c").write_text(program_source('fork_mappings_only_unmaps.c'))
     subprocess.run(["gcc", "-g", "-O0", "-o", "u", "u.c"], check=True, cwd=tmp_path)
     done = run(seep, "run", "-q", "-o", "u.seep", "./u")

@@ -80,7 +80,7 @@ def whole(path):
 
 
 def check_rates_and_peaks(text):
-    """One unit for all rates; and no site's peak is less than what it has live ("peak at least 272,384" of 976,896 it was)."""
+    """All rates have one unit. No site's peak is less than its live bytes (before: "peak at least 272,384" for 976,896)."""
     assert set(re.findall(r'[KMG]?i?B/(\w+)', text)) == {'min'}, text
     for row in re.split(r'^#', text, flags=re.M)[1:]:
         live = re.search(r'([\d,]+) bytes live', row)
@@ -204,7 +204,7 @@ def child_of(process):
 
 
 def test_looks_at_what_does_not_run_say_nothing(tmp_path):
-    """Stopped, or asleep in a read: it was called steady. What it does between two looks counts, the rest of them does not."""
+    """A process that is stopped, or sleeps in a read, was called steady. Looks before which it did not run do not count."""
     trace = tmp_path / 'x.seep'
     tool = subprocess.Popen([SEEP, 'run', '-q', '--interval', '20ms', '-o', trace, PROGRAM, 'steps'], env=environment(),
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -243,7 +243,7 @@ int main(void) {
 
 
 def test_a_user_with_many_processes_takes_no_entry_of_roots(tmp_path):
-    """What users' processes do from then on is of an unknown process, and counted."""
+    """From then on allocations of users' new processes count as those of an unknown process."""
     subprocess.run(['cc', '-O1', '-w', '-xc', '-', '-o', tmp_path / 'many'], input=MANY.encode(), check=True)
     with Traced('--by', 'process', '-T', '0', '--older', '0', '1s') as traced:
         traced.next()

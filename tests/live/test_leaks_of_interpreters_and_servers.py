@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs of the distribution in which blocks were falsely lost: php, whose modules are bound deep, and apache, whose threads'
-dtv was lost."""
+"""Programs of the distribution whose blocks were reported as lost by mistake: php, which loads modules with RTLD_DEEPBIND, and
+apache, where it was the dtv of each thread."""
 import os
 import signal
 import subprocess
@@ -17,7 +17,7 @@ def nothing_is_lost(process):
 
 
 def test_php(tmp_path):
-    """40 blocks of its modules (RTLD_DEEPBIND) were freed past the library, and so lost."""
+    """40 blocks of its modules (RTLD_DEEPBIND) were freed without the hooks, and counted as lost."""
     need('php')
     done = run([SEEP, 'run', '-q', '-o', tmp_path / 'php.seep', 'php', '-r', 'echo strlen(str_repeat("a", 1000));'])
     assert (done.code, done.out) == (0, b'1000'), done
@@ -25,7 +25,7 @@ def test_php(tmp_path):
 
 
 def test_apache(tmp_path):
-    """A server's threads are there when it is told to stop: what libc has for each is not lost."""
+    """A server has threads when it is told to stop. Memory that libc keeps for each thread is not lost."""
     need('apache2')
     port = free_port()
     (tmp_path / 'index.html').write_text('hello ' * 2000)

@@ -371,13 +371,13 @@ def uses_operators(tmp_path_factory):
 
 @pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'SIZED'])
 def test_a_program_that_defines_some_operators(which, uses_operators, tmp_path):
-    """The others call those, as the C++ library's do: new[] the program's new, a sized delete its delete."""
+    """The other operators call the program's, as those of the C++ library do: new[] calls its new, sized delete its delete."""
     check_some_operators(tmp_path, which, [uses_operators, '-D', which, 'some.cpp', '-o', 'program'])
 
 
 @pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'ARRAY'])
 def test_a_library_that_defines_some_operators(which, uses_operators, tmp_path):
-    """Behind libseep.so in the search: they are called, and what the malloc in them allocates counts once."""
+    """The library is behind libseep.so in the search order. Its operators are called, and each block of their malloc counts once."""
     check_some_operators(tmp_path, which, ['-D', which, '-shared', '-fPIC', 'some.cpp', '-o', 'libsome.so'],
                          [uses_operators, '-Wl,--no-as-needed,-rpath,$ORIGIN', 'libsome.so', '-o', 'program'])
 
@@ -509,7 +509,7 @@ def test_a_program_in_another_root_has_its_names(tmp_path):
 
 @pytest.mark.parametrize('user', [0, 65534])
 def test_a_program_that_leaves_for_another_root_keeps_its_names(user, tmp_path):
-    """chroot() into an empty folder, as daemons do: what was mapped before is not below /proc/PID/root, but here."""
+    """chroot() into an empty folder, as daemons do. Files that were mapped before are not below /proc/PID/root, but below ours."""
     if os.getuid():
         pytest.skip('only root may chroot')
     (tmp_path / 'c.c').write_text(program_source('loading_chroot.c'))

@@ -154,7 +154,7 @@ def test_what_is_not_whole_is_cut(tmp_path):
 
 
 def test_what_to_do_about_a_stack_without_main(tmp_path):
-    """musl-gcc makes no index of the call-frame information that it does write; the advice was of the compiler's options."""
+    """musl-gcc writes call-frame information without an index. The advice named options of the compiler, which do not help."""
     need('musl-gcc')
     (tmp_path / 'leak.c').write_text(program_source('musl_leak.c'))
     found = {}

@@ -339,7 +339,7 @@ def test_first_operations_of_a_child_by_two_threads(tmp_path):
 
 
 def test_a_loss_of_the_parent_is_told_once(tmp_path):
-    """Two children that can make no image are the parent's loss; the four that come after them have none."""
+    """Two children without an image are losses of the parent. The four children after them have no losses."""
     need('gcc')
     source, program = tmp_path / 'no_image.c', tmp_path / 'no_image'
     source.write_text(program_source('processes_no_image.c'))

@@ -96,7 +96,7 @@ def test_a_dump_replaces_nothing_but_files(tmp_path):
 
 
 def test_threads_go_on_while_it_is_written(tmp_path):
-    """Blocks and counters of sites that a thread makes meanwhile lead to a site of the dump, or are not in it."""
+    """A thread makes sites during the dump. Each block and counter in the dump refers to a site in the dump."""
     need('gcc')
     source, program = tmp_path / 'amid.c', tmp_path / 'amid'
     source.write_text(program_source('alone_exit_amid_new_sites.c'))

@@ -305,7 +305,7 @@ def test_threads_and_children_end_while_the_tool_is_stopped(tmp_path):
 
 
 def test_ten_thousand_threads(tmp_path):
-    """200 at once, one after the other in the same slots: each event, in an order that can be."""
+    """200 threads at a time share the slots. The recording has every event, in a possible order."""
     trace = record(tmp_path, compiled(tmp_path, program_source('recording_many_threads.c')))
     (process,) = report(trace)
     assert process['health']['complete'] and not process['health']['lost'], process['health']
@@ -318,7 +318,7 @@ def test_ten_thousand_threads(tmp_path):
 
 @pytest.mark.parametrize('by', ['the tool', 'the library'])
 def test_a_folder_that_is_read_only(by, tmp_path):
-    """The tool says so in one line, and begins nothing; where there is only the library the program does its work."""
+    """The tool says so in one line, and starts nothing. With the library alone the program does its work."""
     program = compiled(tmp_path, BUSY)
     read_only = 'mkdir -p "$WHERE" && mount -t tmpfs -o ro tmpfs "$WHERE"'
     env = environment(WHERE=tmp_path / 'read-only', SEEP_SOCKET='')
@@ -426,8 +426,8 @@ RESIDENCE, EVENT_INDEX, END = 34, 31, 1
 
 
 def far_damage(whole, far):
-    """A recording as it was written, without its index of chunks; before its first chunk of events a section that is longer than
-    what is looked through of a file when it is opened, and in its last such chunk a byte that changed. Its place."""
+    """Writes a copy of the recording without its index of chunks. A section longer than the part that is read at opening comes before
+    the first chunk of events. One byte of the last chunk is changed; its place is returned."""
     def header(kind, version, flags, stored, raw, crc):
         fields = struct.pack('<IHHQQ', kind, version, flags, stored, raw)
         return fields + struct.pack('<II', zlib.crc32(fields), crc)
@@ -456,7 +456,7 @@ def far_damage(whole, far):
 
 
 def test_damage_that_no_one_has_looked_for_is_told_by_who_meets_it(tmp_path):
-    """Of a long file only the first part is looked through when it is opened: who reads its events tells of what is damaged behind."""
+    """Opening reads only the first part of a long file. Commands that read the events report damage behind it."""
     trace, far = record(tmp_path, compiled(tmp_path, BUSY), '0.3'), tmp_path / 'far.seep'
     told = b'section EVENTS at offset %d' % far_damage(trace.read_bytes(), far)
     assert told not in run([SEEP, 'report', far]).out

@@ -150,7 +150,7 @@ def test_killed_in_the_middle(tmp_path):
 
 
 def test_the_process_is_killed_while_it_makes_the_copy(tmp_path):
-    """It stayed a zombie of the scan for ever: its first thread is reported when its others have been waited for."""
+    """It stayed a zombie: the kernel reports its first thread only after the tracer has waited for the others."""
     need('gcc')
     (tmp_path / 'k.c').write_text(program_source('scan_cow_killed.c'))
     subprocess.run(['gcc', '-O1', '-w', '-pthread', 'k.c', '-o', 'k'], cwd=tmp_path, check=True)

@@ -36,7 +36,7 @@ def test_a_huge_block_is_not_touched_when_memory_is_wiped(how, programs, tmp_pat
 
 @pytest.mark.skipif(platform.machine() != 'x86_64', reason='elsewhere the head of a block may be tagged, and is not read')
 def test_of_a_block_with_a_mapping_of_its_own_no_page_is_asked_for(programs, tmp_path):
-    """The kernel's zeros need no wiping: 2,048 calls of mincore were made for them."""
+    """Pages that the kernel has zeroed need no wiping. Before, seep made 2,048 calls of mincore for them."""
     need('strace')
     calls = tmp_path / 'calls'
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_WIPE='1', SEEP_OUT='/dev/null')

@@ -120,7 +120,7 @@ def test_what_threads_did_comes_as_changes_too(shop, serve):  # noqa: F811
         first, second = (client.images[client.places[0]] for client in (plain, changes))
         assert first.of_threads() == second.of_threads() and len({thread for _, thread in first.of_threads()}) > 1
     assert bytes_of[1] < bytes_of[0]
-    # One that has missed some of it has all of it anew.
+    # A client that missed a change gets all items anew.
     changes.epoch -= 2
     program.tell('both')
     settle()
@@ -302,7 +302,7 @@ def test_it_starts_a_program(tmp_path, serve):
 
 
 def test_a_program_that_executes_another_at_once(serve):
-    for i in range(6):  # of which one or so met the time without an image
+    for i in range(6):  # about one of these begins while there is no image
         server = serve('--', 'sh', '-c', 'exec sleep 60', name=f's{i}')
         client = wire_client.connect(server.path)
         client.pull()

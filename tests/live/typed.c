@@ -84,7 +84,7 @@ static NOINLINE void wipe(void) {
 int main(void) {
     fill();
     wipe();
-    (void)!write(1, "ready\n", 6); // not by stdio, whose frames are still there for a moment
+    (void)!write(1, "ready\n", 6); // not by stdio, whose frames would stay on the stack
     pause();
     return 0;
 }

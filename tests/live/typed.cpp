@@ -72,7 +72,7 @@ static NOINLINE void fill() {
         2144)); // TYPED: 2144 global shop::Item &shop::(anonymous namespace)::referenced > (shop::Item) .twin
 }
 
-// What fill() left below main's frame: pause() would have words of it in its own.
+// Overwrites what fill() left below main's frame: pause() would have these words in its own frame.
 static NOINLINE void wipe() {
     volatile char room[65536];
     for (size_t i = 0; i < sizeof(room); i++)
@@ -82,6 +82,6 @@ static NOINLINE void wipe() {
 int main() {
     fill();
     wipe();
-    (void)!write(1, "ready\n", 6); // not by stdio, whose frames are still there for a moment
+    (void)!write(1, "ready\n", 6); // not by stdio, whose frames would stay on the stack
     pause();
 }

@@ -75,7 +75,7 @@ static NOINLINE void fill() {
     table[1] = make(1112);      // TYPED: 1112 ... +0x10
 }
 
-// What the calls of main have left on the stack below its frame.
+// Overwrites what main's calls have left on the stack below its frame.
 static NOINLINE void wipe() {
     volatile char room[65536];
     for (size_t i = 0; i < sizeof(room); i++)

@@ -6,10 +6,9 @@
 // the first stacks that differ or are cut follow as text. test_oracle.py reads it.
 //
 // libgcc's unwinder here takes no lock (it uses _dl_find_object) and walks through signal frames and
-// makecontext. It ends at code without CFI, where seep may go on by frame pointer, and stays for ever at a
-// trampoline of signals that directly follows a function with CFI (vdso of qemu 8.2 and later for s390x), because
-// it looks for the byte before: then only the frames up to there are compared, and the sample is counted as
-// `partial`.
+// makecontext. It ends at code without CFI, where seep may go on by frame pointer, and repeats a
+// signal trampoline that directly follows a function with CFI (vdso of qemu 8.2 and later for s390x), because it
+// looks up the byte before. Then only the frames up to there are compared, and the sample counts as `partial`.
 #include <inttypes.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -53,7 +52,7 @@ struct comparison {
     unsigned at; // frames of seep's met so far
     bool begun;  // the frames of the library itself are behind
     bool differs;
-    bool stays;       // libgcc went from a frame to that frame
+    bool stays;       // libgcc went from a frame to the same frame
     uint64_t pc, cfa; // of the frame before
     uint64_t last;    // innermost-to-outermost, the last pc seen; 0: none
     unsigned walked;  // frames since begun
@@ -209,7 +208,7 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut) {
         c.at++;
     }
 #else
-#ifdef __powerpc64__ // where there is no call-frame information it takes that for an error
+#ifdef __powerpc64__ // libgcc reports code without call-frame information as an error
     if (!has_cfi(c.last))
         code = _URC_END_OF_STACK;
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Where a call ends, on each CPU: instructions as compilers and assemblers write them (objdump's bytes), with what
-// stands before them, and those that are like calls and put no return address where the ABI has it.
+// Where a call ends, on each CPU: calls as compilers and assemblers write them (objdump's bytes), and instructions
+// that look like calls but set no return address where the ABI has it.
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "unwind/calls_s390x.h"
 #include "unwind/calls_x86.h"
 
-// The code ends at a multiple of 16 and `more` bytes.
+// The code ends `more` bytes behind a multiple of 16.
 static bool ends_call(bool follows_call(uint64_t address), size_t more, unsigned thumb, const char *code,
                       size_t length) {
     alignas(16) static unsigned char bytes[64];
@@ -127,7 +127,7 @@ static void test_s390x(void **state) {
     ENDS_NOT(s390x, "\xc0\xe5\x00\x00\x12\x34\x07\x00"); // brasl; nopr
 }
 
-// The instruction is read as a number.
+// Instructions as numbers of this machine's byte order.
 static void test_ppc64(void **state) {
     (void)state;
     static const uint32_t calls[] = {
@@ -142,7 +142,7 @@ static void test_ppc64(void **state) {
         0x4e800020, // blr
         0x419e0010, // beq
         0xe8410018, // ld r2, 24(r1)
-        0x7c0802a7, // of another kind, with the last bit set
+        0x7c0802a7, // no branch, with the last bit set
         0x44000002, // sc
     };
     for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)

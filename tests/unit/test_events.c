@@ -189,8 +189,8 @@ static void test_a_map_forgets(void **test_state) {
     seep_map_deinit(&map);
 }
 
-// A million events against plain arrays: blocks by their places, counts by site. Some allocations are of a
-// block that is live, some frees of one that is not.
+// A million events against plain arrays: blocks by place, counts by site. Some events allocate a live block, or
+// free one that is not live.
 static void test_a_heap_is_what_its_events_make(void **unused) {
     enum { EVENTS = 1000000, PLACES = 100000, SITES = 50 };
     static struct seep_recorded live[PLACES];

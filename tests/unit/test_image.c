@@ -30,11 +30,11 @@ static void assert_error(struct seep_error *err, enum seep_error_code code, cons
     seep_error_destroy(err);
 }
 
-// ---- the same image from look to look ----
+// ---- one image over many looks ----
 
 struct comparison {
     const struct seep_profile *profile;
-    size_t nr; // blocks or sites that were told
+    size_t nr; // blocks or sites that were visited
 };
 
 static bool compare_block(void *data, const struct seep_block *block) {
@@ -98,7 +98,7 @@ static void compare_look(const struct seep_image_look *look, const struct seep_p
     }
 }
 
-// Twice, as nothing changes between the looks. What lies is looked at only; takes the descriptor.
+// Looks twice, because nothing changes in between. A damaged image is only read. Takes the descriptor.
 static void look_twice(int fd, const struct seep_profile *profile) {
     struct seep_image_look *look = NULL;
     size_t nr_changed = 0;

@@ -57,7 +57,7 @@ static void test_too_long(void **state) {
     free(whole);
 }
 
-// What no int can say is refused; a text that is missing, and a width that has no opposite, are none.
+// A NULL string is no error. A length beyond int is one, also where the width is INT_MIN.
 static void test_at_the_limits(void **state) {
     (void)state;
     char text[16];

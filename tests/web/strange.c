@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program whose marks, thread and source lines try to be more than text: what tests/web/test_page.py embeds in a page.
+// Marks, a thread name and source lines that contain HTML and scripts. tests/web/test_page.py embeds them in a page.
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -25,7 +25,7 @@ enum seep_bpf_kind {
                         // returns
     SEEP_BPF_MODULES, // seep_bpf_event: the loader has changed the list of modules; address is the generation
     SEEP_BPF_MET,     // seep_bpf_event: a process that was not known came into the scope
-    SEEP_BPF_CODE,    // seep_bpf_code: code that a stack was found in and the tables do not have yet
+    SEEP_BPF_CODE,    // seep_bpf_code: code on a stack that is not in the tables yet
     SEEP_BPF_FORK,    // seep_bpf_event: address is the pid of the child
     SEEP_BPF_EXEC,    // seep_bpf_exec: address is the pid of the parent
     SEEP_BPF_EXIT,    // seep_bpf_event: the last thread ended; address is the status, as of wait(2)
@@ -130,7 +130,7 @@ struct seep_bpf_process {
 #define SEEP_BPF_PROCESS_IGNORED 1u // of the scope, but traced in another way
 #define SEEP_BPF_PROCESS_LOADING 2u // its loader has not said yet that all is mapped
 #define SEEP_BPF_PROCESS_MOVED                                                                               \
-    4u // its loader has mapped or unmapped code since: what the table says may be gone
+    4u // its loader has mapped or unmapped code since, so the table may be out of date
 
 // Code of a file, by the place in it that is mapped: for processes whose mappings are not known yet.
 struct seep_bpf_file {

@@ -392,7 +392,7 @@ struct seep_image_thread {
 // The heap map: block address to (site, size). For a block at address a, 8-byte aligned, with
 // a >> leaf_shift < 1 << dir_bits and size < 1 << SEEP_ENTRY_SIZE_BITS:
 //   plane = (a >> 3) & 1
-//   leaf  = dir[(a >> leaf_shift) << 1 | plane], a image page number as uint32_t; 0: no leaf
+//   leaf  = dir[(a >> leaf_shift) << 1 | plane], an image page number as uint32_t; 0: no leaf
 //   entry = ((uint64_t *)image_page(leaf))[(a & (leaf size - 1)) >> granule_shift]
 // where granule_shift is 5 the entry's "sub" bit is bit 4 of a. (glibc's blocks are at least 32
 // bytes apart, so one entry per 32 bytes is enough; other allocators get one per 16, and the second

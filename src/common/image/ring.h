@@ -44,7 +44,7 @@ struct seep_event {
 #define SEEP_EVENT_KIND(event)  ((uint32_t)((event).stamp_kind & ((1u << SEEP_EVENT_KIND_BITS) - 1)))
 #define SEEP_EVENT_STAMP(event) ((event).stamp_kind >> SEEP_EVENT_KIND_BITS)
 
-// At the start of a image page. The events follow in the next page.
+// At the start of an image page. The events follow in the next page.
 struct seep_ring {
     uint64_t written;    // events, ever
     uint64_t capacity;   // events: a power of two, at most SEEP_RING_EVENTS

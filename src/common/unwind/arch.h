@@ -42,7 +42,7 @@ typedef uintptr_t seep_stack_word;
 #define SEEP_ARCH_HAS_RECORDS 1
 #endif
 
-// Under which number a register of call-frame information is kept. At SEEP_CFI_NR_REGS or above: it is not.
+// The number under which rules keep a DWARF register. At SEEP_CFI_NR_REGS or above: it is not kept.
 #ifndef SEEP_ARCH_FOLDS_REGISTERS
 static inline uint64_t seep_arch_fold_register(uint64_t reg) {
     return reg;
@@ -54,7 +54,7 @@ static inline uint64_t seep_arch_fold_register(uint64_t reg) {
 #define SEEP_ARCH_SP_BELOW_CFA 0
 #endif
 
-// And how much the code at which the kernel starts a program takes of the stack for its callee.
+// Stack bytes that a program's entry point (_start) takes for its callee.
 #ifndef SEEP_ARCH_START_BYTES
 #define SEEP_ARCH_START_BYTES SEEP_ARCH_SP_BELOW_CFA
 #endif

@@ -3,8 +3,9 @@
 // 64-bit Power, ELFv2 (ppc64le): register numbers, the frame of a signal.
 //
 // A call puts the return address into the link register. The CFA is the caller's sp; a function that calls
-// others saves the link register there, 16 bytes above it, in its caller's frame. Frames are linked by a word
-// at sp, which code keeps with and without call-frame information; the walk does not follow them.
+// others saves the link register there, 16 bytes above it, in its caller's frame. A word at sp, the back
+// chain, leads to the caller's frame, also in code without call-frame information; the walk does not follow
+// it.
 // Source: OpenPOWER ELF V2 ABI Specification 1.5, 2.2.2 "The Stack Frame", 2.4 "DWARF Definition"; Linux uapi
 // asm/sigcontext.h and asm/ucontext.h of powerpc. Proof: tests/cross, against libgcc under qemu-user.
 #ifndef SEEP_UNWIND_ARCH_PPC64_H
@@ -20,7 +21,7 @@
 #define SEEP_ARCH_NR_DWARF 33
 #define SEEP_ARCH_WORD     8
 
-// What its number is in call-frame information: 65, the link register. Those between are not kept.
+// DWARF number 65, the link register, becomes SEEP_ARCH_DWARF_RA. The registers between are not kept.
 static inline uint64_t seep_arch_fold_register(uint64_t reg) {
     return reg == 65 ? SEEP_ARCH_DWARF_RA : reg < SEEP_ARCH_DWARF_RA ? reg : UINT64_MAX;
 }
@@ -36,8 +37,8 @@ static inline uint64_t seep_arch_fold_register(uint64_t reg) {
 #define SEEP_ARCH_SIGNAL_CODE_BYTES 8
 #define SEEP_ARCH_SIGNAL_CODE_ALIGN 4
 
-// From sp at the trampoline to the block of registers; -1: it is none. A frame of 128 bytes (of qemu 144),
-// then the ucontext; in it gp_regs begin at 232.
+// Bytes from sp at the trampoline to the saved registers; -1: this is no trampoline. There is a frame of 128
+// bytes (of qemu 144), then the ucontext, whose gp_regs begin at 232.
 static inline int seep_arch_signal_block(const void *code) {
     const uint32_t *words = (const uint32_t *)code;
     const uint32_t li = UINT32_C(0x380000ac), sc = UINT32_C(0x44000002);

@@ -15,7 +15,7 @@ static inline bool seep_riscv64_follows_call(uint64_t address) {
     if (address % 2)
         return false;
     const uint16_t *at = (const uint16_t *)(uintptr_t)address;
-    bool is_c_jalr = (at[-1] & 0xf07f) == 0x9002 && at[-1] != 0x9002; // of no register: c.ebreak
+    bool is_c_jalr = (at[-1] & 0xf07f) == 0x9002 && at[-1] != 0x9002; // 0x9002 is c.ebreak
     return is_c_jalr || (at[-2] & 0x0fff) == 0x00ef || (at[-2] & 0x7fff) == 0x00e7;
 }
 

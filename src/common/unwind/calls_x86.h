@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SEEP_X86_CALL_BYTES = 7 }; // it reads so many before the address
+enum { SEEP_X86_CALL_BYTES = 7 }; // seep_x86_follows_call() reads so many before the address
 
 static inline bool seep_x86_follows_call(uint64_t address) {
     const uint8_t *at = (const uint8_t *)(uintptr_t)address;

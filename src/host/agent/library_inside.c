@@ -52,8 +52,8 @@ static bool write_all(int fd, const unsigned char *bytes, size_t nr) {
     return true;
 }
 
-// Only this user writes there: another library in its place would run with our rights. A daemon that root
-// starts and that becomes another user must read it.
+// Only this user may write to the folder: a library that another user puts there would run with our rights. A
+// daemon that root starts, and that becomes another user, must be able to read it.
 static bool write_below(const char *place, const unsigned char *bytes, size_t nr) {
     struct statvfs system;
     if (!place || place[0] != '/' || strpbrk(place, " :") || !seep_place_is_safe(place) ||

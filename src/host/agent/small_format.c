@@ -198,7 +198,7 @@ static void print(struct sink *sink, const char *format, va_list arguments) {
     }
 }
 
-// As libc has it, of what no int can say.
+// -1, as in libc, where the length does not fit an int.
 static int number_of(const struct sink *sink) {
     return sink->nr <= INT_MAX ? (int)sink->nr : -1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Functions of libc in a tenth of its size: the agent sorts, searches and asks little.
+// Functions of libc in a tenth of the size of musl's, for the agent, which needs little of them.
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static void exchange(unsigned char *a, unsigned char *b, size_t nr_bytes) {
     }
 }
 
-// Shell's sort: nothing moves in what is sorted already, which most of it is.
+// Shellsort: it moves nothing where the items are sorted already, as they mostly are.
 void qsort_r(void *items, size_t nr, size_t bytes, int (*compare)(const void *, const void *, void *),
              void *context) {
     size_t gap = 1;
@@ -134,7 +134,7 @@ unsigned long long strtoull(const char *text, char **ret_end, int base) {
     return number(text, ret_end, base, ULLONG_MAX, false);
 }
 
-// The kernel knows the path of what is open.
+// The kernel tells the path of an open file.
 char *realpath(const char *path, char *room) {
     char name[32], real[4096];
     int fd = open(path, O_PATH | O_CLOEXEC);
@@ -149,7 +149,7 @@ char *realpath(const char *path, char *room) {
     return room ? strcpy(room, real) : strdup(real);
 }
 
-// libc's knows old forms of requests to devices of sound and video, too.
+// musl's also converts old requests to sound and video devices, which the agent does not make.
 int ioctl(int fd, int request, ...) {
     va_list rest;
     va_start(rest, request);

@@ -77,7 +77,7 @@ static unsigned char literal(struct seep_unlzma *d, const unsigned char *out, si
                              uint32_t back) {
     unsigned before = at ? out[at - 1] : 0, symbol = 1;
     uint16_t *probabilities = d->literals + 768 * (((at & ((1 << LP) - 1)) << LC) + (before >> (8 - LC)));
-    if (state >= 7) { // what stands where the latest match would go on is not it
+    if (state >= 7) { // after a match the literal differs from the byte with which the match would go on
         unsigned match = out[at - back - 1];
         while (symbol < 256) {
             unsigned expected = match >> 7 & 1, one;
@@ -93,7 +93,7 @@ static unsigned char literal(struct seep_unlzma *d, const unsigned char *out, si
     return (unsigned char)symbol;
 }
 
-// The length of a match, whose distance less one is in reps[0] then.
+// Returns the length of a match. reps[0] then has its distance less one.
 static unsigned match(struct seep_unlzma *d, uint32_t *reps, unsigned *state, unsigned place) {
     unsigned from = *state;
     if (!bit(d, &d->is_rep[from])) {
@@ -148,8 +148,7 @@ static void decode(struct seep_unlzma *d, unsigned char *out, size_t nr_bytes) {
     }
 }
 
-// Calls of Thumb code were packed with the address that they lead to, which repeats, in place of the
-// distance.
+// Calls of Thumb code were packed with target addresses, which repeat, in place of distances.
 static void restore_calls(unsigned char *code, size_t nr_bytes) {
 #if defined(__arm__)
     for (size_t i = 0; i + 4 <= nr_bytes; i += 2) {

@@ -14,7 +14,7 @@ struct seep_lzma_lengths {
     uint16_t low[16][8], middle[16][8], high[256];
 };
 
-// What it works with.
+// The state of the decoder.
 struct seep_unlzma {
     const unsigned char *from, *end;
     bool failed;
@@ -27,7 +27,7 @@ struct seep_unlzma {
     uint16_t literals[SEEP_LZMA_LITERALS];
 };
 
-// false: the result is not exactly `nr` bytes, as far as can be seen.
+// false: the stream is damaged, or does not make `nr` bytes. There is no checksum.
 bool seep_unlzma(struct seep_unlzma *work, unsigned char *to, size_t nr, const unsigned char *packed,
                  size_t nr_packed);
 

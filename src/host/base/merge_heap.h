@@ -7,7 +7,8 @@
 
 #include "core/attr.h"
 
-// After the key of the stream at `at` has grown. `key_of` is inlined where it is a static function.
+// Restores the heap after the key of the stream at `at` has grown. `key_of` is inlined where it is a static
+// function.
 SEEP_INLINE void seep_merge_heap_sift_down(uint32_t *heap, size_t nr, size_t at,
                                            uint64_t (*key_of)(const void *streams, uint32_t stream),
                                            const void *streams) {
@@ -25,7 +26,7 @@ SEEP_INLINE void seep_merge_heap_sift_down(uint32_t *heap, size_t nr, size_t at,
     }
 }
 
-// Of `nr` streams in any order.
+// Makes a heap of `nr` streams in any order.
 SEEP_INLINE void seep_merge_heap_make(uint32_t *heap, size_t nr,
                                       uint64_t (*key_of)(const void *streams, uint32_t stream),
                                       const void *streams) {

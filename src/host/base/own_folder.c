@@ -7,7 +7,7 @@
 
 #include "base/own_folder.h"
 
-// In a user namespace that does not map root its files have another number: that of the root folder.
+// In a user namespace that does not map root, files of root have another uid: that of the folder /.
 static bool is_roots(uid_t owner) {
     struct stat root;
     return owner == 0 || (stat("/", &root) == 0 && owner == root.st_uid);
@@ -21,7 +21,7 @@ bool seep_place_is_safe(const char *place) {
     return !shared || about.st_mode & S_ISVTX;
 }
 
-// The mount that a descriptor is in, as a number; -1: not known. Of the kernel alone: no file system is
+// The id of the mount that a descriptor is in; -1: not known. The kernel answers; the file system is not
 // asked.
 static long mount_of(int fd) {
     char path[64], line[128];

@@ -200,7 +200,7 @@ static struct seep_error *judge(void *data, const struct seep_session *session, 
     err = write_results(checking, check);
     if (!err && values->update_baseline)
         err = update_baseline(checking, check);
-    if (!err && passed && !quiet) // the last word: until then something may fail
+    if (!err && passed && !quiet) // last, because everything before it may fail
         put_verdict(checking, check, quiet);
     seep_check_destroy(check);
     return err;

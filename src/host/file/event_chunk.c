@@ -179,7 +179,7 @@ struct seep_chunk_packer {
     unsigned char (*columns)[COLUMN_BYTES];
 };
 
-// Each event reads other places of the tables, so the tables are in huge pages.
+// Events read the tables at scattered places, so the tables are in huge pages.
 struct seep_chunk_packer *seep_chunk_packer_create(void) {
     struct seep_chunk_packer *packer = seep_large_alloc(1, sizeof(*packer));
     if (!packer)

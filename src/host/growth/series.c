@@ -21,7 +21,7 @@ static bool is_as_before(const struct seep_snapshot_site *last, const struct see
     return last->live_blocks == site->live_blocks && last->live_bytes == site->live_bytes;
 }
 
-// Not a nanosecond since the look before, with nothing allocated: stopped, or asleep all the time.
+// Whether the process used no processor time since the look before, and allocated nothing.
 static bool stands_still(const struct seep_series *series, const struct seep_profile *profile,
                          const struct seep_series_memory *memory) {
     if (!series->nr_snapshots || !memory->cpu_ns || memory->cpu_ns != series->cpu_ns ||

@@ -12,11 +12,11 @@
 struct seep_series {
     struct seep_snapshot *snapshots; // malloc'ed, as are their sites
     uint32_t nr_snapshots;
-    uint32_t step;    // of the snapshots that come every so many are kept; 0: all, as 1
-    uint32_t skipped; // since the last that was kept
+    uint32_t step;    // one of so many snapshots is kept; 0: all, as 1
+    uint32_t skipped; // snapshots since the last that was kept
     uint32_t nr_looks;
-    uint32_t nr_still; // looks of a process that had not run since the last that was kept: they say nothing
-    uint64_t cpu_ns;   // at the last that was kept
+    uint32_t nr_still; // looks that were left out, because the process had not run since the last one kept
+    uint64_t cpu_ns;   // of the process, at the last look that was kept
     struct seep_snapshot_site *last; // by id: what is known of each site
     size_t capacity;
     uint64_t limit_bytes; // 0: none

@@ -46,7 +46,7 @@ struct seep_live_source {
     const char *name;              // as the user said it: a pid or a file
     bool is_pid;                   // something that runs, or did: a process, here or behind a link
     pid_t pid;                     // 0: behind a link
-    bool is_ours;                  // it was started to be looked at: that it begins, or executes, is no end
+    bool is_ours;                  // seep started it: without an image it may be starting, or executing
     struct seep_wire_client *link; // NULL: here
     uint64_t started; // of the process, in ticks since boot: what tells it from a later one of the same pid
 };

@@ -24,7 +24,7 @@ void seep_images_deinit(struct seep_images *images) {
     *images = (struct seep_images){NULL};
 }
 
-// A look that is being made. Images of the one before go over to it when they are there again.
+// A look that is being made. It takes over the images of the look before whose processes still run.
 struct making {
     struct seep_images *before;
     struct seep_images now;
@@ -46,7 +46,7 @@ static struct seep_error *write_copy(const struct seep_image_copy *copy, int fd)
     return NULL;
 }
 
-// Where there is no way to the file: what can be read of it through the process.
+// Copies the image into a file of our own, where its file cannot be opened.
 static struct seep_error *copy_image(pid_t pid, int *ret_fd, int64_t *ret_start) {
     struct seep_image_copy *copy = NULL;
     struct seep_error *error = seep_image_copy_from_pid(pid, 0, &copy);
@@ -64,7 +64,8 @@ static struct seep_error *copy_image(pid_t pid, int *ret_fd, int64_t *ret_start)
     return error;
 }
 
-// Of the same life in the look before; a copy is in a file of its own each time.
+// The image of the same process in the look before. Each copy is a new file, so copies are told by pid and
+// start.
 static struct seep_image_look *find_before(const struct making *making, pid_t pid, int fd, bool is_copy,
                                            int64_t start) {
     for (size_t i = 0; i < making->before->nr; i++) {
@@ -120,7 +121,7 @@ static struct seep_error *look_at(struct making *making, pid_t pid) {
     return NULL;
 }
 
-// What is left of those that have ended.
+// Reads the images of the look before once more, when the process has ended.
 static struct seep_error *look_back(struct making *making) {
     making->now.nr = 0;
     for (size_t i = 0; i < making->before->nr; i++) {
@@ -136,7 +137,7 @@ static struct seep_error *look_back(struct making *making) {
     return NULL;
 }
 
-// ---- all of them ----
+// ---- the process and its descendants ----
 
 static struct seep_error *look_at_family(const struct seep_live_source *source, struct making *making) {
     struct seep_pids pids = {NULL};
@@ -167,7 +168,7 @@ static struct seep_error *look_at_all(const struct seep_live_source *source, str
     uint64_t started = seep_look_started(source->pid);
     bool gone = !started || (source->started && started != source->started);
     struct seep_error *error = gone ? NULL : look_at(making, source->pid);
-    // Between one line and the next it may end, too; and there is the time between exec and a new image.
+    // The process may end between two calls. After an exec it has no image for a while.
     if (making->before->nr && (gone || (error && seep_process_is_zombie(source->pid)))) {
         seep_error_destroy(error);
         making->now.ended = true;
@@ -185,7 +186,7 @@ static bool has(const struct seep_images *images, const struct seep_image_look *
     return false;
 }
 
-// Of one the images that the other does not have.
+// Destroys the images of `of` that `other` does not have.
 static void drop_others(const struct seep_images *of, const struct seep_images *other) {
     for (size_t i = 0; i < of->nr; i++)
         if (!has(other, of->items[i]))
@@ -214,7 +215,7 @@ struct seep_error *seep_images_take(const struct seep_live_source *source, struc
     return NULL;
 }
 
-// ---- what is asked for now and then ----
+// ---- a session of the images ----
 
 static struct seep_error *profile_of(const struct seep_image_look *image, struct seep_profile **ret_profile) {
     const struct seep_profile *seen = seep_image_look_profile(image);

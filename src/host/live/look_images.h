@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Looks of a server at a process and its descendants: as those of look_process.h, but what only grows stays
-// in the images (source/image/image_look.h), which are kept open from look to look.
+// Looks of a server at a process and its descendants. Unlike in look_process.h, the images stay open between
+// looks, and nodes and sites are not copied out of them (source/image/image_look.h).
 #ifndef SEEP_LIVE_LOOK_IMAGES_H
 #define SEEP_LIVE_LOOK_IMAGES_H
 
@@ -11,9 +11,9 @@
 struct seep_images {
     struct seep_image_look **items; // the first process first, then its descendants
     size_t nr;
-    int64_t at_ns;    // CLOCK_MONOTONIC, when it was done; 0: there was none
-    int64_t took_ns;  // of the processor
-    int64_t noted_ns; // when the files of the processes were looked into last
+    int64_t at_ns;    // CLOCK_MONOTONIC at its end; 0: there was no look
+    int64_t took_ns;  // processor time of the look
+    int64_t noted_ns; // when the files of the processes were last read
     bool ended;       // the process has ended: the images are as it left them
     uint64_t rss_bytes;
     uint64_t used_bytes;
@@ -25,8 +25,8 @@ struct seep_images {
 
 void seep_images_deinit(struct seep_images *images); // of zeros, too
 
-// A new look, of that epoch; *images has the one before, or zeros. After an error the images are as they
-// were, but some of them may be of the new epoch.
+// Makes the look of `epoch`; *images has the look before, or zeros. After an error *images has the same
+// images, some of them perhaps of the new epoch.
 SEEP_MUST_CHECK struct seep_error *seep_images_take(const struct seep_live_source *source,
                                                     struct seep_images *images, uint64_t epoch);
 

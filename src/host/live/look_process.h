@@ -20,17 +20,17 @@ SEEP_MUST_CHECK struct seep_error *seep_look_control(const struct seep_look *loo
 
 // ---- for look_images.h, too ----
 
-#define SEEP_LOOK_PROCESSES 256u                 // that are looked at
-#define SEEP_LOOK_NOTED_NS  INT64_C(30000000000) // then files are looked into again
+#define SEEP_LOOK_PROCESSES 256u                 // at most so many are looked at
+#define SEEP_LOOK_NOTED_NS  INT64_C(30000000000) // files are read again after this time
 
-// Notes about the files of a process. Their contents stay the same from look to look, and reading them takes
-// longer than all the rest: so they are read when there are new files, and now and then for files that were
-// loaded but on no stack yet. `old`: of the look before, whose notes are kept; NULL: they are to be read.
+// Notes about the files of a process. Files do not change between looks, and reading them takes longer than
+// the rest of a look. So they are read when there are new files, and each SEEP_LOOK_NOTED_NS for files that
+// were loaded but on no stack. `old`: the look before, whose notes are kept; NULL: the files are read.
 SEEP_MUST_CHECK struct seep_error *seep_look_note_files(struct seep_profile *profile,
                                                         const struct seep_profile *old);
 SEEP_MUST_CHECK struct seep_error *seep_look_keep_notes(struct seep_profile *profile,
                                                         const struct seep_profile *old);
-// Only of the first process a failure is an error; the others may have ended.
+// A failure is an error only for the first process; the others may have ended.
 SEEP_MUST_CHECK struct seep_error *seep_look_control_one(pid_t pid, bool is_first,
                                                          const struct seep_image_control *asked,
                                                          bool *done_by_all);

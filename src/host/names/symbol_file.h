@@ -55,8 +55,8 @@ struct seep_symbol_walk {
     size_t nr;
     size_t next;
 };
-// The table of `type` (SHT_SYMTAB, SHT_DYNSYM); false: there is none. A file has at most one of each: more of
-// them, the same bytes again and again, could take any time and memory.
+// Begins with the table of `type` (SHT_SYMTAB, SHT_DYNSYM); false: there is none. Only the first table of a
+// type is read, because a file could name the same bytes as any number of tables.
 bool seep_symbol_walk_init(struct seep_symbol_walk *walk, const struct seep_symbol_file *file, uint32_t type);
 bool seep_symbol_walk_next(struct seep_symbol_walk *walk, GElf_Sym *ret_symbol); // false: that was the last
 // Points into the file; NULL: it has none.

@@ -14,14 +14,14 @@
 // What an output needs, and how it is treated.
 #define SEEP_OUTPUT_SITES    (1u << 0)  // a view by site
 #define SEEP_OUTPUT_ALL      (1u << 1)  // all rows, unless --top says otherwise
-#define SEEP_OUTPUT_ROWS     (1u << 6)  // all rows; what --top means is for the output to say
+#define SEEP_OUTPUT_ROWS     (1u << 6)  // all rows; the output itself applies --top
 #define SEEP_OUTPUT_BINARY   (1u << 2)  // nothing for a terminal
 #define SEEP_OUTPUT_BLOCKS   (1u << 3)  // the live blocks of the rows
 #define SEEP_OUTPUT_PATHS    (1u << 4)  // whole paths of files and modules
 #define SEEP_OUTPUT_LEAKS    (1u << 5)  // only what leaks, where that is known
 #define SEEP_OUTPUT_EVENTS   (1u << 8)  // each event of a recording: for seep export, which writes it itself
 #define SEEP_OUTPUT_LOST     (1u << 9)  // what is lost first, unless --sort says otherwise
-#define SEEP_OUTPUT_HEALTH   (1u << 10) // it says itself how complete its figures are
+#define SEEP_OUTPUT_HEALTH   (1u << 10) // the output says how complete its figures are
 #define SEEP_OUTPUT_POINTERS (1u << 7)  // profile->pointers: no trace, but a process or a core file
 
 struct seep_output {

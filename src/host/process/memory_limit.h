@@ -32,7 +32,7 @@ uint64_t seep_memory_limit_killed(const struct seep_memory_limit *limit);
 // Resident memory of a process; 0: it is gone.
 uint64_t seep_process_rss(pid_t pid);
 
-// What its threads have run so far, those that have ended too; 0: it is gone.
+// Processor time of all threads so far, ended ones included; 0: the process is gone.
 uint64_t seep_process_cpu_ns(pid_t pid);
 
 #endif

@@ -21,7 +21,7 @@ struct seep_error *seep_profile_note(struct seep_profile *profile, enum seep_not
     struct seep_note added = health->notes[health->nr_notes - 1];
     health->flags |= added.flags & SEEP_NOTE_UNTRACED ? SEEP_HEALTH_UNTRACED : 0;
     health->flags |= added.flags & SEEP_NOTE_MISSING ? SEEP_HEALTH_MISSING : 0;
-    // The first reason is the first note: readers of minor version 1 of the trace know it by that.
+    // The first reason becomes the first note: readers of minor version 1 of the trace look for it there.
     if (is_first && added.flags & REASONS) {
         memmove(health->notes + 1, health->notes, (health->nr_notes - 1) * sizeof(added));
         health->notes[0] = added;

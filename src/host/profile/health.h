@@ -6,18 +6,18 @@
 
 #include "profile/profile.h"
 
-// Samples and cut stacks leave a profile complete. In the order of how bad they are.
+// From best to worst. Samples and cut stacks leave a profile complete.
 enum seep_verdict {
     SEEP_VERDICT_COMPLETE,
-    SEEP_VERDICT_INCOMPLETE, // something of it was lost, is not covered, or is missing in the file
-    SEEP_VERDICT_NOT_TRACED, // nothing at all was seen of it
+    SEEP_VERDICT_INCOMPLETE, // some events were lost or are not covered, or the file lacks some
+    SEEP_VERDICT_NOT_TRACED, // nothing was seen of the process
 };
 const char *seep_verdict_name(enum seep_verdict verdict); // "complete", "incomplete", "not traced"
 enum seep_verdict seep_profile_verdict(const struct seep_profile *profile);
 // The worst of `nr`.
 enum seep_verdict seep_profiles_verdict(struct seep_profile *const *profiles, size_t nr);
 
-// The note that says why the verdict is not "complete", borrowed. NULL: no note says it, or it is complete.
+// The note that says why the verdict is not "complete", borrowed. NULL: there is no such note.
 const struct seep_note *seep_profile_verdict_note(const struct seep_profile *profile);
 // Why the verdict is not "complete", in one sentence of `arena`, without the verdict: that note; else why the
 // library gave up; else the malloc that is called instead of its own; else the most frequent loss. NULL: out
@@ -26,10 +26,10 @@ SEEP_MUST_CHECK const char *seep_profile_why_incomplete(const struct seep_profil
                                                         struct seep_arena *arena);
 // The module whose malloc is called instead of ours, borrowed, or words for it. NULL: there is none.
 const char *seep_profile_preempted_by(const struct seep_profile *profile);
-// Why its memory could not be looked at when it left, borrowed; NULL: no note says so.
+// Why the memory of the process was not scanned at exit, borrowed; NULL: no note says so.
 const char *seep_profile_why_not_looked(const struct seep_profile *profile);
 
-// Adds a note, and to health.flags what follows from it.
+// Adds a note, and sets the health.flags that follow from it.
 SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_profile_note(struct seep_profile *profile,
                                                                        enum seep_note_code code,
                                                                        const char *format, ...);

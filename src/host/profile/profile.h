@@ -471,12 +471,12 @@ SEEP_MUST_CHECK struct seep_error *seep_session_of(struct seep_profile *profile,
                                                    struct seep_session **ret_session);
 void seep_session_destroy(struct seep_session *session); // takes NULL
 
-// A process: its number is used again, but not with the same start.
+// A pid is used again, but not with the same start.
 static inline bool seep_process_is(const struct seep_process *process, uint32_t pid,
                                    int64_t start_realtime_ns) {
     return process->pid == pid && process->start_realtime_ns == start_realtime_ns;
 }
-// The index of the first of `nr` profiles that is of that process; `nr`: none is.
+// The index of the first of `nr` profiles of that process; `nr`: there is none.
 size_t seep_profiles_find(struct seep_profile *const *profiles, size_t nr, uint32_t pid,
                           int64_t start_realtime_ns);
 
@@ -495,7 +495,7 @@ SEEP_MUST_CHECK struct seep_error *seep_session_none_selected(size_t nr_processe
 // after filling sites, thread_sites and threads.
 void seep_profile_derive(struct seep_profile *profile);
 
-// The part of it that follows from the totals alone.
+// Derives the part of health that follows from the totals alone.
 void seep_profile_derive_health(struct seep_profile *profile);
 
 // Of exe and args; seep_profile_derive() does it too.

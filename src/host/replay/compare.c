@@ -50,7 +50,8 @@ static uint32_t most_rounds(const struct seep_compare_options *options) {
 
 // ---- one run ----
 
-// None of our own variables. Its size is chosen anew for each round, because it moves the stack.
+// The environment has none of our own variables. Its size changes with each round, because it moves the
+// stack.
 static struct seep_error *spawn(const struct compared *compared, const struct allocator *allocator,
                                 uint32_t round, pid_t *ret_pid) {
     char pad[512] = "PAD=", stream[16], results[16];

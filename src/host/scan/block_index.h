@@ -5,11 +5,11 @@
 // Blocks lie in clusters: spans in which no two starts are far apart. The few clusters are found by halving,
 // and remembered by a part of the address, also that it lies between two of them. A cluster is cut into
 // chunks of 4 KiB. A chunk with many starts has a bitmap: a bit for each 8 bytes, set where a block starts,
-// so that a block's number is the number of bits before it. One with few starts names them, and is compared
-// with all of them at once: which of them come first cannot be foretold. Where two blocks start within 8
-// bytes, which no allocator does, halving serves alone. Memory: 16 bytes for 4 KiB from the first to the last
-// start of a cluster, 80 for a chunk with a bitmap; at most 30 bytes a block where blocks are smaller than 4
-// KiB.
+// so that a block's number is the number of bits before it. A chunk with few starts lists them; a search
+// compares with all of them at once, without branches that cannot be predicted. Where two blocks start within
+// 8 bytes, which no allocator does, halving serves alone. Memory: 16 bytes for 4 KiB from the first to the
+// last start of a cluster, 80 for a chunk with a bitmap; at most 30 bytes a block where blocks are smaller
+// than 4 KiB.
 #ifndef SEEP_SCAN_BLOCK_INDEX_H
 #define SEEP_SCAN_BLOCK_INDEX_H
 

@@ -151,7 +151,7 @@ bool seep_cached_stacks_find(const struct seep_memory *memory, const struct seep
                              struct seep_cached_stacks *ret_stacks) {
     struct seep_cached_stacks stacks = {NULL, 0, 0};
     uint64_t links = 0, tls = 0;
-    unsigned nr_left = LIST_MAX; // of all lists
+    unsigned nr_left = LIST_MAX; // entries, of all lists together
     for (size_t i = 0; i < stopped->nr_threads && !links; i++) {
         tls = stopped->threads[i].tls;
         links = tls ? find_links(memory, &stopped->threads[i]) : 0;

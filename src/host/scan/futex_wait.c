@@ -53,7 +53,8 @@ bool seep_futex_wait_find(pid_t pid, pid_t tid, struct seep_futex_wait *ret_wait
                        " %" SCNx64,
                        &number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &wait.sp_rt, &wait.pc_rt) != 9)
         return false;
-    // Interrupted, it returns what was submitted, without a completion, and nothing tells that from its end.
+    // An interrupted call returns the number of submissions, without a completion. A normal return looks the
+    // same.
     if (number == NR_IO_URING_ENTER && (uint32_t)a[1]) {
         wait.stop_ends_it = true;
         *ret_wait = wait;

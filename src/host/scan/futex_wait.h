@@ -13,7 +13,7 @@ struct seep_futex_wait {
     uint64_t arguments[6]; // of the system call
     uint64_t sp_rt;
     uint64_t pc_rt;
-    bool stop_ends_it; // begun anew, the wait would end at once, or how it would end is not known
+    bool stop_ends_it; // a restarted call would end at once, or its result is not known
 };
 
 // false: the thread does something else, or may not be looked at.

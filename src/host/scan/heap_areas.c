@@ -33,18 +33,18 @@ static uint64_t heap_bytes(unsigned word) {
     return word == 8 ? UINT64_C(64) << 20 : UINT64_C(1) << 20;
 }
 
-// Of a process: its lists may be no lists.
+// Limits for one process, because its lists may form loops.
 #define LIBCS_MAX  64
 #define ARENAS_MAX 4096
 #define HEAPS_MAX  65536
 
-// What is left of these.
+// How many of each are left.
 struct limits {
     unsigned libcs;
     unsigned arenas;
     unsigned heaps;
 };
-#define DATA_MAX ((uint64_t)1 << 20) // of a libc
+#define DATA_MAX ((uint64_t)1 << 20) // data bytes of a libc
 
 void seep_spans_deinit(struct seep_spans *spans) {
     free(spans->items);

@@ -10,7 +10,7 @@
 #define PAGE_BYTES 4096u               // what areas are aligned to, and mapped groups counted in
 #define UNIT       16u
 
-enum { LIBCS_MAX = 64, NESTED_MOST = 64 }; // of what is no list of musl's there may be any number
+enum { LIBCS_MAX = 64, NESTED_MOST = 64 }; // memory of the process may only look like musl's lists
 
 // The context: its secret, the size of a page (where that is not the same on all machines), whether it was
 // made ready, five words, and the first of the areas.
@@ -159,7 +159,7 @@ struct looking {
     const struct seep_block_index *index;
     const struct seep_block *blocks;
     uint32_t nr_blocks;
-    uint64_t steps; // that are left: each group is passed by those that it is in, and that are few
+    uint64_t steps; // left; a group takes one for each group that it is in, and real ones are in few
 };
 
 // *at is no block behind the first in [start, end); it moves on.

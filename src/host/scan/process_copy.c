@@ -116,8 +116,8 @@ struct seep_error *seep_process_copy_prepare(pid_t pid, struct seep_process_copy
 
 // ---- making one ----
 
-// Not without end: of a process that is killed the first thread is reported to us when the others have been
-// waited for, and those are ours too. seep_stopped_release() waits for all of them.
+// The wait has a limit: when a process is killed, the kernel reports its first thread only after its tracer
+// has waited for the others. seep_stopped_release() waits for all of them.
 static bool wait_for(pid_t tid, int *ret_status) {
     static const struct timespec pause = {.tv_nsec = 50000};
     pid_t got;

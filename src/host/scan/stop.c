@@ -33,7 +33,7 @@
 #define WAIT_MAX_MS       3000 // from the first thread to the last: those that stopped first are held that long
 #define WAIT_THREAD_US    200   // the same once more for each thread that has stopped
 #define OTHER_SEEP_MAX_MS 10000 // that another seep is waited for, which reads the process now
-#define SLEEP_MAX_MS      100   // for threads that were woken, or whose time was over, and do not wait again
+#define SLEEP_MAX_MS      100   // for threads that were woken, or timed out, to wait again
 #define EPERM_TRIES       10    // a tracer may let go between its refusal and our asking who it was
 #define RED_ZONE_BYTES                                                                                       \
     128 // below the stack pointer, still in use: System V ABI of x86-64; not in 32-bit programs
@@ -126,9 +126,9 @@ static void pause_ms(long ms) {
 // ---- registers ----
 
 #if defined(__x86_64__)
-// A call that fails with EINTR although no handler ran: -ERESTARTNOHAND makes the kernel begin it
-// again, or, if a handler is to run now after all, fail with EINTR. Those of sockets do where they have a
-// time limit (SO_RCVTIMEO, SO_SNDTIMEO); what was moved by then would be their result.
+// A call that fails with EINTR although no handler ran: -ERESTARTNOHAND makes the kernel restart
+// it, or fail with EINTR if a handler runs after all. Calls of sockets with a time limit (SO_RCVTIMEO,
+// SO_SNDTIMEO) fail so where they have moved no bytes; else they return the number of bytes.
 // Source: signal(7); arch_do_signal_or_restart() of Linux.
 static void restart_call(pid_t tid, struct user_regs_struct *regs) {
     static const long calls[] = {SYS_epoll_wait, SYS_epoll_pwait,  SYS_epoll_pwait2,    SYS_semop,
@@ -524,10 +524,11 @@ void seep_stopped_release(struct seep_stopped *stopped) {
     stopped->released = true;
 }
 
-// ---- those that do not let themselves be let go -------------------------------------------------------
+// ---- threads that did not stop in time ----------------------------------------------------------------
 
-// Seized, not stopped, and not waited for: a thread that waits in the kernel is this tracer's until it comes
-// back or ends. Then it must be let go, or waited for: else it stands still, or its process never ends.
+// A thread that waits in the kernel was seized and did not stop. It stays this tracer's until it returns from
+// the kernel or ends. Then it must be detached, or waited for: else it stays stopped, or its process never
+// ends.
 static _Thread_local struct held {
     pid_t pid;
     pid_t tid;

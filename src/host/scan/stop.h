@@ -63,8 +63,8 @@ SEEP_MUST_CHECK struct seep_error *seep_stop_process(pid_t pid, struct seep_stop
 // for may have died; a wait on a futex that is interrupted begins anew, and ends at once where its word is
 // another by then. So a thread whose word is another already is left asleep in the kernel, where it cannot
 // touch anything, and the others sleep again before any thread goes on. A thread in io_uring_enter that
-// submitted something is left asleep too: interrupted, that call would return without a completion. It may
-// wake meanwhile.
+// submitted something is left asleep too, because an interrupted call would return without a completion. It
+// may wake meanwhile.
 SEEP_MUST_CHECK struct seep_error *seep_stop_leaving(pid_t pid, struct seep_stopped **ret_stopped);
 // As the first, without waiting for another seep.
 SEEP_MUST_CHECK struct seep_error *seep_stop_process_now(pid_t pid, struct seep_stopped **ret_stopped);
@@ -74,8 +74,8 @@ void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt);
 void seep_stopped_release(
     struct seep_stopped *stopped); // lets the threads go on, and keeps what is known of them
 void seep_resume_process(struct seep_stopped *stopped); // takes NULL; releases and frees
-// Whether this thread of the tool holds threads still that did not stop in time: it lets those go that have
-// stopped since, and is to be called again until there are none, or to end.
+// Whether this thread of the tool still traces threads that did not stop in time. Detaches those that have
+// stopped since. The caller calls it again until it returns false, or ends.
 bool seep_stop_holds(void);
 
 #if defined(__arm__)

@@ -31,7 +31,7 @@ struct question {
     uint64_t site; // 0: all
 };
 
-// Of each process that is asked for.
+// Visits the blocks of each process in the question.
 static struct seep_error *each_block(const struct question *question, seep_block_visit *visit, void *data,
                                      uint32_t *ret_process) {
     struct seep_error *error = NULL;

@@ -18,11 +18,12 @@ struct seep_server_page {
     uint64_t nr_all; // that there are of the site
 };
 
-// What tells the blocks of a process, by address; as seep_image_look_blocks().
+// Visits the blocks of a process by address, as seep_image_look_blocks() does.
 typedef struct seep_error *seep_server_blocks(const void *process, seep_block_visit *visit, void *data);
 
 // Blocks of the same size are in the order of processes and addresses, so pages fit together where nothing
-// changes meanwhile. `site` 0: of all sites; else of that site of the process. Two passes over the blocks.
+// changes meanwhile. `site` 0: blocks of all sites; else of that site of the process. Two passes over the
+// blocks.
 SEEP_MUST_CHECK struct seep_error *seep_server_page_make(seep_server_blocks *blocks,
                                                          const void *const *processes, size_t nr_processes,
                                                          uint64_t process, uint64_t site, uint64_t first,

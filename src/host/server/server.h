@@ -15,7 +15,7 @@
 #define SEEP_SERVER_GREET_NS     INT64_C(10000000000)
 #define SEEP_SERVER_LOOK_NS      INT64_C(10000000) // between two looks, for each client there is; at most
 #define SEEP_SERVER_LOOK_MOST_NS INT64_C(750000000)
-#define SEEP_SERVER_BEGIN_NS     INT64_C(2000000000)  // that a program of ours has for its first image
+#define SEEP_SERVER_BEGIN_NS     INT64_C(2000000000)  // for the first image of a program that we started
 #define SEEP_SERVER_LINGER_NS    INT64_C(60000000000) // without clients; where the program has ended:
 #define SEEP_SERVER_LEAVE_NS     INT64_C(5000000000)
 

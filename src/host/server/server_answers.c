@@ -31,7 +31,7 @@ struct seep_error *seep_server_look_again(struct seep_server *server) {
         return seep_deltas_take(server->deltas, server->look.items, server->look.nr);
     if (!server->look.nr)
         return error;
-    seep_error_destroy(error); // between two programs, for example: what was seen last stays
+    seep_error_destroy(error); // during an exec, for example: the last look stays
     return NULL;
 }
 

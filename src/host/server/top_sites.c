@@ -24,12 +24,12 @@ struct cut {
     uint32_t most;
     struct seep_counters all; // of all sites of the heap
     struct seep_look_site sites[PIECE];
-    uint32_t first; // of those
+    uint32_t first; // id of the first of `sites`
     uint32_t nr_sites;
-    struct seep_map place_of; // of nodes of the image: in `nodes`, then in `to`
+    struct seep_map place_of; // from a node of the image to its place in `nodes`, later in `to`
     struct node_of *nodes;
     size_t nr_nodes, nodes_capacity;
-    uint32_t *module_of; // of `from` to `to`
+    uint32_t *module_of; // module of `to` by module of `from`
 };
 
 struct node_of {
@@ -37,7 +37,7 @@ struct node_of {
     struct seep_node node;
 };
 
-// ---- which ones ----
+// ---- choosing the sites ----
 
 static void sift(struct chosen *heap, uint32_t nr) {
     for (uint32_t at = 0;;) {
@@ -80,7 +80,7 @@ static void add_counters(struct seep_counters *to, const struct seep_counters *f
     seep_add_up(&to->frees, from->frees);
     seep_add_up(&to->freed_bytes, from->freed_bytes);
     seep_add_up(&to->temporary, from->temporary);
-    seep_add_up(&to->peak_bytes, from->peak_bytes); // no more than that at any time
+    seep_add_up(&to->peak_bytes, from->peak_bytes); // an upper bound: the peaks may be at different times
     to->size_min = SEEP_MIN(to->size_min, from->size_min);
     to->size_max = SEEP_MAX(to->size_max, from->size_max);
 }
@@ -112,7 +112,7 @@ static struct seep_error *choose(void *data, uint32_t id, const unsigned char *b
     return NULL;
 }
 
-// ---- their stacks ----
+// ---- stacks of the chosen sites ----
 
 static int compare_nodes(const void *left, const void *right) {
     const struct node_of *a = left, *b = right;
@@ -258,7 +258,7 @@ static struct seep_error *take_process(struct cut *cut) {
 static struct seep_error *fill(struct cut *cut) {
     const struct seep_profile *from = seep_image_look_profile(cut->from);
     uint32_t rest = 0;
-    cut->to->nr_modules = cut->to->nr_nodes = 0; // ours are made from the first on
+    cut->to->nr_modules = cut->to->nr_nodes = 0; // nodes and modules are made anew here
     cut->all.size_min = UINT64_MAX;
     cut->chosen = calloc((size_t)cut->most + 1, sizeof(*cut->chosen));
     cut->module_of = calloc((size_t)from->nr_modules + 1, sizeof(*cut->module_of));

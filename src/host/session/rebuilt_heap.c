@@ -45,7 +45,7 @@ void seep_rebuilt_heap_deinit(struct seep_rebuilt_heap *heap) {
 
 // ---- the table of live blocks ------------------------------------------------------------------------
 
-// Where the entry of an address is in the index, or the empty one where it goes.
+// The place of an address in the index: its entry, or the empty entry for it.
 static size_t search(const struct seep_rebuilt_heap *heap, uint64_t address) {
     if (heap->latest && heap->latest->address == address)
         return heap->latest_at;
@@ -89,7 +89,7 @@ static bool grow(struct seep_rebuilt_heap *heap) {
     return true;
 }
 
-// The block at an address, its address set: the one that is there, or another. NULL: out of memory.
+// The block at an address: the live one, or a new one with the address set. NULL: out of memory.
 static struct seep_rebuilt_block *put(struct seep_rebuilt_heap *heap, uint64_t address, bool *ret_fresh) {
     if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
         return NULL;
@@ -186,7 +186,7 @@ SEEP_INLINE void raise_peak(struct seep_rebuilt_heap *heap, struct seep_counters
     }
 }
 
-// Of events that lie the sum may be any number.
+// False events may make any sum, so it wraps around.
 SEEP_INLINE void add_live(struct seep_rebuilt_heap *heap, uint64_t bytes) {
     heap->live_bytes = (int64_t)((uint64_t)heap->live_bytes + bytes);
 }
@@ -381,7 +381,7 @@ static uint64_t above(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
-// Counters of a process may be absurd.
+// A process may write any number into its counters.
 static int64_t no_more(uint64_t bytes) {
     return (int64_t)SEEP_MIN(bytes, (uint64_t)INT64_MAX);
 }

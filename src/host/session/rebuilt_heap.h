@@ -38,13 +38,13 @@ struct seep_rebuilt_heap {
     uint32_t nr_sites;
     size_t sites_capacity;
     struct seep_counters *sites;       // by id; peak_bytes: the highest that the site's live bytes ever were
-    struct seep_rebuilt_block *blocks; // address 0: free, and `size` the number of the next that is
-    size_t nr_used;                    // of `blocks`, the free ones too
+    struct seep_rebuilt_block *blocks; // address 0: free, `size` is the number of the next free one
+    size_t nr_used;                    // of `blocks`, free ones included
     size_t blocks_capacity;
-    uint32_t free_block; // the number of a free one, from 1 on; 0: there is none
-    size_t nr_blocks;    // that are live
-    // A hash table of them: the upper half of the hash << 32 | the number; 0: empty. Events look at this
-    // everywhere, so it is small; what was freed last is used first, so the blocks lie close.
+    uint32_t free_block; // number of a free block, from 1; 0: none
+    size_t nr_blocks;    // live ones
+    // A hash table of the blocks: the upper half of the hash << 32 | the number; 0: empty. It is small,
+    // because events read it at scattered places. Blocks freed last are used first, so blocks lie close.
     uint64_t *index;
     unsigned bits;                     // of its size
     struct seep_rebuilt_block *latest; // that was looked for, or NULL
@@ -94,8 +94,8 @@ static inline uint64_t seep_rebuilt_heap_tag(uint64_t address) {
 static inline size_t seep_rebuilt_heap_home(unsigned bits, uint64_t tag) {
     return (size_t)(tag >> (32 - bits));
 }
-// What the events behind the i-th of `nr` will look at is on its way to the cache then. gcc 12 drops the call
-// of a function that does no more than that, unless it is inlined before that is looked at.
+// Prefetches what the events behind the i-th of `nr` will read. Inline, because gcc 12 drops the call of a
+// function that only prefetches.
 SEEP_INLINE void seep_rebuilt_heap_fetch(const struct seep_rebuilt_heap *heap,
                                          const struct seep_recorded *events, uint64_t i, uint64_t nr) {
     enum { ENTRIES_AHEAD = 16, BLOCKS_AHEAD = 8 };

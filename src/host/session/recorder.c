@@ -31,12 +31,12 @@
 enum {
     NAP_LEAST_NS = 200000,
     NAP_MOST_NS = 2000000,
-    SEAL_MS = 80,          // a chunk waits no longer; with its way into the file that is a tenth of a second
-    SUM_EVENTS = 1 << 20,  // of a process, between sums
-    MANY_EVENTS = 4096,    // in a pass: no nap follows
-    BUSY_PART = 16,        // of a ring, taken in a pass: a short nap follows
-    LOOK_PASSES = 64,      // ends of processes are looked for that seldom
-    SURE_EVENTS = 1 << 20, // of a process: so many may be held, whatever its image says
+    SEAL_MS = 80,          // a chunk is written after this; with the time of writing that makes 0.1 s
+    SUM_EVENTS = 1 << 20,  // of a process, from one sum to the next
+    MANY_EVENTS = 4096,    // taken in a pass: no nap follows
+    BUSY_PART = 16,        // of a ring is taken in a pass: a short nap follows
+    LOOK_PASSES = 64,      // passes between looks for ended processes
+    SURE_EVENTS = 1 << 20, // of a process that may be held, whatever the size of its image
 };
 
 // Events of one thread that were taken and not yet written, in the order of their stamps.
@@ -384,7 +384,7 @@ static bool is_known(uint32_t kind) {
     return kind == SEEP_EVENT_ALLOCATION || kind == SEEP_EVENT_KEPT || seep_event_is_free(kind);
 }
 
-// Of a queue of the process: the key of merging.
+// The key of a queue in the merge.
 static uint64_t first_stamp(const void *of_process, uint32_t slot) {
     const struct recorded_process *process = of_process;
     const struct queue *queue = &process->queues[slot];
@@ -471,9 +471,8 @@ static void seal(struct seep_recorder *recorder, struct recorded_process *proces
 
 // ---- passes ----------------------------------------------------------------------------------------
 
-// How many events its rings can hold together. All that is held is in a ring still, for the library does not
-// write over it; of a process that says otherwise, or that has all rings in one place, the rest is taken as
-// lost.
+// How many events all rings of the process can hold. Events that the tool holds are still in a ring, because
+// the library does not overwrite them. More events than this are false, and count as lost.
 static size_t most_events(const struct recorded_process *process) {
     struct stat status;
     uint64_t bytes = fstat(process->fd, &status) == 0 ? (uint64_t)status.st_blocks * 512 : 0;
@@ -484,7 +483,7 @@ static bool is_too_many(const struct recorded_process *process, size_t nr) {
     return process->nr_events + nr > SURE_EVENTS && process->nr_events + nr > most_events(process);
 }
 
-// One slot after the other may have had many events: the room of those that have none now.
+// Frees the room of queues that are empty: one slot after another may have had many events.
 static void give_back_room(struct recorded_process *process) {
     if (process->nr_room <= 4 * (size_t)SURE_EVENTS || process->nr_room <= 4 * most_events(process))
         return;

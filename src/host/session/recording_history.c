@@ -191,7 +191,7 @@ static unsigned life_of(int64_t ns) {
     unsigned life = 0;
     int64_t below = 1000;
     for (unsigned i = 1; i < SEEP_HISTORY_LIVES; i++, below *= 10)
-        life += ns >= below; // without branches: lives are as chance has it
+        life += ns >= below; // without branches, which random lifetimes would mispredict
     return life;
 }
 

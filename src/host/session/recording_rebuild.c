@@ -289,7 +289,7 @@ static struct seep_error *go(struct past *past, struct seep_event_file *file, in
     bool once = !is_peak && empty;
     if (!error && !once)
         error = walk(past, file, false);
-    bool is_told = !error && seep_event_file_trouble(file); // who walks again may not come as far
+    bool is_told = !error && seep_event_file_trouble(file); // a second walk may end earlier
     if (is_told)
         error = note_trouble(past, file);
     set_moments(past, at_ns);

@@ -12,7 +12,7 @@
 
 enum {
     PAGE_SHIFT = 12,
-    BLOCKS_MOST = 1 << 20, // 8 GiB at least: a process that says it has more may lie
+    BLOCKS_MOST = 1 << 20, // that is 8 GiB at least; a false image may claim any number
     PAGES_AT_ONCE = 512,
     LOOK_PAGES = 1 << 16, // of one look
     LOOK_EVERY_NS = 5000000,

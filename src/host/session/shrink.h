@@ -12,7 +12,7 @@ struct seep_shrunk {
     uint64_t nr_events; // that there were
     uint64_t nr_kept;
     uint64_t nr_repeated; // that an earlier file had too
-    uint64_t nr_damaged;  // files that are not known to their end
+    uint64_t nr_damaged;  // files that could not be read to their end
 };
 
 // `anonymize`: as seep_session_anonymize().

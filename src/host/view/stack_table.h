@@ -15,7 +15,7 @@
 
 #define SEEP_NO_STACK UINT32_MAX
 
-// What tells one frame of a view from another. No padding: it is hashed and compared as bytes.
+// The key of a frame in a view. It has no padding, because it is hashed and compared as bytes.
 struct seep_frame_key {
     const char *function;
     const char *file;

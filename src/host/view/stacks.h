@@ -99,8 +99,8 @@ SEEP_MUST_CHECK struct seep_error *seep_stacks_self(struct seep_stacks *stacks, 
 SEEP_MUST_CHECK struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
                                                       uint32_t *ret_frame, unsigned *ret_inlined);
 
-// Who called the function of a frame of the node's stack: the next function outwards that has a line, another
-// than the frame's own. *ret_frame is SEEP_NO_FRAME where there is none.
+// The caller of a frame's function in the node's stack: the next function outwards that has a line and is not
+// the frame's own. *ret_frame is SEEP_NO_FRAME where there is none.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node,
                                                       uint32_t frame, unsigned inlined, uint32_t *ret_frame,
                                                       unsigned *ret_inlined);

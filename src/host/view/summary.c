@@ -59,8 +59,8 @@ static struct seep_error *describe(struct seep_view *view, uint32_t frame, unsig
     return *ret_place ? NULL : seep_error_no_memory();
 }
 
-// The innermost frame of the row that is the program's own, or what stands for it where there is none. The
-// C++ library's own pool has its name.
+// The place of a row: its innermost frame in the program's own code, or else its innermost frame. The C++
+// library's exception pool has a name of its own.
 struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, const char **ret_place) {
     uint32_t frame;
     unsigned inlined;
@@ -76,8 +76,8 @@ struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, con
     return describe(view, frame, inlined, ret_place);
 }
 
-// ", called by add (table.c:13)": what is lost is often made by a function that only makes it. "": main calls
-// it, or it is not known who does.
+// ", called by add (table.c:13)", because lost blocks often come from a function that only
+// allocates for its callers. "": main is the caller, or the caller is not known.
 static struct seep_error *name_caller(struct seep_view *view, uint32_t node, const char **ret_text) {
     uint32_t frame, caller = SEEP_NO_FRAME;
     unsigned inlined, at;

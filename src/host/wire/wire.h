@@ -23,15 +23,15 @@
 #define SEEP_WIRE_ASK_MAX    (UINT32_C(1) << 18) // payload of a client's frame
 #define SEEP_WIRE_ANSWER_MAX (UINT64_C(1) << 30) // bytes of all frames of one answer
 #define SEEP_WIRE_PACKED     1u // flag: a zstd frame behind the LEB of the bytes that it makes
-// Of Hello, of both sides.
+// *takes* of Hello, of both sides.
 #define SEEP_WIRE_TAKES_ZSTD    1u // packed frames
 #define SEEP_WIRE_TAKES_CHANGES 2u // thread sites as enum seep_wire_thread_sites has them
 
 // *first* of Thread sites.
 enum seep_wire_thread_sites {
-    SEEP_WIRE_THREADS_ALL,     // as they are now
+    SEEP_WIRE_THREADS_ALL,     // the figures of all items
     SEEP_WIRE_THREADS_CHANGED, // differences, of an answer whose Counters are differences
-    SEEP_WIRE_THREADS_ONE,     // no items: what the sites have is the first thread's, from now on
+    SEEP_WIRE_THREADS_ONE,     // no items: from now on all figures are the first thread's
 };
 
 enum seep_wire_type {
@@ -130,9 +130,9 @@ struct seep_deltas;
 SEEP_MUST_CHECK struct seep_error *seep_deltas_create(struct seep_deltas **ret_deltas);
 void seep_deltas_destroy(struct seep_deltas *deltas); // takes NULL
 uint64_t seep_deltas_epoch(const struct seep_deltas *deltas);
-// The epoch of a look that is about to be made.
+// Begins a look, and returns its epoch.
 uint64_t seep_deltas_next(struct seep_deltas *deltas);
-// These are what there is in it.
+// Ends it with these images.
 SEEP_MUST_CHECK struct seep_error *seep_deltas_take(struct seep_deltas *deltas,
                                                     struct seep_image_look *const *images, size_t nr_images);
 // The frames that bring what a client has up to the last look, with SEEP_WIRE_END. `look` without server,

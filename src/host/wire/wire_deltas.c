@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What a client lacks, for a server: a client that had all of the look before gets differences; one that had
-// an older one gets the figures of what changed since; one that had nothing gets all. The client's counts say
-// what else it lacks, for modules, nodes and sites only ever come. The server keeps nothing of a client.
+// The server's answer to a Pull. A client that had the look before gets differences. A client with an older
+// look gets the figures that changed since. A client with nothing gets all. Modules, nodes and sites are only
+// added, so the client's counts say which of them it lacks. The server keeps no state of a client.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define CHUNK_BYTES (200u << 10) // of a payload: then comes another frame
 #define PIECE       512u         // nodes or sites that are read at once
 
-// Of what is told of a process beside its time.
+// When the frame Process of one process changed last. The time in that frame does not count.
 struct life_deltas {
     uint64_t pid;
     uint64_t start;
@@ -284,7 +284,7 @@ struct counters {
     uint32_t last; // site in this frame; 0: none
 };
 
-// A gap to the site, and what the image told of it.
+// Puts the gap to the site, and its figures as the image has them.
 static struct seep_error *put_figures(void *data, uint32_t site, const unsigned char *bytes,
                                       size_t nr_bytes) {
     struct counters *counters = data;
@@ -325,7 +325,7 @@ static bool is_same_item(const struct seep_thread_figures *a, const struct seep_
     return a->site == b->site && a->thread == b->thread;
 }
 
-// What came since `before` of an item; *at is where that is looked for.
+// The difference of an item to the same item of `before`; *at is the place in `before`, and moves on.
 static struct seep_thread_figures difference_of(const struct seep_thread_figures *item,
                                                 const struct seep_thread_figures *before, size_t nr_before,
                                                 size_t *at) {
@@ -338,8 +338,8 @@ static struct seep_thread_figures difference_of(const struct seep_thread_figures
     return difference;
 }
 
-// The differences of one site, of which those that are not nothing are told: with a flag for one that is all
-// that came at the site, which the Counters have.
+// Puts the differences of one site that are not zero. Where only one thread has a difference, a flag stands
+// for it, because the site's Counters have the same figures.
 static void put_site_of_threads(struct seep_put *put, const struct seep_thread_figures *items, size_t nr,
                                 uint32_t *last) {
     static const struct seep_thread_figures none;
@@ -382,7 +382,7 @@ static struct seep_error *put_thread_changes(struct answer *answer, const struct
     return send(answer, SEEP_WIRE_THREAD_SITES);
 }
 
-// All that there was is there, though what was cut off the file is not.
+// Whether `items` has every item of `before`. It lacks some where something has cut the file.
 static bool has_all(const struct seep_thread_figures *items, size_t nr,
                     const struct seep_thread_figures *before, size_t nr_before) {
     size_t at = 0;
@@ -391,7 +391,7 @@ static bool has_all(const struct seep_thread_figures *items, size_t nr,
     return at == nr_before;
 }
 
-// Where there are few.
+// Only where there are at most SEEP_THREAD_FIGURES_MOST.
 static struct seep_error *put_thread_sites(struct answer *answer, size_t process,
                                            const struct seep_image_look *image, bool differences) {
     size_t nr, nr_before;
@@ -404,7 +404,7 @@ static struct seep_error *put_thread_sites(struct answer *answer, size_t process
         begin_list(answer, process, SEEP_WIRE_THREADS_ONE);
         return send(answer, SEEP_WIRE_THREAD_SITES);
     }
-    // There was another way to tell of them before there was a second thread.
+    // While there was one thread, the client got SEEP_WIRE_THREADS_ONE, and has no items.
     bool were_told = before && nr_before && seep_image_look_profile_before(image)->nr_threads > 1;
     if (changes && differences && were_told && has_all(items, nr, before, nr_before)) {
         begin_list(answer, process, SEEP_WIRE_THREADS_CHANGED);
@@ -455,7 +455,7 @@ static struct seep_error *put_rest(struct answer *answer, size_t index, const st
         error = put_nodes(answer, index, image, have ? (uint32_t)have->nr_nodes : 0);
     if (!error)
         error = put_sites(answer, index, image, have ? (uint32_t)have->nr_sites : 0);
-    // Of sites that the client lacks the difference is to nothing.
+    // A difference of a site that the client lacks is a difference to zero.
     bool differences = have && since >= seep_image_look_before(image) &&
                        have->nr_sites == seep_image_look_nr_sites_before(image);
     if (!error)

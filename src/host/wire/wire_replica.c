@@ -18,7 +18,7 @@
 #define FIGURES      8u
 #define ITEMS_MOST   (UINT32_C(1) << 17) // of threads at sites, that changes make
 
-// Of them what is told of threads, too.
+// The first of these, which Thread sites have, too.
 #define THREAD_FIGURES 5u
 
 struct replica_image {
@@ -41,8 +41,8 @@ struct replica_image {
     struct seep_thread_site *thread_sites;
     size_t nr_thread_sites;
     size_t thread_sites_capacity;
-    bool one_thread; // its thread sites are its sites
-    // Of the answer that is being taken: what came at sites, by id.
+    bool one_thread; // its sites' figures are those of the thread
+    // Differences of sites in the answer that is being taken, by id.
     struct site_change {
         uint32_t site;
         uint64_t values[THREAD_FIGURES];
@@ -570,7 +570,7 @@ static bool copy_array(struct seep_arena *arena, void *array_of_any, const void 
     return *array != NULL;
 }
 
-// Of a process with one thread: what sites have.
+// For a process with one thread: makes thread sites of the sites' figures.
 static bool set_thread_sites(struct seep_profile *profile) {
     profile->thread_sites =
         seep_arena_alloc(&profile->arena, profile->nr_sites, sizeof(*profile->thread_sites));

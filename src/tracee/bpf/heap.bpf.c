@@ -142,7 +142,7 @@ static inline bool seep_is_in_scope(uint32_t pid) {
     return seep_scope == SEEP_BPF_SCOPE_ALL && pid != seep_self;
 }
 
-// One of its own: no stack from before has the same id.
+// A new generation gives new stack ids: no earlier stack has the same id.
 static inline uint32_t seep_new_generation(void) {
     return (uint32_t)(bpf_ktime_get_ns() >> 10) | 1u << 31;
 }
@@ -467,7 +467,7 @@ int seep_modules(struct pt_regs *regs) {
     uint32_t pid = bpf_get_current_pid_tgid() >> 32;
     if (!seep_is_wanted())
         return 0;
-    // Until user space has read what is mapped now.
+    // The mappings in the tables are out of date until user space has read the new ones.
     struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
     uint32_t generation = seep_new_generation();
     if (process) {

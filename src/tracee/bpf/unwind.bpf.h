@@ -16,8 +16,8 @@
 
 enum seep_asks {
     SEEP_ASKS_NOT,
-    SEEP_ASKS_REST, // about what is not among the process's mappings
-    SEEP_ASKS_ALL,  // these may be gone, and others be in their places
+    SEEP_ASKS_REST, // about addresses outside of the known mappings
+    SEEP_ASKS_ALL,  // about all addresses: the known mappings may be out of date
 };
 
 // Where code is looked up. Without pointers in it, so that the functions that do so can be global: the

@@ -9,7 +9,7 @@
 
 #include "core/attr.h"
 
-// An error is told by a bit of the condition register.
+// The kernel reports an error by a bit of the condition register (summary overflow).
 SEEP_INLINE long sys6_real(long nr, long a, long b, long c, long d, long e, long f) {
     register long r0 __asm__("r0") = nr;
     register long r3 __asm__("r3") = a;
@@ -38,7 +38,7 @@ SEEP_INLINE void cpu_pause(void) {
     __asm__ volatile("or 27, 27, 27");
 }
 
-// The kernel maps higher only where a program asks for such an address. Pages have 4 or 64 KiB.
+// The kernel maps above only where a program asks for such an address. Pages have 4 or 64 KiB.
 #define CPU_ADDRESS_BITS 47
 
 // The hook saves r31, its own frame pointer, right below the CFA.

@@ -96,9 +96,9 @@ static bool put_areas(struct dump *dump, int from, int end) {
     return true;
 }
 
-// Other threads go on meanwhile. What refers to sites is written before the sites are: none then leads
-// nowhere. The header stands first, of what is cut it is needed; how many there are of each it says as of in
-// between.
+// Other threads go on meanwhile. Blocks and counters are written before the sites, so that each refers to a
+// site in the dump. The header is the first record, because readers of a cut dump need it. Its counts are
+// written between the two.
 static bool put_image(struct dump *dump) {
     uint64_t header_off = dump->written_bytes + sizeof(struct seep_raw_record);
     if (!put_range(dump, 0, SEEP_IMAGE_PAGE) || !put_areas(dump, SEEP_AREA_ODD, SEEP_AREA_PAGED_NR) ||

@@ -120,7 +120,7 @@ static unsigned char *put_row(unsigned char *at, struct packing *last, struct se
 
 #define ROWS_AT (sizeof(struct seep_raw_record) + sizeof(struct seep_raw_events))
 
-// The record whose rows are there, from ROWS_AT up to `end`.
+// Writes the record whose rows are in place, from ROWS_AT up to `end`.
 static bool write_record(const struct seep_thread *thread, unsigned char *record, const unsigned char *end,
                          uint32_t nr_events) {
     const struct seep_raw_events head = {.slot = thread->slot_index,

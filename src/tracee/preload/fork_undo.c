@@ -314,7 +314,7 @@ static struct seep_image_counters *counters_in(unsigned char *fresh, uint64_t sl
     return chunk ? &chunk[site & (SEEP_CHUNK_SITES - 1)] : NULL;
 }
 
-// The counters of the first `nr` sites of the chunk at a image page. false: they cannot be seen.
+// Copies the counters of the first `nr` sites of a chunk. false: they cannot be seen.
 static bool copy_chunk(unsigned char *fresh, uint32_t chunk_page, uint64_t nr) {
     const unsigned char *from = seep_window_pages(seep_g.base, chunk_page, CHUNK_BYTES);
     unsigned char *to = seep_window_pages(fresh, chunk_page, CHUNK_BYTES);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The program may unmap, protect or map over the image: at an address of its own choice, or because it does
-// so to all mappings that it does not know. An munmap or mprotect of the image is not done: the program
-// cannot have anything there. Before an mmap over the image, recording ends for good, and the image says so.
+// so to all mappings that it does not know. The library skips an munmap or mprotect of the image: the program
+// has nothing there. Before an mmap over the image, recording ends for good, and the image says so.
 // System calls by an instruction of the program's own are not seen.
 #include "preload/image_window.h"
 
@@ -29,7 +29,7 @@ static uint64_t part_of_image(int number, uint64_t *ret_bytes) {
     return base + seep_g.area_off[area];
 }
 
-// More than the kernel's address space; a range that leaves it is refused by the kernel, which is asked.
+// At least the user's address space. Ranges that leave it are passed to the kernel, which refuses them.
 #define SPACE_BYTES (UINT64_C(1) << (SEEP_ARCH_WORD == 8 ? 56 : 32))
 
 bool seep_memory_is_ours(uint64_t start, uint64_t bytes) {

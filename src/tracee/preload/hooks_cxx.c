@@ -8,8 +8,9 @@
 // hook has just done so.
 //
 // A program, or a library that it is linked with, may define some of them and leave the others to the C++
-// library, which call those (seep_g.operators_replaced). Then nothing is recorded here, but by the malloc and
-// free that the program's own call, if they call them: what comes of a pool stays the program's affair.
+// library, which call those (seep_g.operators_replaced). Then the operators here record nothing: an
+// allocation counts where the program's operators call malloc and free. Blocks from a pool of theirs are not
+// seen.
 //
 // Names: Itanium C++ ABI 5.1.5. What calls what: ISO C++, [new.delete].
 #include <dlfcn.h>
@@ -159,8 +160,8 @@ OPERATOR(void *, operator_new_array_aligned_nothrow, "_Zna" SEEP_CXX_SIZE "St11a
 
 // ---- delete: never throws -------------------------------------------------------------------------
 
-// The sized and nothrow forms mean the same as the plain ones to every allocator known, and are defined to
-// call them: another form only because the program's own plain one may be in front of ours.
+// The standard defines the sized and nothrow forms to call the plain ones, and every known allocator does so.
+// They are separate here because the program may define only some forms.
 enum real_delete {
     DELETE,
     DELETE_ARRAY,
@@ -178,7 +179,8 @@ static const char *const delete_names[PLAIN_NR] = {
     [DELETE_ARRAY_ALIGNED] = "_ZdaPvSt11align_val_t",
 };
 
-// Of the modules behind ours; what the allocator defines is its own affair, and known (call_real_new).
+// Whether the first definition behind ours is neither the C++ library's nor the allocator's (call_real_new);
+// *ret_other is set where it is one of these.
 static bool is_of_library(const char *name, const char *allocator, bool *ret_other) {
     const char *module = seep_loader_behind(name);
     bool known = !module || seep_path_contains(module, "libstdc++") || seep_path_contains(module, "libc++") ||
@@ -187,7 +189,7 @@ static bool is_of_library(const char *name, const char *allocator, bool *ret_oth
     return !known;
 }
 
-// One that defines them all is no different from a C++ library that is linked statically into another one.
+// A library that defines all of them does not count: a C++ library may be linked into it statically.
 static bool some_are_of_library(const char *allocator) {
     bool some = false, others = false;
     for (size_t i = 0; i < NEW_NR; i++)
@@ -201,7 +203,7 @@ bool seep_operators_replaced(const char *allocator) {
     for (size_t i = 0; i < NEW_NR; i++)
         if (seep_loader_in_front(new_names[i]))
             return true;
-    // With none of the plain ones a sized one may be there; no program is known with a nothrow one alone.
+    // A program may define only sized forms. No program is known that defines only nothrow forms.
     static const char sized[] = "_ZdlPv" SEEP_CXX_SIZE "\0_ZdaPv" SEEP_CXX_SIZE;
     for (size_t i = 0; i < PLAIN_NR; i++)
         if (seep_loader_in_front(delete_names[i]))
@@ -266,8 +268,8 @@ SEEP_NOINLINE void seep_delete_here(void *block, size_t alignment, uint32_t form
         call_real_delete(form, block, alignment);
 }
 
-// Whether delete is no more than free is asked first: the program's own may keep the block, and hand it out
-// again past us.
+// The fast path is only for a delete that is free: a program's own delete may keep the block, and hand it out
+// again without malloc.
 SEEP_INLINE void delete_block(enum real_delete form, void *block, enum seep_release via) {
     if (SEEP_UNLIKELY(seep_g.apart)) {
         seep_delete_apart(block, 0, form);

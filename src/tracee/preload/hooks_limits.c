@@ -264,7 +264,7 @@ static void memory_goes(long nr, uint64_t address, uint64_t bytes, long c, long 
 
 static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, long e, long f) {
     const bool filters = is_filter(nr, a);
-    // A long of 32 bits would bring its sign along.
+    // Through unsigned long: a 32-bit long would be sign-extended.
     const uint64_t address = (unsigned long)a, bytes = (unsigned long)b;
     if (filters)
         filter_begins();

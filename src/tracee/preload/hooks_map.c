@@ -125,7 +125,8 @@ static int unmap_one(void *at, size_t size, int unused) {
     return munmap(at, size);
 }
 
-// A range that leaves the address space is refused as a whole: so its last page is tried before the others.
+// The kernel refuses a range that leaves the address space, and unmaps nothing of it. So the last page is
+// unmapped first: where that fails, the others stay.
 static int unmap_around_image(uint64_t at, size_t size) {
     uint64_t page = sys_page_bytes(), last = at + whole_pages(size) - page;
     if (!seep_memory_is_ours(last, page) && munmap((void *)(uintptr_t)last, page) != 0)
@@ -160,7 +161,7 @@ SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
                             : 0);
     if (!(protection & PROT_READ))
         seep_stack_gone((uintptr_t)address, whole_pages(size));
-    else if (result == 0 && (protection & PROT_WRITE)) // as a stack; what a file has may be shorter
+    else if (result == 0 && (protection & PROT_WRITE)) // maybe a stack; a file may be shorter
         seep_readable_mapped((uintptr_t)address, whole_pages(size));
     return result;
 }

@@ -53,13 +53,13 @@ SEEP_INLINE bool recorded_release(struct seep_thread *thread, const void *block,
     return done;
 }
 
-// A block that realloc may move, from before the real one to behind it.
+// What is kept of a block while the real realloc runs.
 struct resize {
     uint64_t entry;
     bool temporary;
 };
 
-// false: not the short way, and nothing has been done.
+// false: the slow path is needed, and nothing has been done.
 SEEP_INLINE bool recorded_resize_begin(struct seep_thread *thread, const void *block,
                                        struct resize *ret_resize) {
     uint64_t mode = recording_mode();
@@ -85,8 +85,8 @@ SEEP_INLINE bool recorded_resize_begin(struct seep_thread *thread, const void *b
     return known;
 }
 
-// The real function has resized the block, given it back (fresh: NULL, of size 0), or failed. The caller as
-// numbers, so that it stays in registers.
+// The real function has resized the block, given it back (fresh: NULL, of size 0), or failed. The caller
+// comes as three numbers, so that it stays in registers.
 static SEEP_NOINLINE void resized_long(void *block, struct resize resize, void *fresh, uint64_t size,
                                        uint64_t pc, uint64_t sp, uint64_t bp) {
     struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
@@ -112,7 +112,7 @@ static SEEP_NOINLINE void resized_long(void *block, struct resize resize, void *
     thread_leave(thread);
 }
 
-// A free by realloc that needs no more than to be counted, as record_free_short() does. false: it does.
+// Counts a free by realloc, as record_free_short() does. false: the slow path is needed.
 SEEP_INLINE bool count_resized(struct seep_thread *thread, uint64_t entry, bool temporary) {
     uint32_t site = SEEP_ENTRY_SITE(entry);
     uint64_t size = SEEP_ENTRY_SIZE(entry);

@@ -252,11 +252,11 @@ bool seep_image_create(void) {
     return false;
 }
 
-// One byte a image page, bit 0: the file has it. `from` is at a page of the machine.
+// One byte for each image page; bit 0: the file has the page. `from` is aligned to the machine's pages.
 bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present) {
     if (sys3(SYS_mincore, from, nr_pages * SEEP_IMAGE_PAGE, ret_present) != 0)
         return false;
-    uint64_t nr_in_one = sys_page_bytes() / SEEP_IMAGE_PAGE; // mincore gave a byte for so many
+    uint64_t nr_in_one = sys_page_bytes() / SEEP_IMAGE_PAGE; // mincore gave one byte for these
     for (uint64_t i = nr_pages; nr_in_one > 1 && i > 0; i--)
         ret_present[i - 1] = ret_present[(i - 1) / nr_in_one];
     return true;
@@ -302,9 +302,9 @@ static bool copy_dir(unsigned char *fresh) {
            copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_DIR], seep_g.area_size[SEEP_AREA_DIR]);
 }
 
-// ---- the pages of the parent: mostly leaves of the heap map, in which next to nothing is ----------------
+// ---- copying the parent's pages: mostly leaves of the heap map, nearly empty ----------------------------
 
-// Leaves by their first image pages. Of more than these the kernel is asked page by page.
+// Leaves, by their first image pages. For leaves beyond NR_LEAVES the kernel is asked page by page.
 enum { NR_LEAVES = 32, ASKED_PAGES = 256 };
 struct leaf {
     uint64_t page, address_rt;
@@ -325,8 +325,8 @@ static void find_leaves(void *data, uint64_t off) {
                 (struct leaf){dir[i], (first + i) >> SEEP_PLANE_SHIFT << SEEP_LEAF_SHIFT};
 }
 
-// No memory of this process is there. One call, where mincore looks up each page of the map. Where root may
-// map page 0, the kernel's answer for it is that of a failure, and what it mapped would stay.
+// Whether this process has no memory there. It takes one call; mincore would look up each page of the map.
+// Address 0 is left out: root may map page 0, and the call's result 0 means failure here.
 static bool is_unmapped(uint64_t start_rt, uint64_t bytes) {
     if (!start_rt)
         return false;
@@ -338,7 +338,7 @@ static bool is_unmapped(uint64_t start_rt, uint64_t bytes) {
     return at && at == start;
 }
 
-// Pages of a leaf, of memory from `address_rt` on: where that is not there, no block is.
+// Copies pages of a leaf for the memory from `address_rt` on. Where no memory is mapped there are no blocks.
 static bool copy_leaf(unsigned char *fresh, uint64_t off, uint64_t nr_pages, uint64_t address_rt) {
     uint64_t page_spans = (SEEP_IMAGE_PAGE / sizeof(uint64_t)) << seep_g.granule_shift;
     if (is_unmapped(address_rt, nr_pages * page_spans))
@@ -364,7 +364,7 @@ static bool copy_all_pages(unsigned char *fresh, uint64_t nr_pages) {
     uint64_t pages_off = seep_g.area_off[SEEP_AREA_PAGES], page = 0;
     uint64_t leaf_pages = ((sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift) / SEEP_IMAGE_PAGE;
     bool done = true;
-    // Other planes tell of blocks that are gone, and emulators have rules of their own.
+    // Other planes have entries of freed blocks. Emulators place mappings by rules of their own.
     uint32_t more_planes = SEEP_FLAG_AGES | SEEP_FLAG_FREE_STACKS | SEEP_FLAG_EVENTS;
     if (seep_g.header->flags & more_planes || seep_g.emulated ||
         !seep_map_each_dir_page(find_leaves, &leaves))
@@ -440,7 +440,7 @@ static void forget_events(unsigned char *fresh) {
     }
 }
 
-// What says nothing of the blocks that the child begins with: the parent's report has it.
+// Losses that do not concern the child's inherited blocks are in the parent's report only.
 static void forget_losses(struct seep_image_header *header) {
     static const uint8_t reasons[] = {SEEP_LOST_FORK, SEEP_LOST_EXEC, SEEP_LOST_LOG, SEEP_LOST_EVENT};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(reasons); i++)

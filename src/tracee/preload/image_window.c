@@ -60,8 +60,8 @@ static bool overcommit_is_strict(void) {
 // descriptor, beside where the window was: there the child reads its parent's image, until it has its own.
 static unsigned char *seeds[SEEP_WINDOW_SEEDS]; // the last is the header's
 static bool is_view;                            // seep_g.base is such a view
-static unsigned char *place;                    // and this is where the child's own image is to be
-static bool is_left_out[SEEP_AREA_PAGED_NR];    // of the view: nothing was in it
+static unsigned char *place;                    // where the child's own image will be
+static bool is_left_out[SEEP_AREA_PAGED_NR];    // areas that the view lacks, because they were empty
 
 static void drop_seeds(void) {
     for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++) {
@@ -429,14 +429,14 @@ static void unmap_view(unsigned char *view) {
     sys_munmap(view, SEEP_LARGEST_PAGE);
 }
 
-// Emulators did not heed the advice: the parent's image is there, and has to go out of the way.
+// Emulators ignore the advice, so the parent's image is mapped at the place, and is moved to the view.
 static bool see_piece(unsigned char *view, int number, uint64_t off, uint64_t bytes) {
     return seep_g.emulated
                ? move(place + off, view + off, bytes) && sys_mprotect(view + off, bytes, PROT_READ)
                : sow(seeds[number], view + off, bytes);
 }
 
-// An area that is empty is not in it, nor what the parent puts there meanwhile.
+// The view leaves out areas that are empty, and what the parent adds to them meanwhile.
 static bool see_pieces(unsigned char *view) {
     __builtin_memset(is_left_out, !seep_g.reserved, sizeof(is_left_out));
     if (!see_piece(view, SEEP_AREA_PAGED_NR, 0, seep_g.reserved ? seep_g.window_bytes : SEEP_LARGEST_PAGE))
@@ -455,8 +455,8 @@ static bool see_pieces(unsigned char *view) {
     return true;
 }
 
-// Where a view of the whole can be: below our place, as far from it as that is from the kernel's mappings,
-// and more. What is reserved is among these.
+// An address for the view of the whole image: below our place, as far from it as our place is from the
+// kernel's mappings, and more. A reserved window is among these mappings, so the kernel chooses the address.
 static unsigned char *room_for_view(void) {
     uint64_t bytes = seep_g.window_bytes;
     uint64_t distance = SEEP_ARCH_WORD == 8 ? round_up(bytes + GIB, GIB) : round_up(bytes, APART);

@@ -31,10 +31,11 @@ const void *seep_loader_table(const struct link_map *map, ElfW(Sxword) tag);
 // As the module defines it, in its default version; NULL: it does not. A symbol without a section is the
 // program's own jump to a function of a library.
 const ElfW(Sym) * seep_loader_symbol(const struct link_map *map, const char *name);
-// What a module in front of ours defines; NULL: none of them does. To have it as a jump is not to define it.
+// The definition of `name` in a module in front of ours; NULL: there is none. An entry of a procedure linkage
+// table is no definition.
 void *seep_loader_in_front(const char *name);
-// The path of the first module behind ours that defines it; NULL: none does, or the loader has no lists for
-// us.
+// The path of the first module behind ours that defines `name`; NULL: there is none, or the loader has no
+// lists that we can read.
 const char *seep_loader_behind(const char *name);
 // What glibc has only from some version on: to need it would keep the library out of processes with an older
 // one. The first in the order of the search; NULL: there is none.

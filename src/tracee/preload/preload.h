@@ -415,7 +415,7 @@ struct seep_global {
     int (*find_object)(void *pc, struct seep_loader_object *ret_object); // glibc's _dl_find_object, or NULL
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
-    bool operators_replaced;       // the program or a library has some, and ours are as the C++ library's
+    bool operators_replaced;       // the program or a library defines some; ours behave as the C++ library's
     bool emulated;                 // who answers system calls is no kernel (qemu-user)
     bool handed_over;              // a tool has the image
     bool was_stopped;              // there may be blocks that were allocated while recording was stopped
@@ -442,10 +442,10 @@ void seep_filter_is_coming(void);
 void seep_place_of_tid_learn(void);
 void seep_private_reserve(void); // private_memory.c
 void seep_readable_note(void);   // readable.c
-// [start, end) can be read from now on, by what the library has seen; and not any more.
+// The library has seen that [start, end) can be read from now on; that it no longer can.
 void seep_readable_know(uintptr_t start, uintptr_t end);
 void seep_readable_gone(uint64_t start, uint64_t bytes);
-// The program has mapped it: that counts where the kernel cannot be asked.
+// The program has mapped the range. Kept only where the kernel cannot be asked.
 SEEP_INLINE void seep_readable_mapped(uintptr_t start, uint64_t bytes) {
     if (SEEP_UNLIKELY(seep_confined.filtered))
         seep_readable_know(start, (uintptr_t)(start + bytes));

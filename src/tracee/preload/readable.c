@@ -2,9 +2,9 @@
 //
 // Whether memory can be read. The kernel is asked to copy it, by a call that fails after the copy and that
 // every program of glibc makes when it is loaded. The stack of a thread is known to be there from the stack
-// pointer to its end, while the program takes nothing of it away. Under a filter of system calls the kernel
-// cannot be asked: then memory can be read that was a stack before the filter came, or that the program has
-// mapped since, until it takes that away.
+// pointer to its end, while the program unmaps or protects nothing of it. Under a filter of system calls the
+// kernel cannot be asked: then the library reads stacks that it knew before the filter, and memory that the
+// program has mapped since, until the program unmaps or protects it.
 #include "preload/proc_maps.h"
 #include "preload/preload.h"
 
@@ -27,22 +27,22 @@ static bool lies_between(uint64_t address, uint64_t sp, uint64_t end, uint64_t m
     return end > sp && end - sp < most && address >= from && address < end;
 }
 
-static _Atomic bool first_stack_has_holes; // the program has taken away some of it
+static _Atomic bool first_stack_has_holes; // the program has unmapped or protected some of it
 
 static bool is_on_first_stack(uint64_t address, uint64_t sp) {
     uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
     return lies_between(address, sp, end, FIRST_STACK_BYTES);
 }
 
-// ---- what is there under a filter -----------------------------------------------------------------------
+// ---- ranges that are known under a filter ---------------------------------------------------------------
 
 enum { MAX_KNOWN = 256 };
-#define CLAIMED_END 1 // of a place that is being written: nothing lies below that
+#define CLAIMED_END 1 // the place is being written; no address is below 1
 
-// A place is empty where `end` is 0. Written by any thread, without a lock, as a handler of a signal may map;
-// read by walks: `end` last and first.
+// A place is empty where `end` is 0. Any thread writes here, without a lock, because a signal handler may map
+// memory. Writers store `end` last; walks read it first.
 static struct { _Atomic uintptr_t start, end; } known[MAX_KNOWN];
-static _Atomic bool any_known; // a program without a filter looks no further
+static _Atomic bool any_known; // false in programs without a filter: walks stop here
 
 static SEEP_NOINLINE bool is_known(uint64_t address) {
     for (uint32_t i = 0; i < MAX_KNOWN; i++) {
@@ -53,7 +53,7 @@ static SEEP_NOINLINE bool is_known(uint64_t address) {
     return false;
 }
 
-// What is known already takes no place a second time.
+// A range that is known already takes no second place.
 void seep_readable_know(uintptr_t start, uintptr_t end) {
     for (uint32_t i = is_known(start) && is_known(end - 1) ? MAX_KNOWN : 0; i < MAX_KNOWN; i++) {
         uintptr_t empty = 0;

@@ -18,10 +18,10 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
 
 enum {
     PAGE = 4096,
-    NEAR = 16 * PAGE,         // so far the readable range is extended page by page
-    OWN_MOST = 1 << 20,       // so far up to the end of its stack a thread asks for it, once
+    NEAR = 16 * PAGE,         // the readable range is extended page by page up to this
+    OWN_MOST = 1 << 20,       // a thread asks once for the rest of its stack, up to this
     ARGUMENTS_MOST = 6 << 20, // of arguments and environment together; source: execve(2)
-    MAX_FRAME = 1 << 28,      // no frame is larger: a frame pointer that says so is none
+    MAX_FRAME = 1 << 28,      // a frame pointer that makes a larger frame is rejected
     CUT_NONE = -1,
 };
 
@@ -242,9 +242,9 @@ static bool record_readable(struct seep_thread *thread, uint64_t bp) {
     return sys_readable(bp) && ((bp + SEEP_ARCH_WORD) % PAGE != 0 || sys_readable(bp + SEEP_ARCH_WORD));
 }
 
-// Whether it is on libc's own stack of this thread, and not on that of a coroutine. What the kernel puts
-// above the first stack's begin, arguments and environment, belongs to it: musl's start code has argv in the
-// frame pointer.
+// Whether sp is on the stack that libc gave this thread, not on that of a coroutine. Arguments and
+// environment, which the kernel puts above the begin of the first stack, belong to it, because musl's start
+// code has argv in the frame pointer.
 static bool is_on_own_stack(const struct seep_thread *thread, uint64_t sp) {
     if (thread->tid != thread->pid)
         return sys_thread_pointer() - sp < OWN_MOST;
@@ -446,7 +446,7 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
     struct seep_cfi_row row;
     int found = row_of(regs, &row);
     bool sp_known = regs->known >> SEEP_ARCH_DWARF_SP & 1;
-    // The byte before a trampoline may be the last of a function: that of qemu's vdso for s390x is.
+    // A function may end right before the trampoline, as in qemu's vdso for s390x.
     bool may_be_signal = found != SEEP_CFI_OK || row.signal_frame || row.end == regs->pc;
     int block = sp_known && may_be_signal ? seep_signal_block(regs->pc) : -1;
     if (block >= 0)

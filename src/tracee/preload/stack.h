@@ -55,8 +55,8 @@ SEEP_INLINE const seep_stack_word *seep_frame_of_hook(const seep_stack_word *fra
         (struct seep_caller){.pc = fp_[1], .sp = (uintptr_t)(fp_ + 2), .bp = fp_[0]};                        \
     })
 #elif defined(__powerpc64__)
-// A hook ends with a call there, where it ends with a jump elsewhere. Frames are linked, and each of the
-// library has its caller's r31 right below the next one's beginning.
+// On Power a hook ends with a call; on other CPUs it ends with a jump. The back chain leads to the caller.
+// Each frame of the library has its caller's r31 right below the beginning of the next frame.
 #define SEEP_HOOK_CALLER()                                                                                   \
     seep_caller_by_links((const uint64_t *)__builtin_dwarf_cfa(), (uintptr_t)__builtin_return_address(0))
 SEEP_INLINE struct seep_caller seep_caller_by_links(const uint64_t *cfa, uint64_t pc) {

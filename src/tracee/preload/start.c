@@ -715,7 +715,7 @@ extern int on_exit(void (*function)(int, void *), void *argument) __attribute__(
 
 static void at_exit_with_status(int status, void *unused) {
     (void)unused;
-    seep_calls_looked(seep_calls_seem_free()); // once for both
+    seep_calls_looked(seep_calls_seem_free()); // once for both calls below
     seep_at_exit(status);
     seep_park_at_exit();
     seep_calls_looked(false);

@@ -91,17 +91,17 @@ static uint64_t usable_bytes(void *block, uint64_t size) {
     return inner.usable_size ? inner.usable_size(block) : size;
 }
 
-static bool is_glibc; // and its heads of blocks may be read
+static bool is_glibc; // the heads of its blocks may be read
 
-// The word before a block is its size with the word, and in the lower three bits flags, of which 2 says that
-// it has a mapping of its own and one word more. Elsewhere memory may be tagged. Source: glibc,
+// The word before a block has the block's size, that word included. Its lower three bits are flags; flag 2:
+// the block has a mapping of its own, and one more word. On other CPUs memory may be tagged. Source: glibc,
 // malloc/malloc.c (musable, memsize).
 SEEP_INLINE uint64_t head_of(const void *block) {
     return ((const uint64_t *)block)[-1];
 }
 
-// Such a block was never another one: it has the kernel's zeros, and so has what realloc adds to it. Source:
-// glibc, malloc/malloc.c: calloc clears none.
+// Such a block holds no old data: the kernel has zeroed it, and what realloc adds to it. Source: glibc,
+// malloc/malloc.c, where calloc does not clear such blocks.
 static bool has_own_mapping(const void *block) {
     return is_glibc && head_of(block) & 2;
 }
@@ -113,7 +113,7 @@ static SEEP_NOINLINE void *wipe_fresh(void *block, uint64_t size) {
 }
 
 #ifdef __x86_64__
-// As malloc_usable_size of glibc has it, without the call.
+// The result of glibc's malloc_usable_size, without the call.
 SEEP_INLINE uint64_t usable_in_glibc(const void *block) {
     uint64_t head = head_of(block);
     return (head & ~UINT64_C(7)) - (head & 2 ? 16 : 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is lost is made by a function that only makes it; the one that loses it calls that.
+// A function that only allocates makes the lost block; its caller loses it.
 #include <stdlib.h>
 
 static char *make(size_t bytes) {

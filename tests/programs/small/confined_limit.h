@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // clang-format off
 
-// How much address space a process has left. For programs that seep must not need more of than there is.
+// Limits the address space of a process, for tests in which seep must not need more than is left.
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -10,7 +10,7 @@ static int there_is_room(void) {
     return page != MAP_FAILED && munmap(page, 4096) == 0;
 }
 
-// From now on: what the process has, and `more_bytes`.
+// The new limit: the present size and `more_bytes`.
 static void limit_address_space(rlim_t more_bytes) {
     struct rlimit limit;
     getrlimit(RLIMIT_AS, &limit);

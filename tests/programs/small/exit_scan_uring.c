@@ -14,7 +14,7 @@ static int ring, pipe_ends[2];
 static unsigned nr_submitted;
 static struct io_uring_params parameters;
 static char bytes[8];
-// A read of a pipe that nobody writes.
+// A read of a pipe that never has data.
 static int submit(void) {
     char *queue = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
     struct io_uring_sqe *entry = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);

@@ -42,7 +42,7 @@ int main(void) {
     struct sock_fprog all = {1, &allow};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) != 0)
         return 1;
-    for (int i = 0; i < 1000; i++) { // more than there is room for, if what goes were not forgotten
+    for (int i = 0; i < 1000; i++) { // more than fit, unless unmapped stacks are forgotten
         char *stack = map(STACK, PROT_READ | PROT_WRITE);
         run_on(stack);
         munmap(stack, STACK);

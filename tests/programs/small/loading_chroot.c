@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Goes to another root, and to another user where it is told, then allocates and waits.
+// Changes its root, and its user if an argument names one, then allocates and waits.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

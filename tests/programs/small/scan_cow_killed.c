@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Threads at work, until somebody kills them.
+// Threads that work until the process is killed.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -47,10 +47,10 @@ void check_no_error(struct seep_error *error);
 
 char *test_format(const char *format, ...) SEEP_PRINTF(1, 2);
 
-// Whether the program was not made, because a tool that makes it is not here; says so.
+// Whether the test program is missing, because a tool to build it is missing; prints the reason.
 bool test_is_missing(const char *folder, const char *name, const char *why);
 
-// They ask no server.
+// Without debuginfod servers.
 struct seep_symbols *test_open_symbols(const char *debug_dir, const char *sysroot);
 unsigned test_module_of(struct seep_symbols *symbols, const char *path);
 

@@ -92,8 +92,8 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
         return took_stack(process, event, nr_bytes);
     case SEEP_BPF_MODULES:
         process->is_loading = false;
-        // What is mapped now is not what was mapped at an event that others follow: stacks between them have
-        // their code told by the kernel.
+        // The mappings of now are those of the latest such event. For stacks before it the kernel sends the
+        // code (SEEP_BPF_CODE).
         moved = seep_bpf_tables_moved(&attached->tables, (uint32_t)process->heap.pid);
         if (!moved || moved == event->address)
             err = seep_attach_update_process(attached, process);

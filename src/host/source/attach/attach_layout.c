@@ -145,7 +145,7 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
         err = seep_error_no_memory();
     for (size_t i = 0; i < map.nr_areas && !err; i++)
         err = add_area(attached, process, &map.areas[i], &layout);
-    // Where the loader has gone on meanwhile these are mappings of a later event, which leads here again.
+    // If the loader has changed mappings meanwhile, these belong to a later event, which leads here again.
     bool later = seep_bpf_tables_moved(&attached->tables, pid) != moved;
     attached->generation += !err && !later && lost_code(&process->heap, &layout);
     if (!err && !later)

@@ -38,7 +38,7 @@ struct seep_bpf_table_place {
 bool seep_bpf_tables_add(struct seep_bpf_tables *tables, const struct seep_unwind_table *table,
                          struct seep_bpf_table_place *ret_place);
 
-// The generation in which the process's loader has moved code that user space has not read yet; 0: none.
+// The generation of the loader's latest change of mappings that user space has not read yet; 0: none.
 uint32_t seep_bpf_tables_moved(const struct seep_bpf_tables *tables, uint32_t pid);
 
 // Sorted mappings, at most SEEP_BPF_MAPPINGS_MAX of them count.

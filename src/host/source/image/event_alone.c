@@ -143,7 +143,7 @@ static struct seep_error *find_ring(struct seep_event_alone *alone, uint32_t slo
     seep_image_swap_ring(&alone->copy->head, &ring);
     ring.read = ring.own ? ring.own - 1 : ring.read; // of a tool that was taken over from
     uint64_t nr = ring.written - ring.read;
-    // Together they have no more than the image has: a hole is no event.
+    // All rings together have no more events than the image has data, because a hole has no events.
     uint64_t room = alone->copy->data_bytes / sizeof(struct seep_event) - alone->nr_in_rings;
     if (!nr || !ring.capacity || ring.capacity > SEEP_RING_EVENTS || ring.capacity & (ring.capacity - 1) ||
         nr > SEEP_MIN(ring.capacity, room)) {

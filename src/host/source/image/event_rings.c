@@ -42,7 +42,8 @@ void seep_event_rings_deinit(struct seep_event_rings *rings) {
     *rings = (struct seep_event_rings){.fd = -1};
 }
 
-// One that lies in the pages and is as long as one may be; else it is looked for again the next time.
+// Takes a ring that lies in the pages and has a possible capacity. Otherwise the next pass looks for it
+// again.
 static void find_ring(struct seep_event_rings *rings, size_t slot) {
     struct seep_event_ring *ring = &rings->rings[slot];
     unsigned char entry[sizeof(uint32_t)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One image from look to look, see image_look.h.
+// One image over many looks, see image_look.h.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define COUNTER_BYTES ((size_t)GROUP * sizeof(struct seep_image_counters))
 #define PIECE         512u // elements that are read at once
 
-// Of the sites of one chunk: those of the heap.
+// Sums over the heap's sites of one chunk.
 struct sums {
     uint64_t allocations, allocated_bytes, frees, freed_bytes, temporary;
     uint64_t live_blocks, live_bytes;
@@ -27,10 +27,10 @@ struct group {
     uint32_t nr_sites;
     uint32_t nr_now; // bytes
     uint32_t nr_differences;
-    unsigned char *now;         // of each site its figures, as seep_image_look_each() tells them
-    unsigned char *differences; // of `epoch`: LEB of the place in the group, then as told; NULL: none
-    uint64_t epoch;             // in which something here changed last
-    uint32_t *changed;          // of each site, as `epoch`: the lower half of it
+    unsigned char *now;         // figures of each site, as in seep_image_look_each()
+    unsigned char *differences; // in `epoch`: LEB of the place in the group, then figures; NULL: none
+    uint64_t epoch;             // of the last change in the group
+    uint32_t *changed;          // of each site: the lower half of its epoch
     struct sums sums;
 };
 
@@ -153,7 +153,7 @@ uint64_t seep_image_look_before(const struct seep_image_look *look) {
 
 // ---- reading the file ----
 
-// What is not there any more, because something cut the file, is zero.
+// Where something has cut the file, the missing bytes are zero.
 struct seep_error *seep_image_look_read(const struct seep_image_look *look, uint64_t off, void *ret_bytes,
                                         size_t nr) {
     unsigned char *bytes = ret_bytes;
@@ -174,7 +174,7 @@ struct seep_error *seep_image_look_read(const struct seep_image_look *look, uint
     return NULL;
 }
 
-// Bytes from the beginning of the used part of an area on that are data.
+// How many bytes at the beginning of an area's used part are data, without a hole.
 static uint64_t dense_bytes(const struct seep_image_look *look, const struct seep_image_area *area) {
     uint64_t used = area->used * area->element_bytes;
     off_t hole = used ? lseek(look->fd, (off_t)area->off, SEEK_HOLE) : -1;
@@ -281,7 +281,7 @@ struct work {
     struct seep_image_reader reader;
     struct seep_page_claims claims; // of chunks, by group, then by thread
     struct seen *seen;              // as many
-    size_t nr_before;               // of look->seen that were passed
+    size_t nr_before;               // items of look->seen that are passed
     uint32_t *dir;
     struct seep_image_counters *counters; // of a chunk
     struct seep_counters *sums;
@@ -346,7 +346,7 @@ static struct seep_error *read_chunk(const struct work *work, const struct seep_
                                 work->counters, nr_sites * sizeof(*work->counters));
 }
 
-// What was seen of the same chunk in the take before; NULL: nothing.
+// What the take before saw of the same chunk; NULL: it did not see the chunk.
 static const struct seen *seen_before(struct work *work, const struct seep_page_claim *claim) {
     const struct seep_image_look *look = work->look;
     while (work->nr_before < look->nr_seen) {
@@ -416,7 +416,7 @@ static void add_to_sums(struct sums *sums, uint32_t via, const struct seep_count
         seep_add_up(&sums->live_bytes, c->allocated_bytes - c->freed_bytes);
 }
 
-// A copy without room for more; NULL, and nothing lost, where there is nothing.
+// A copy without spare room; NULL where `put` is empty. *fits becomes false when memory is out.
 static unsigned char *exactly(const struct seep_put *put, bool *fits) {
     unsigned char *bytes = put->used ? malloc(put->used) : NULL;
     *fits &= !put->failed && (bytes || !put->used);
@@ -497,7 +497,7 @@ static struct seep_error *take_group(struct work *work, size_t which, size_t fir
     for (uint32_t i = 0; i < nr_sites; i++)
         work->sums[i] = (struct seep_counters){.size_min = UINT64_MAX};
     for (size_t i = first; !error && i < last; i++) {
-        if (last - first > 1) { // what is counted is what has the hash
+        if (last - first > 1) { // the bytes that are counted must be the bytes of the hash
             error = read_chunk(work, &work->claims.items[i], nr_sites);
             work->seen[i].hash = hash_counters(work->counters, nr_sites);
         }
@@ -605,7 +605,7 @@ static struct seep_error *take_counters(struct seep_image_look *look, const stru
     return error;
 }
 
-// The profile but for its totals. Sites that come from now on are of the next look.
+// Reads the profile without totals. Sites that are made from now on belong to the next look.
 static struct seep_error *read_small(struct seep_image_look *look, const struct seep_image_copy *copy,
                                      struct seep_image_reader *reader) {
     struct seep_error *error = seep_profile_create(&reader->profile);
@@ -624,7 +624,7 @@ static struct seep_error *read_small(struct seep_image_look *look, const struct 
     look->profile_before = look->profile;
     look->profile = reader->profile;
     look->head = copy->head;
-    // They never become fewer, whatever is done to the file.
+    // Their numbers never fall, even if something cuts the file.
     look->nr_nodes = SEEP_MAX(SEEP_MAX(nr_nodes, 1u), look->nr_nodes);
     look->nr_sites_before = look->nr_sites;
     look->nr_sites = SEEP_MAX(SEEP_MAX(nr_sites, 1u), look->nr_sites);
@@ -693,7 +693,7 @@ static struct seep_error *each_figures(const struct group *group, uint32_t base,
     for (uint32_t i = 0; !error && i < group->nr_sites; i++) {
         size_t nr;
         const unsigned char *bytes = skip_figures(&take, &nr);
-        // Of the lower halves of epochs, less than 2^31 apart: one a look.
+        // Lower halves of epochs can be compared, because epochs are less than 2^31 apart.
         bool changed = since == 0 || (int32_t)(group->changed[i] - (uint32_t)since) > 0;
         if (base + i && changed)
             error = visit(data, base + i, bytes, nr);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// One image from look to look, in little memory. What only grows - nodes and sites - stays in the file and is
-// read when it is asked for. Of each site there are its figures, packed, when they changed last, and by how
-// much in the last look. Threads whose counters did not change are not counted again.
+// One image over many looks, in little memory. Nodes and sites only grow, so they stay in the file, and are
+// read when they are asked for. Kept of each site are its figures, packed, the epoch in which they changed
+// last, and their change in the last look. A look skips counters of threads that did not change.
 //
-// Invariant: figures are those of the last look whatever the program does meanwhile, so an answer that is
+// Invariant: figures are those of the last look, whatever the program does meanwhile. So an answer that is
 // made in pieces is of one look.
 #ifndef SEEP_SOURCE_IMAGE_IMAGE_LOOK_H
 #define SEEP_SOURCE_IMAGE_IMAGE_LOOK_H
@@ -44,11 +44,11 @@ void seep_image_look_destroy(struct seep_image_look *look); // takes NULL
 
 // Whether `fd` leads to the same image.
 bool seep_image_look_is_of(const struct seep_image_look *look, int fd);
-// The image is in another file now: a later copy of the same. Takes the descriptor.
+// Goes over to another file, a later copy of the same image. Takes the descriptor.
 void seep_image_look_move(struct seep_image_look *look, int fd);
 
-// Reads it: from now on all is as of this epoch. Epochs grow; 0 is none. After an error figures may be of the
-// new epoch and the profile of the old one. O(counters).
+// Makes a look: from now on all figures are of this epoch. Epochs grow; 0 is none. After an error figures may
+// be of the new epoch and the profile of the old one. O(counters).
 SEEP_MUST_CHECK struct seep_error *seep_image_look_take(struct seep_image_look *look, uint64_t epoch);
 
 int seep_image_look_fd(const struct seep_image_look *look); // borrowed
@@ -59,40 +59,40 @@ const struct seep_profile *seep_image_look_profile_before(
 uint32_t seep_image_look_nr_nodes(const struct seep_image_look *look);
 uint32_t seep_image_look_nr_sites(const struct seep_image_look *look);
 uint32_t seep_image_look_nr_sites_before(const struct seep_image_look *look); // in the take before
-// The last epoch in which figures changed, and the one of the take before the last one: who had all of a
-// later one has all of that.
+// The last epoch in which figures changed, and the epoch of the take before the last.
 uint64_t seep_image_look_changed(const struct seep_image_look *look);
 uint64_t seep_image_look_before(const struct seep_image_look *look);
 const struct seep_image_head *seep_image_look_head(const struct seep_image_look *look);
 
-// Nodes, or (node, via) of sites, [first, first + nr), all of them below the number that there is.
+// Nodes, or (node, via) of sites, [first, first + nr). first + nr is at most the number of nodes, or of
+// sites.
 SEEP_MUST_CHECK struct seep_error *seep_image_look_nodes(const struct seep_image_look *look, uint32_t first,
                                                          uint32_t nr, struct seep_node *ret_nodes);
 SEEP_MUST_CHECK struct seep_error *seep_image_look_sites(const struct seep_image_look *look, uint32_t first,
                                                          uint32_t nr, struct seep_look_site *ret_sites);
 
-// Each site whose figures changed after `since`, by id: `site`, and its figures as LEB: a mask of those that
+// Visits each site whose figures changed after `since`, by id. `bytes` are LEBs: a mask of the figures that
 // are not 0, then these, the lowest first. With `differences` they are zigzag differences to the take before
-// the last; only where since is seep_image_look_before() or later. Site 0 is never told.
+// the last; `since` must then be seep_image_look_before() or later. Site 0 is left out.
 typedef struct seep_error *seep_figures_visit(void *data, uint32_t site, const unsigned char *bytes,
                                               size_t nr_bytes);
 SEEP_MUST_CHECK struct seep_error *seep_image_look_each(const struct seep_image_look *look, uint64_t since,
                                                         bool differences, seep_figures_visit *visit,
                                                         void *data);
-// The figures that seep_image_look_each() told without differences.
+// Reads the `bytes` of seep_image_look_each() without differences.
 struct seep_figures seep_figures_read(const unsigned char *bytes, size_t nr_bytes);
 
 // What threads counted, now and in the take before. NULL: there are more than SEEP_THREAD_FIGURES_MOST.
 const struct seep_thread_figures *seep_image_look_threads(const struct seep_image_look *look, bool before,
                                                           size_t *ret_nr);
 
-// The blocks that are live now, by address; of the sites that there were in the last take. `visit` false: no
-// more. A block that comes or goes meanwhile is there or not. O(heap map).
+// Visits the blocks that are live now, by address, of the sites of the last take. It ends where `visit`
+// returns false. A block that is allocated or freed meanwhile may be visited or not. O(heap map).
 typedef bool seep_block_visit(void *data, const struct seep_block *block);
 SEEP_MUST_CHECK struct seep_error *seep_image_look_blocks(const struct seep_image_look *look,
                                                           seep_block_visit *visit, void *data);
 
-// For the sources of this room: what is not in the file is zero.
+// For the sources of this room. Bytes behind the end of the file are zero.
 SEEP_MUST_CHECK struct seep_error *seep_image_look_read(const struct seep_image_look *look, uint64_t off,
                                                         void *ret_bytes, size_t nr);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The live blocks of an image, read in pieces and told in the order of addresses; see image_look.h.
+// The live blocks of an image, read in pieces and visited by address; see image_look.h.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ struct walk {
     size_t nr_odd, odd_capacity, next_odd;
     struct seep_block *window; // of a window
     size_t nr_window;
-    uint64_t last; // address that was told; 0: none
+    uint64_t last; // address that was visited; 0: none
     bool over;
 };
 
@@ -55,7 +55,7 @@ static int compare_blocks(const void *left, const void *right) {
     return (a->address > b->address) - (a->address < b->address);
 }
 
-// An address is one block, whatever the image says.
+// Each address is visited once, even if a damaged image has two blocks there.
 static void tell(struct walk *walk, const struct seep_block *block) {
     if (walk->over || block->address <= walk->last)
         return;
@@ -68,7 +68,7 @@ static void tell_odd_before(struct walk *walk, uint64_t address) {
         tell(walk, &walk->odd[walk->next_odd]);
 }
 
-// From `at` on, where there is data before `end`; else `end`.
+// The next data at or after `at`; `end` where there is none before it.
 static uint64_t next_data(const struct walk *walk, uint64_t at, uint64_t end) {
     off_t data = lseek(seep_image_look_fd(walk->look), (off_t)at, SEEK_DATA);
     return data < 0 || (uint64_t)data >= end ? end : (uint64_t)data;
@@ -162,7 +162,7 @@ static struct seep_error *read_window(struct walk *walk, const struct seep_page_
     return error;
 }
 
-// The leaves of the same addresses, one of each plane that there is.
+// Walks the leaves of the same addresses, one of each plane.
 static struct seep_error *walk_leaves(struct walk *walk, const struct seep_page_claim *leaves, size_t nr) {
     const struct seep_image_header *header = &walk->head->header;
     uint64_t all = seep_image_leaf_bytes(header), offs[PLANES_MOST];

@@ -36,19 +36,19 @@ SEEP_MUST_CHECK bool seep_page_claim_add(struct seep_page_claims *claims, uint64
 void seep_page_claims_settle(struct seep_image_reader *reader, struct seep_page_claims *claims,
                              uint64_t nr_pages);
 
-// The counters of one thread for one site as a profile has them; `from` in the byte order of this machine.
+// Converts the counters of one thread for one site to a profile's; `from` in the byte order of this machine.
 struct seep_counters seep_image_counters_of(const struct seep_image_copy *copy,
                                             const struct seep_image_counters *from);
 void seep_counters_add(struct seep_counters *sum, const struct seep_counters *counters);
 
-// What does not grow with sites and blocks: process, health, modules, threads. The strings live as long as
-// the profile.
+// Reads the parts that do not grow with sites and blocks: process, health, modules, threads. The strings live
+// as long as the profile.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_small(struct seep_image_reader *reader);
-// What follows from the totals of a profile that is derived.
+// Sets what follows from the totals of a derived profile.
 void seep_image_set_totals(struct seep_image_reader *reader);
-// The last step: what was found to be wrong.
+// The last step: adds notes about damage.
 SEEP_MUST_CHECK struct seep_error *seep_image_add_notes(struct seep_image_reader *reader);
-// How many elements of an array are there, of which `dense` bytes are data without a hole.
+// How many elements an array has in the file, whose first `dense` bytes are data without a hole.
 uint32_t seep_image_nr_elements(struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t dense);
 struct seep_node seep_image_node_from(struct seep_image_reader *reader, uint32_t id,
                                       const struct seep_image_node *from);
@@ -74,12 +74,12 @@ SEEP_MUST_CHECK struct seep_error *seep_image_read_peak(struct seep_image_reader
 const char *seep_image_string(struct seep_image_reader *reader, uint64_t off, const char *otherwise,
                               uint64_t *ret_end);
 
-// The shape of the heap map: bytes of the entries of a leaf, and how many times as much it has.
+// The heap map: bytes of a leaf's entries, and the factor from these to the whole leaf.
 uint64_t seep_image_leaf_bytes(const struct seep_image_header *header);
 uint64_t seep_image_leaf_planes(const struct seep_image_header *header);
-// The bits of a block's address that its entry has.
+// The low bits of a block's address that its entry has.
 uint64_t seep_image_sub_of(const struct seep_image_header *header, uint64_t entry);
-// Of a block with that birth at `now`; -1: not known.
+// The age at `now` of a block with that birth; -1: not known.
 int64_t seep_image_age_ns(uint64_t birth, uint64_t now);
 
 // The live blocks of the heap map and of the odd table, by address.

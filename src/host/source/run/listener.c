@@ -109,8 +109,8 @@ static void remove_left_overs(const char *place) {
         closedir(all);
 }
 
-// A folder of our own under the first of the usual places where the socket's name fits. In a place where it
-// can be exchanged another user could listen, and get the images.
+// A folder of our own under the first of the usual places where the socket's name fits. In a place where
+// another user can exchange the folder, that user could listen, and would get the images.
 static struct seep_error *make_folder(struct seep_listener *listener) {
     // The first is its user's alone.
     const char *places[] = {geteuid() ? getenv("XDG_RUNTIME_DIR") : NULL, getenv("TMPDIR"), "/tmp"};

@@ -114,7 +114,8 @@ struct seep_run_events {
     // never again. Images whose process has gone on or ended may be among those of the run. May be
     // NULL.
     void (*look_on)(void *data, const struct seep_run *run, int64_t now_ns, int64_t *ret_next_ns);
-    // Whether a process is held that must be let go: asked again and again until it is not. May be NULL.
+    // Whether seep still traces a thread of a process. Called again and again until it returns false. May be
+    // NULL.
     bool (*holds)(void *data);
     // The program ended a second ago, and these run on: called once. May be NULL.
     void (*waiting)(void *data, const struct seep_run_idle *left, size_t nr_left);
