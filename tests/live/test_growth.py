@@ -22,7 +22,7 @@ PROGRAM = BUILD / 'tests/live/live-growth'
 # What each place does; few looks at uneven times may not be enough to say more than that it does not grow.
 SHAPES = {'grow': ('growing',), 'fill': ('plateau', 'steady', 'no trend'), 'rise': ('sawtooth', 'steady', 'no trend')}
 
-STANDS_STILL = r'the process did not run before \d+ of \d+ looks: they say nothing of growth'
+STANDS_STILL = r'the process did not run between looks: \d+ of \d+ say nothing of growth'
 
 
 def check_schema(value):
@@ -227,7 +227,7 @@ def test_looks_at_what_does_not_run_say_nothing(tmp_path):
     notes = json.loads(run([SEEP, 'report', '--json', trace]).out)['health']['notes']
     assert 'stood_still' in [note['code'] for note in notes], notes
     text = run([SEEP, 'growth', trace]).out.decode()
-    assert 'the process ran before too few looks to say what grows: 7 are needed' in text, text
+    assert 'too few looks with the process running: 7 are needed to say what grows' in text, text
     done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
     assert done.code == 1 and b'too few' in done.err, done
 

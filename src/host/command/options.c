@@ -136,8 +136,9 @@ struct seep_error *seep_parse_rounds(char *const *operands, int64_t *interval_ns
     if (!error && *operands)
         error = seep_parse_number("COUNT", *operands++, 1, 0, count);
     if (!error && *operands)
-        error = seep_error_hint(seep_error_create(SEEP_E_USAGE, "one operand too many: '%s'", *operands),
-                                "INTERVAL and COUNT are all: '5s 10' is ten reports, one each 5 s");
+        error =
+            seep_error_hint(seep_error_create(SEEP_E_USAGE, "one operand too many: '%s'", *operands),
+                            "only INTERVAL and COUNT are taken: '5s 10' makes ten reports, one every 5 s");
     return error;
 }
 

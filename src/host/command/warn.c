@@ -25,6 +25,6 @@ void seep_warn_incomplete(const struct seep_session *session) {
     }
     seep_arena_deinit(&arena);
     if (nr > WARNED_MAX)
-        fprintf(stderr, "seep: %zu more incomplete or not traced (seep report tells of all)\n",
+        fprintf(stderr, "seep: %zu more incomplete or not traced; 'seep report' lists all\n",
                 nr - WARNED_MAX);
 }

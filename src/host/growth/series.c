@@ -147,7 +147,7 @@ struct seep_error *seep_series_give(const struct seep_series *series, struct see
     struct seep_error *error = seep_growth_judge(profile);
     if (!error && series->nr_still)
         error = seep_profile_note(profile, SEEP_NOTE_STOOD_STILL,
-                                  "the process did not run before %u of %u looks: they say nothing of growth",
+                                  "the process did not run between looks: %u of %u say nothing of growth",
                                   series->nr_still, series->nr_looks);
     return error;
 }

@@ -106,7 +106,7 @@ static void put_process(FILE *out, const struct seep_view *view, uint32_t proces
     fputc('\n', out);
     if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN &&
         seep_profile_has_note(profile, SEEP_NOTE_STOOD_STILL)) {
-        fprintf(out, "  the process ran before too few looks to say what grows: %u are needed\n",
+        fprintf(out, "  too few looks with the process running: %u are needed to say what grows\n",
                 SEEP_TREND_LEAST);
         return;
     }

@@ -43,7 +43,7 @@ static struct seep_error *not_executable(const char *name, int trouble, int *ret
     if (trouble == EACCES)
         return seep_error_hint(err, "is it a program? 'chmod +x' makes a file executable");
     if (*ret_status == SEEP_EXIT_NOT_FOUND)
-        return seep_error_hint(err, "no file has this path: look for another spelling with 'ls'");
+        return seep_error_hint(err, "no file has this path: check its spelling");
     if (trouble == EISDIR)
         return seep_error_hint(err, "name a program in this folder");
     return err;
