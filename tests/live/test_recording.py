@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import re
 import resource
 import signal
 import struct
@@ -420,6 +421,41 @@ def test_every_report_tells_of_damaged_events(tmp_path):
         assert done.code == 0 and b'section EVENTS at offset %d is damaged' % place in done.out, done
     cut = run([SEEP, 'report', '-'], input=bytes(whole[: place + 50]))
     assert cut.code == 1 and b'cut at offset' in cut.err, cut
+
+
+def gone_on(tmp_path):
+    """A recording of a program that another one became, and where its last chunk of events begins."""
+    trace = record(tmp_path, 'sh', '-c', '(:) & wait; exec "$@"', 'sh', compiled(tmp_path, BUSY), tmp_path / 'x')
+    whole, place = trace.read_bytes(), 0
+    at = struct.unpack_from('<I', whole, 12)[0]
+    while at + 32 <= len(whole):
+        kind, _, _, stored = struct.unpack_from('<IHHQ', whole, at)
+        place = at if kind == 27 else place
+        at += 32 + stored
+    return trace, whole, place
+
+
+def test_what_follows_damage_is_not_from_before_the_recording(tmp_path):
+    trace, whole, place = gone_on(tmp_path)
+    damaged = tmp_path / 'damaged.seep'
+    damaged.write_bytes(whole[: place + 40] + bytes([whole[place + 40] ^ 0x55]) + whole[place + 41 :])
+    busy = report(trace)[-1]['process']
+    for moment in ('0s', 'peak'):
+        good, bad = ([p for p in report(path, '--at', moment) if p['process']['name'] == busy['name']][0] for path in (trace, damaged))
+        assert f'section EVENTS at offset {place}' in str(report(damaged, '--at', moment)[0]['health']['notes'])
+        assert 'only the last events' not in str(bad['health']['notes']), (moment, bad['health'])
+        assert bad['totals']['allocations'] <= good['totals']['allocations'], moment
+
+
+def test_the_end_of_a_cut_recording_is_that_of_its_last_process(tmp_path):
+    trace, whole, place = gone_on(tmp_path)
+    lasted_s = report(trace)[-1]['process']['duration_s']
+    trace.write_bytes(whole[: place + 40])
+    first, *_, last = report(trace)
+    words = str(first['health']['notes'])
+    number, unit = re.search(r'up to ([\d.]+) (us|ms|s)\b', words).groups()
+    until_s = float(number) * {'us': 1e-6, 'ms': 1e-3, 's': 1}[unit]
+    assert until_s >= 0.99 * last['process']['duration_s'] > 0.99 * first['process']['duration_s'], (words, lasted_s)
 
 
 RESIDENCE, EVENT_INDEX, END = 34, 31, 1

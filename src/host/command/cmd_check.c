@@ -240,8 +240,8 @@ static struct seep_error *read_baseline(const struct check_values *values, struc
     if (!values->baseline)
         return NULL;
     struct seep_error *err = seep_baseline_read(baseline, values->baseline);
-    if (err && values->update_baseline &&
-        !baseline->of_others) { // it is written anew, and there is nothing to compare that with
+    // It is written anew, and there is nothing to compare that with.
+    if (err && values->update_baseline && !baseline->of_others) {
         seep_error_destroy(err);
         seep_baseline_deinit(baseline);
         return NULL;

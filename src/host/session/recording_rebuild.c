@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/numbers.h"
+#include "base/sum.h"
 #include "file/event_file.h"
 #include "file/event_stacks.h"
 #include "file/session_file.h"
@@ -118,13 +119,22 @@ static struct seep_error *heaps_again(struct past *past) {
     return heaps_init(past);
 }
 
+// Whether nothing was live in the process before its first event. What its last figures have besides its
+// events came behind them then: the recording is damaged there.
+static bool process_begins_empty(const struct seep_profile *profile, struct seep_event_file *file) {
+    return seep_event_file_is_whole(file) && !(profile->health.flags & SEEP_FLAG_FORKED) &&
+           !profile->health.lost[SEEP_LOST_EVENT];
+}
+
 // The second time up to the moment, and from what there was before the first event.
 static struct seep_error *again(struct past *past, struct seep_event_file *file) {
     size_t nr = past->session->nr_profiles;
     struct seep_rebuilt_before *before = calloc(nr ? nr : 1, sizeof(*before));
     struct seep_error *error = before ? NULL : seep_error_no_memory();
     for (size_t i = 0; !error && i < nr; i++)
-        if (!seep_rebuilt_heap_before(&past->heaps[i], past->session->profiles[i], &before[i]))
+        if (process_begins_empty(past->session->profiles[i], file))
+            continue;
+        else if (!seep_rebuilt_heap_before(&past->heaps[i], past->session->profiles[i], &before[i]))
             error = seep_error_no_memory();
         else if (before[i].late)
             error = seep_profile_note(past->session->profiles[i], SEEP_NOTE_RECORDED_LATE,
@@ -133,7 +143,7 @@ static struct seep_error *again(struct past *past, struct seep_event_file *file)
     if (!error)
         error = heaps_init(past);
     for (size_t i = 0; !error && i < nr; i++)
-        if (!seep_rebuilt_heap_begin(&past->heaps[i], &before[i]))
+        if (before[i].sites && !seep_rebuilt_heap_begin(&past->heaps[i], &before[i]))
             error = seep_error_no_memory();
     if (!error)
         error = walk(past, file, true);
@@ -169,10 +179,8 @@ static struct seep_error *note_trouble(const struct past *past, const struct see
 // Whether nothing was live before the first event, so that one way to the moment is enough.
 static bool begins_empty(const struct past *past, struct seep_event_file *file) {
     bool empty = seep_event_file_is_whole(file);
-    for (size_t i = 0; empty && i < past->session->nr_profiles; i++) {
-        const struct seep_health *health = &past->session->profiles[i]->health;
-        empty = !(health->flags & SEEP_FLAG_FORKED) && !health->lost[SEEP_LOST_EVENT];
-    }
+    for (size_t i = 0; empty && i < past->session->nr_profiles; i++)
+        empty = process_begins_empty(past->session->profiles[i], file);
     return empty;
 }
 
@@ -439,8 +447,12 @@ static struct seep_error *show_recovered(struct past *past, struct seep_event_fi
         return NULL;
     if (!error)
         error = walk(past, file, false);
+    int64_t known_ns = 0; // since the first process began
     for (size_t i = 0; !error && i < session->nr_profiles; i++) {
         struct seep_process *process = &session->profiles[i]->process;
+        int64_t begun_ns =
+            seep_time_less(process->start_realtime_ns, session->profiles[0]->process.start_realtime_ns);
+        known_ns = SEEP_MAX(known_ns, seep_time_plus(begun_ns, past->heaps[i].latest_ns));
         if (is_of_rest(session->profiles[i]))
             continue;
         process->duration_ns = past->at_ns[i] = past->heaps[i].latest_ns;
@@ -452,7 +464,7 @@ static struct seep_error *show_recovered(struct past *past, struct seep_event_fi
                        session->profiles[0], SEEP_NOTE_TRACE_CUT,
                        "the recording has no end: it is still being written, or was cut, or found no "
                        "room, or seep was killed; what is in it is shown, up to %s",
-                       seep_format_duration(session->profiles[0]->process.duration_ns).text);
+                       seep_format_duration(known_ns).text);
 }
 
 struct seep_error *seep_rebuild_fill(struct seep_session *session, const char *path) {
