@@ -360,7 +360,7 @@ LISTED = {'run': (), 'sampled': ('--sample', '1K'), 'counted': ('--mode', 'count
 
 @pytest.fixture(scope='module')
 def uses_operators(tmp_path_factory):
-    """What the programs have in common, compiled once: it takes longer than all else."""
+    """The common part of the programs, compiled once, because that takes longest."""
     need('g++')
     folder = tmp_path_factory.mktemp('uses_operators')
     (folder / 'uses.cpp').write_text(program_source('loading_uses_operators.cpp'))

@@ -100,7 +100,7 @@ static void test_pages(void **state) {
     check_pages(5000, 107);
 }
 
-// Of two sizes, which there are many of, or more of at each look.
+// Many blocks of two sizes; in one test more at each pass.
 struct many {
     uint64_t nr;
     uint64_t factor;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A client's copy of what a server sees: of a server that lies, what it keeps is bounded.
+// A client's copy of the images, with a server that sends false data: the client's memory stays bounded.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void put(struct connection *connection, const uint64_t *numbers, size_t n
 #define PUT(connection, ...)                                                                                 \
     put(connection, (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-// A process, with sites of no stack.
+// A process whose sites have no stack.
 static void begin(struct connection *connection) {
     assert_null(seep_replica_create(&connection->replica));
     PUT(connection, 1, 1, 0, 0, 0, 0);

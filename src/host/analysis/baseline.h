@@ -34,7 +34,7 @@ struct seep_baseline {
     size_t nr_entries;
     size_t capacity;
     struct seep_map by_key; // hash of the key to index + 1; where two share a hash, the next free one
-    bool of_others;         // what was read is a file of another kind: it is not to be replaced
+    bool of_others;         // the file is no baseline, and must not be overwritten
 };
 
 #define SEEP_BASELINE_INIT                                                                                   \

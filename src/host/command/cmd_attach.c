@@ -276,7 +276,8 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
     return err ? err : printing.failed;
 }
 
-// Of a program that has ended; 0 while it runs. It may have gone on as others: the last one of its pid tells.
+// The exit status of the program; 0 while it runs. After an exec it has several profiles: the last one
+// counts.
 static int status_of(const struct seep_session *session) {
     int status = 0;
     for (size_t p = 0; p < session->nr_profiles; p++) {
@@ -291,7 +292,7 @@ static int status_of(const struct seep_session *session) {
     return status;
 }
 
-// As `seep run` does: the status is the program's, unless that was success.
+// As in `seep run`: where the program's status is not 0, it is that of seep.
 static struct seep_error *keep_status(struct seep_error *err, int status, int *ret_status) {
     *ret_status = status;
     if (!err || !status)

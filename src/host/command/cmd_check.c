@@ -240,7 +240,7 @@ static struct seep_error *read_baseline(const struct check_values *values, struc
     if (!values->baseline)
         return NULL;
     struct seep_error *err = seep_baseline_read(baseline, values->baseline);
-    // It is written anew, and there is nothing to compare that with.
+    // A new baseline has no old one to compare with.
     if (err && values->update_baseline && !baseline->of_others) {
         seep_error_destroy(err);
         seep_baseline_deinit(baseline);

@@ -69,14 +69,14 @@ static bool count_block(void *data, const struct seep_block *block) {
 }
 
 // The page ends within the first and the last of its buckets. The blocks of one size come in their order, so
-// of such a bucket no more than the page's are collected.
+// no more blocks of such a bucket are collected than the page has.
 struct collection {
     const struct question *question;
     uint32_t low, high;
-    uint64_t skip;     // of the blocks of all buckets, the largest first
+    uint64_t skip;     // blocks before the page, the largest first
     uint64_t low_left; // of the lowest bucket, where it is of one size
     uint64_t nr;
-    uint64_t most; // that were counted: no more are held, whatever came since
+    uint64_t most; // blocks that the first pass counted; the second keeps no more
     uint32_t process;
     struct seep_server_page *page;
     size_t capacity;

@@ -119,8 +119,8 @@ static struct seep_error *heaps_again(struct past *past) {
     return heaps_init(past);
 }
 
-// Whether nothing was live in the process before its first event. What its last figures have besides its
-// events came behind them then: the recording is damaged there.
+// Whether nothing was live in the process before its first event. If so, figures at the end that the events
+// do not account for came later than the events, where the recording is damaged.
 static bool process_begins_empty(const struct seep_profile *profile, struct seep_event_file *file) {
     return seep_event_file_is_whole(file) && !(profile->health.flags & SEEP_FLAG_FORKED) &&
            !profile->health.lost[SEEP_LOST_EVENT];
@@ -447,7 +447,7 @@ static struct seep_error *show_recovered(struct past *past, struct seep_event_fi
         return NULL;
     if (!error)
         error = walk(past, file, false);
-    int64_t known_ns = 0; // since the first process began
+    int64_t known_ns = 0; // how far the recording goes, from the start of the first process
     for (size_t i = 0; !error && i < session->nr_profiles; i++) {
         struct seep_process *process = &session->profiles[i]->process;
         int64_t begun_ns =

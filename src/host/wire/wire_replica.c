@@ -16,7 +16,7 @@
 #define MODULES_MOST (UINT32_C(1) << 16)
 #define PATH_MOST    4096u
 #define FIGURES      8u
-#define ITEMS_MOST   (UINT32_C(1) << 17) // of threads at sites, that changes make
+#define ITEMS_MOST   (UINT32_C(1) << 17) // thread sites that changes may make
 
 // The first of these, which Thread sites have, too.
 #define THREAD_FIGURES 5u
@@ -295,7 +295,7 @@ static struct seep_error *take_counters(struct replica_image *image, struct seep
         }
         if (!differences)
             continue;
-        // Once each: a server that repeats them would fill our memory.
+        // Each site comes once: a server that repeats sites would fill our memory.
         if (image->nr_changes && image->changes[image->nr_changes - 1].site >= site)
             return bad("counters out of order");
         if (!seep_grow(&image->changes, &image->changes_capacity, image->nr_changes + 1,

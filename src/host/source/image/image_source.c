@@ -158,7 +158,7 @@ static struct seep_error *copy_range(struct seep_image_copy *copy, const struct 
 
 #define KIND(kind) (UINT32_C(1) << (kind))
 
-// The pages of what is used of areas, `kinds`, that lie in [at, end).
+// Copies the used pages of the areas `kinds` that lie in [at, end).
 static struct seep_error *copy_areas(struct seep_image_copy *copy, const struct seep_image_source *source,
                                      const struct seep_image_header *header, uint32_t kinds, uint64_t at,
                                      uint64_t end, bool *ret_short) {
@@ -231,7 +231,7 @@ static struct seep_error *copy_small(struct seep_image_copy *copy, const struct 
     return err ? err : copy_areas(copy, source, header, small, SEEP_IMAGE_PAGE, source->nr_bytes, ret_short);
 }
 
-// What a copy is to have.
+// Copies the parts of the image that a copy needs.
 typedef struct seep_error *copy_parts(struct seep_image_copy *copy, const struct seep_image_source *source,
                                       const struct seep_image_header *header, bool *ret_short);
 
