@@ -54,3 +54,12 @@ def test_a_filter(run, seep, trace):
 def test_wrong_use(run, seep, arguments, message):
     done = run(seep, "top", *arguments)
     assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize("command", ["top", "serve"])
+def test_a_program_that_cannot_be_run(run, seep, tmp_path, command):
+    (tmp_path / "text").write_text("no program")
+    for name, message in (("absent", "No such file or directory"), ("text", "Permission denied")):
+        done = run(seep, command, "--", str(tmp_path / name))
+        assert done.returncode == 1 and done.stderr.startswith(f"seep: cannot run '{tmp_path / name}': {message} ("), done.stderr
+        assert done.stderr.count("\n") == 1 and not done.stdout, done

@@ -12,6 +12,7 @@
 #include "base/text_copy.h"
 #include "session/started_program.h"
 #include "session/session_open.h"
+#include "source/run/program.h"
 
 #define LINE_MAX_BYTES 2000u
 #define WAIT_NS        INT64_C(20000000000)
@@ -77,6 +78,15 @@ static bool find_program(struct seep_started *started) {
     return found;
 }
 
+// Said before the other process says it in its own words.
+static struct seep_error *check_program(const char *name) {
+    struct seep_program program = {NULL};
+    int status;
+    struct seep_error *error = seep_program_find(name, &program, &status);
+    seep_program_deinit(&program);
+    return error;
+}
+
 static struct seep_error *ended_early(struct seep_started *started, char *const *runner) {
     char *last = NULL, *line;
     while ((line = seep_started_line(started))) {
@@ -93,7 +103,9 @@ static struct seep_error *ended_early(struct seep_started *started, char *const 
 struct seep_error *seep_started_begin(char *const *runner, char *const *program, bool own,
                                       struct seep_started *ret_started) {
     struct seep_started started = {.output_fd = -1};
-    struct seep_error *error = open_output(&started.output_fd);
+    struct seep_error *error = check_program(program[0]);
+    if (!error)
+        error = open_output(&started.output_fd);
     if (error)
         return error;
     started.run = fork();
