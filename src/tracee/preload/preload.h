@@ -443,12 +443,14 @@ void seep_place_of_tid_learn(void);
 void seep_private_reserve(void); // private_memory.c
 void seep_readable_note(void);   // readable.c
 // The library has seen that [start, end) can be read from now on; that it no longer can.
-void seep_readable_know(uintptr_t start, uintptr_t end);
+// A range that is known already takes no second place, unless it is the rest of one that goes. Returns the
+// place.
+uint32_t seep_readable_know(uintptr_t start, uintptr_t end, bool is_rest);
 void seep_readable_gone(uint64_t start, uint64_t bytes);
 // The program has mapped the range. Kept only where the kernel cannot be asked.
 SEEP_INLINE void seep_readable_mapped(uintptr_t start, uint64_t bytes) {
     if (SEEP_UNLIKELY(seep_confined.filtered))
-        seep_readable_know(start, (uintptr_t)(start + bytes));
+        seep_readable_know(start, (uintptr_t)(start + bytes), false);
 }
 void seep_readable_under_valgrind(
     void); // which reads a limit by itself, and dies of it where that cannot be read

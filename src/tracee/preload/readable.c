@@ -29,9 +29,8 @@ static bool lies_between(uint64_t address, uint64_t sp, uint64_t end, uint64_t m
 
 static _Atomic bool first_stack_has_holes; // the program has unmapped or protected some of it
 
-static bool is_on_first_stack(uint64_t address, uint64_t sp) {
-    uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
-    return lies_between(address, sp, end, FIRST_STACK_BYTES);
+static uint64_t first_stack_end(void) {
+    return &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
 }
 
 // ---- ranges that are known under a filter ---------------------------------------------------------------
@@ -41,8 +40,8 @@ enum { MAX_KNOWN = 256 };
 
 // A place is empty where `end` is 0. Any thread writes here, without a lock, because a signal handler may map
 // memory. Writers store `end` last; walks read it first.
-static struct { _Atomic uintptr_t start, end; } known[MAX_KNOWN];
-static _Atomic bool any_known; // false in programs without a filter: walks stop here
+static struct { _Atomic uintptr_t start, end; } known[MAX_KNOWN + 1]; // the last stays empty
+static _Atomic uint32_t nr_put; // places that were filled; 0 in programs without a filter
 
 static SEEP_NOINLINE bool is_known(uint64_t address) {
     for (uint32_t i = 0; i < MAX_KNOWN; i++) {
@@ -53,31 +52,41 @@ static SEEP_NOINLINE bool is_known(uint64_t address) {
     return false;
 }
 
-// A range that is known already takes no second place.
-void seep_readable_know(uintptr_t start, uintptr_t end) {
-    for (uint32_t i = is_known(start) && is_known(end - 1) ? MAX_KNOWN : 0; i < MAX_KNOWN; i++) {
+uint32_t seep_readable_know(uintptr_t start, uintptr_t end, bool is_rest) {
+    if (!is_rest && is_known(start) && is_known(end - 1))
+        return MAX_KNOWN;
+    for (uint32_t i = 0; i < MAX_KNOWN; i++) {
         uintptr_t empty = 0;
         if (!atomic_compare_exchange_strong(&known[i].end, &empty, CLAIMED_END))
             continue;
         atomic_store_explicit(&known[i].start, start, memory_order_relaxed);
         atomic_store_explicit(&known[i].end, end, memory_order_release);
-        any_known = true;
-        return;
+        nr_put++;
+        return i;
     }
+    return MAX_KNOWN;
 }
 
+// Empties the parts of places that lie in [start, end). Another thread may take another part of the same
+// place at the same time. So the rest behind the range gets its place first, and who has passed that looks
+// again. If the place has changed meanwhile, that rest is dropped, and the place is read again.
 void seep_readable_gone(uint64_t start, uint64_t bytes) {
     uint64_t end = start + bytes;
-    if (is_on_first_stack(start, start) || is_on_first_stack(end - 1, end - 1))
+    if (start < first_stack_end() && end > first_stack_end() - FIRST_STACK_BYTES)
         atomic_store_explicit(&first_stack_has_holes, true, memory_order_relaxed);
-    for (uint32_t i = any_known ? 0 : MAX_KNOWN; i < MAX_KNOWN; i++) {
-        uintptr_t upper = atomic_load_explicit(&known[i].end, memory_order_acquire);
-        uintptr_t lower = atomic_load_explicit(&known[i].start, memory_order_relaxed);
-        if (upper <= CLAIMED_END || lower >= end || upper <= start)
-            continue;
-        atomic_store_explicit(&known[i].end, lower < start ? (uintptr_t)start : 0, memory_order_release);
-        if (upper > end)
-            seep_readable_know((uintptr_t)end, upper);
+    for (uint32_t before = 0; before != nr_put;) {
+        before = nr_put;
+        for (uint32_t i = 0; i < MAX_KNOWN; i++) {
+            uintptr_t upper = atomic_load_explicit(&known[i].end, memory_order_acquire), seen = upper;
+            uintptr_t lower = atomic_load_explicit(&known[i].start, memory_order_relaxed);
+            if (upper <= CLAIMED_END || lower >= end || upper <= start)
+                continue;
+            uint32_t rest = upper > end ? seep_readable_know((uintptr_t)end, upper, true) : MAX_KNOWN;
+            if (atomic_compare_exchange_strong(&known[i].end, &seen, lower < start ? (uintptr_t)start : 0))
+                continue;
+            atomic_compare_exchange_strong(&known[rest].end, &upper, 0);
+            i--;
+        }
     }
 }
 
@@ -101,7 +110,7 @@ void seep_readable_note(void) {
         return;
     while (seep_maps_next(&maps, &area)) {
         if (area.readable && has_a_stack(&area))
-            seep_readable_know((uintptr_t)area.start, (uintptr_t)area.end);
+            seep_readable_know((uintptr_t)area.start, (uintptr_t)area.end, false);
     }
     seep_maps_close(&maps);
 }
@@ -135,7 +144,8 @@ bool sys_readable(uint64_t address) {
     uint64_t sp = CPU_FRAME();
     if (address < PAGE) // where there is memory, it is none that a pointer may lead to
         return false;
-    if (is_on_first_stack(address, sp) && !atomic_load_explicit(&first_stack_has_holes, memory_order_relaxed))
+    if (lies_between(address, sp, first_stack_end(), FIRST_STACK_BYTES) &&
+        !atomic_load_explicit(&first_stack_has_holes, memory_order_relaxed))
         return true;
     if (!seep_confined.filtered)
         return can_be_copied(address);
