@@ -620,6 +620,16 @@ def test_the_exit_status_is_the_programs(tmp_path):
         assert (done.code, done.err.count(b'\n')) == (status or 1, 1) and b'No space left on device' in done.err, done
 
 
+def test_a_report_that_cannot_be_written_is_told_once(tmp_path):
+    trace = tmp_path / 'a.seep'
+    with open('/dev/full', 'wb') as full:
+        for command, status in ((['attach', '--output', trace, '--', 'sh', '-c', 'exit 3'], 3), (['attach', '--', 'true'], 1),
+                                (['attach', '--json', '--', 'true'], 1)):
+            done = subprocess.run([str(SEEP), *command], stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=TIMEOUT)
+            assert (done.returncode, done.stderr) == (status, b'seep: cannot write to standard output: No space left on device\n'), done
+    assert report(trace)[0]['process']['exit'] == {'code': 3}
+
+
 def test_the_exit_status_is_0_while_the_program_runs_on():
     tool = subprocess.Popen([str(SEEP), 'attach', '--', 'sh', '-c', 'echo ready; read line; exit 7'],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())

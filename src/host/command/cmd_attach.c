@@ -323,10 +323,16 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
     } else {
         err = attach(&plan, values, &session, &status);
     }
-    if (!err && plan.argv)
-        status = status_of(session);
-    if (!err && session && plan.shown->output)
-        err = seep_watch_saved(seep_session_save(session, plan.shown->output));
+    int own = plan.argv && session ? status_of(session) : 0;
+    if (!err || own)
+        status = own;
+    if (session && plan.shown->output) { // also where its report could not be written
+        struct seep_error *saved = seep_watch_saved(seep_session_save(session, plan.shown->output));
+        if (err)
+            seep_error_destroy(saved);
+        else
+            err = saved;
+    }
     if (plan.argv)
         err = keep_status(err, status, ret_status);
     seep_session_destroy(session);

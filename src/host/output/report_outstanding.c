@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reports in memleak's shape, see report_outstanding.h.
 #include <inttypes.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -258,6 +259,16 @@ static struct seep_error *put_view(FILE *out, struct seep_view *view) {
     return seep_wrap_end(&wrap, err);
 }
 
+// Standard output is checked once more when the tool ends: what went wrong here is not to be said again then.
+static struct seep_error *check_written(FILE *out) {
+    struct seep_error *err = seep_stream_check(out, out == stdout ? "to standard output" : "the report");
+    if (err && out == stdout) {
+        __fpurge(out);
+        clearerr(out);
+    }
+    return err;
+}
+
 struct seep_error *seep_report_outstanding(FILE *out, const struct seep_session *session,
                                            struct seep_symbols *symbols,
                                            const struct seep_view_options *options) {
@@ -268,7 +279,7 @@ struct seep_error *seep_report_outstanding(FILE *out, const struct seep_session 
     if (!err)
         err = put_view(out, view);
     seep_view_destroy(view);
-    return err ? err : seep_stream_check(out, "the report");
+    return err ? err : check_written(out);
 }
 
 static struct seep_error *put_part(FILE *out, const struct seep_session *session, size_t process,
@@ -309,5 +320,5 @@ struct seep_error *seep_report_kernel_outstanding(FILE *out, const struct seep_s
         err = seep_text_health(to, view, &style);
     seep_view_destroy(view);
     err = seep_wrap_end(&wrap, err);
-    return err ? err : seep_stream_check(out, "the report");
+    return err ? err : check_written(out);
 }
