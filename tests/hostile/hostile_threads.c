@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../programs/small/asleep.h"
+
 #define THREADS 6
 #define STEP_S  2
 
@@ -57,13 +59,24 @@ static void leave_late(unsigned nr) {
     exit(0);
 }
 
+// As the CPU's libc makes a child of vfork.
+static void wait_for_vfork(int nr_threads) {
+    static const long calls[] = {
+        SYS_clone,
+#ifdef SYS_vfork
+        SYS_vfork,
+#endif
+    };
+    wait_for_sleepers(nr_threads, calls, sizeof(calls) / sizeof(*calls));
+}
+
 int main(int argc, char **argv) {
     void *volatile block = malloc(100);
     pthread_t threads[THREADS];
     if (argc > 2) { // leaves while a thread waits for its child of vfork, for so many seconds
         if (pthread_create(threads, NULL, wait_long, (void *)(uintptr_t)atoi(argv[2])) != 0)
             return 1;
-        usleep(200000);
+        wait_for_vfork(1);
         exit(0);
     }
     if (argc > 1)
@@ -71,7 +84,7 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, wait_long, (void *)(uintptr_t)((i + 1) * STEP_S)) != 0)
             return 1;
-    usleep(300000); // until they wait: none says so
+    wait_for_vfork(THREADS);
     puts("ready");
     fflush(stdout);
     (void)!getchar();

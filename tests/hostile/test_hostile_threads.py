@@ -34,5 +34,5 @@ def test_threads_that_do_not_wait_again_are_not_waited_for_each(tmp_path):
 def test_a_thread_that_did_not_stop_is_let_go_when_it_ends(tmp_path):
     """The tool traces the thread until then: the process would never end, nor would the run. Its child of vfork outlives it."""
     done = run([SEEP, 'run', '-q', '--scan', 'yes', '-o', tmp_path / 't.seep', '--',
-                BUILD / 'tests/hostile/hostile-threads', 'vfork', '15'], env=environment(), timeout=60)
+                BUILD / 'tests/hostile/hostile-threads', 'vfork', '6'], env=environment(), timeout=60)
     assert done.code == 0, done

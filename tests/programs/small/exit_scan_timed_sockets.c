@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include "asleep.h"
 static int ends[2], listener;
 static char byte;
 static long receives(void) { return recv(ends[0], &byte, 1, 0); }
@@ -47,6 +49,6 @@ int main(void) {
     pthread_t thread;
     for (size_t i = 0; i < NR; i++)
         if (pthread_create(&thread, NULL, waiter, (void *)i)) return 1;
-    usleep(50000); // until they wait
+    wait_for_sleepers(NR, (long[]){SYS_recvfrom, SYS_read, SYS_recvmsg, SYS_accept, SYS_sendto}, 5);
     exit(0);
 }

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "asleep.h"
 static int ring, pipe_ends[2];
 static unsigned nr_submitted;
 static struct io_uring_params parameters;
@@ -41,6 +42,6 @@ int main(int argc, char **argv) {
     if (ring < 0) return 2;
     if (argc > 1 && submit()) return 3;
     if (pthread_create(&thread, NULL, waits, NULL)) return 1;
-    usleep(50000); // until it waits
+    wait_for_sleepers(1, (long[]){SYS_io_uring_enter}, 1);
     exit(0);
 }
