@@ -14,12 +14,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import (
+from harness import (  # noqa: E402
     BUILD,
     PROGRAMS,
     ROOT,
-    # noqa: E402
-    wait_until,
     answers,
     ended,
     environment,
@@ -29,6 +27,7 @@ from harness import (
     kill,
     need,
     run,
+    wait_until,
 )
 
 ORACLE = BUILD / 'tests/oracle/libseep-oracle.so'

@@ -15,11 +15,7 @@
 #define SITES_MOST   (UINT32_C(1) << 24)
 #define MODULES_MOST (UINT32_C(1) << 16)
 #define PATH_MOST    4096u
-#define FIGURES      8u
 #define ITEMS_MOST   (UINT32_C(1) << 17) // thread sites that changes may make
-
-// The first of these, which Thread sites have, too.
-#define THREAD_FIGURES 5u
 
 struct replica_image {
     uint64_t pid;
@@ -45,7 +41,7 @@ struct replica_image {
     // Differences of sites in the answer that is being taken, by id.
     struct site_change {
         uint32_t site;
-        uint64_t values[THREAD_FIGURES];
+        uint64_t values[SEEP_FIGURES_OF_THREAD];
     } * changes;
     size_t nr_changes;
     size_t changes_capacity;
@@ -260,9 +256,10 @@ static struct seep_error *take_sites(struct replica_image *image, struct seep_ta
     return NULL;
 }
 
-static void fields_of(struct seep_counters *c, uint64_t *ret_fields[FIGURES]) {
-    uint64_t *const fields[FIGURES] = {&c->allocations, &c->allocated_bytes, &c->frees,    &c->freed_bytes,
-                                       &c->temporary,   &c->peak_bytes,      &c->size_min, &c->size_max};
+static void fields_of(struct seep_counters *c, uint64_t *ret_fields[SEEP_FIGURES]) {
+    uint64_t *const fields[SEEP_FIGURES] = {&c->allocations, &c->allocated_bytes, &c->frees,
+                                            &c->freed_bytes, &c->temporary,       &c->peak_bytes,
+                                            &c->size_min,    &c->size_max};
     memcpy(ret_fields, fields, sizeof(fields));
 }
 
@@ -273,13 +270,13 @@ static struct seep_error *take_counters(struct replica_image *image, struct seep
         return bad("counters");
     while (take->at < take->end && !take->failed) {
         uint64_t gap = seep_take_leb(take), mask = seep_take_leb(take);
-        uint64_t *fields[FIGURES];
+        uint64_t *fields[SEEP_FIGURES];
         site += gap;
-        if (take->failed || !gap || gap > SITES_MOST || site >= image->nr_sites || mask >> FIGURES)
+        if (take->failed || !gap || gap > SITES_MOST || site >= image->nr_sites || mask >> SEEP_FIGURES)
             return bad("counters of a site");
         fields_of(&image->sites[site].counters, fields);
         struct site_change change = {.site = (uint32_t)site};
-        for (unsigned i = 0; i < FIGURES; i++) {
+        for (unsigned i = 0; i < SEEP_FIGURES; i++) {
             bool told = mask >> i & 1;
             uint64_t value = *fields[i];
             if (differences)
@@ -289,7 +286,7 @@ static struct seep_error *take_counters(struct replica_image *image, struct seep
             // Allocations, frees and their bytes only grow.
             if (i < 4 && value < *fields[i])
                 return bad("counts that go back");
-            if (i < THREAD_FIGURES)
+            if (i < SEEP_FIGURES_OF_THREAD)
                 change.values[i] = value - *fields[i];
             *fields[i] = value;
         }
@@ -311,11 +308,11 @@ static struct seep_error *take_all_threads(struct replica_image *image, struct s
     image->nr_thread_sites = 0;
     while (take->at < take->end && !take->failed) {
         struct seep_thread_site of = {0};
-        uint64_t *fields[FIGURES];
+        uint64_t *fields[SEEP_FIGURES];
         fields_of(&of.counters, fields);
         site += seep_take_leb(take);
         uint64_t thread = seep_take_leb(take);
-        for (unsigned i = 0; i < THREAD_FIGURES; i++)
+        for (unsigned i = 0; i < SEEP_FIGURES_OF_THREAD; i++)
             *fields[i] = seep_take_leb(take);
         if (take->failed || site >= image->nr_sites || thread > UINT32_MAX)
             return bad("what a thread did");
@@ -357,16 +354,16 @@ static struct seep_error *take_thread_changes(struct replica_image *image, struc
         uint64_t what = seep_take_leb(take), thread = what >> 1;
         uint64_t mask = what & 1 ? 0 : seep_take_leb(take);
         const struct site_change *whole = change_at(image, &change, site);
-        if (take->failed || site >= image->nr_sites || thread > UINT32_MAX || mask >> THREAD_FIGURES ||
-            (what & 1 && !whole))
+        if (take->failed || site >= image->nr_sites || thread > UINT32_MAX ||
+            mask >> SEEP_FIGURES_OF_THREAD || (what & 1 && !whole))
             return bad("what a thread did since");
         struct seep_thread_site wanted = {.site = (uint32_t)site, .thread = (uint32_t)thread};
         struct seep_thread_site *of = thread_site_at(image, nr, &at, &wanted);
-        uint64_t *fields[FIGURES];
+        uint64_t *fields[SEEP_FIGURES];
         if (!of)
             return seep_error_no_memory();
         fields_of(&of->counters, fields);
-        for (unsigned i = 0; i < THREAD_FIGURES; i++)
+        for (unsigned i = 0; i < SEEP_FIGURES_OF_THREAD; i++)
             *fields[i] += what & 1 ? whole->values[i] : mask >> i & 1 ? (uint64_t)seep_take_zigzag(take) : 0;
     }
     if (image->nr_thread_sites > nr)
