@@ -443,7 +443,7 @@ def test_what_follows_damage_is_not_from_before_the_recording(tmp_path):
         good, bad = report(trace, '--at', moment)[0], report(damaged, '--at', moment)[0]
         assert good['process']['name'] == bad['process']['name'] == 'program'
         assert f'section EVENTS at offset {place}' in str(bad['health']['notes'])
-        assert 'only the last events' not in str(bad['health']['notes']), (moment, bad['health'])
+        assert 'not all events are in the recording' not in str(bad['health']['notes']), (moment, bad['health'])
         assert bad['totals']['allocations'] <= good['totals']['allocations'], moment
 
 
@@ -455,6 +455,13 @@ def test_the_end_of_a_cut_recording_is_that_of_its_last_process(tmp_path):
     number, unit = re.search(r'up to ([\d.]+) (us|ms|s)\b', words).groups()
     until_s = float(number) * {'us': 1e-6, 'ms': 1e-3, 's': 1}[unit]
     assert until_s >= 0.9 * sum(life['duration_s'] for life in lives if life['pid'] == lives[0]['pid']), (words, lives)
+
+
+def test_a_moment_of_a_shrunk_recording_says_what_it_lacks(tmp_path):
+    trace, shrunk = record(tmp_path, compiled(tmp_path, BUSY), tmp_path / 'x'), tmp_path / 'shrunk.seep'
+    assert run([SEEP, 'shrink', '-o', shrunk, trace]).code == 0
+    assert "'seep shrink'" in str(report(shrunk, '--at', '0s')[0]['health']['notes'])
+    assert "'seep shrink'" not in str(report(trace, '--at', '0s')[0]['health']['notes'])
 
 
 RESIDENCE, EVENT_INDEX, END = 34, 31, 1
@@ -648,7 +655,7 @@ def test_a_flight_recorder_keeps_the_last(tmp_path):
     assert sorted(b['size'] for s in made['sites'] for b in s.get('blocks', [])) == [77, 12345]
     (start,) = report(kept, '--at', '0s')
     assert sorted(b['size'] for s in start['sites'] for b in s.get('blocks', [])) [-2:] == [12345, 12345]
-    assert start['totals']['live_blocks'] <= 3 and 'only the last events' in str(start['health']['notes'])
+    assert start['totals']['live_blocks'] <= 3 and 'not all events are in the recording' in str(start['health']['notes'])
 
 
 @pytest.mark.parametrize('name', ['storm', 'threads', 'forks'])

@@ -137,9 +137,10 @@ static struct seep_error *again(struct past *past, struct seep_event_file *file)
         else if (!seep_rebuilt_heap_before(&past->heaps[i], past->session->profiles[i], &before[i]))
             error = seep_error_no_memory();
         else if (before[i].late)
-            error = seep_profile_note(past->session->profiles[i], SEEP_NOTE_RECORDED_LATE,
-                                      "only the last events are in the recording: what was live before them "
-                                      "counts as live from the start");
+            error =
+                seep_profile_note(past->session->profiles[i], SEEP_NOTE_RECORDED_LATE,
+                                  "not all events are in the recording (--keep-last, or 'seep shrink'): what "
+                                  "the others did counts as done before the first one");
     if (!error)
         error = heaps_init(past);
     for (size_t i = 0; !error && i < nr; i++)
