@@ -318,11 +318,6 @@ static struct {
     uint64_t shown_bytes[SEEP_AREA_NR]; // of an area; `showing` guards it
 } early;
 
-static void wait_a_little(void) {
-    struct timespec time = {0, 100000};
-    sys3(SYS_nanosleep, &time, NULL, 0);
-}
-
 // A child of vfork has our memory and descriptors of its own: what it opened, others would take for theirs.
 static bool begin_early(void) {
     uint32_t state = NOT_BEGUN;
@@ -344,7 +339,7 @@ static bool begin_early(void) {
         return good;
     }
     for (int turn = 0; atomic_load(&early.state) == BEGINNING && turn < 10000; turn++)
-        wait_a_little();
+        sys_nap_us(100);
     return atomic_load(&early.state) == BEGUN;
 }
 
@@ -484,7 +479,7 @@ static void lose_events(void) {
 // stays as it is, and the image gets one of its own.
 static void end_early(void) {
     for (int turn = 0; atomic_load(&early.nr_writers) && turn < 10000; turn++)
-        wait_a_little();
+        sys_nap_us(100);
     if (!seep_file_is(file.dump.fd, &file.id) || !seep_file_is(file.folder, &file.folder_id)) {
         let_go();
         lose_events();

@@ -89,11 +89,6 @@ static bool may_park(void) {
     return seep_g.config.scan && seep_g.handed_over && !seep_g.sample_bytes && seep_calls_seem_free();
 }
 
-static void nap(void) {
-    struct timespec millisecond = {.tv_nsec = 1000000};
-    sys3(SYS_nanosleep, &millisecond, 0, 0);
-}
-
 // Another thread has asked for a look that is not over: who ends the process now would end that too. A
 // handler of a signal that interrupted the waiting thread itself does not wait.
 static void wait_for_other(void) {
@@ -101,7 +96,7 @@ static void wait_for_other(void) {
         uint32_t tid = (uint32_t)atomic_load_explicit(&parking, memory_order_acquire);
         if (!tid || tid == sys_gettid())
             return;
-        nap();
+        sys_nap_us(1000);
     }
 }
 
@@ -182,7 +177,7 @@ void seep_park_leaving(uint64_t sp) {
             wait_for_other();
             return;
         }
-        nap();
+        sys_nap_us(1000);
     }
 }
 

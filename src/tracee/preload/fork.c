@@ -114,12 +114,11 @@ static bool another_sets_up(void) {
 enum { NR_YIELDS = 30, NR_ROUNDS = 2000 };
 
 static void wait_for_setter(void) {
-    struct timespec pause = {0, 1000000};
     for (int i = 0; i < NR_ROUNDS && another_sets_up() && seep_calls_seem_free(); i++)
         if (i < NR_YIELDS)
             sys3(SYS_sched_yield, 0, 0, 0);
         else
-            sys3(SYS_nanosleep, &pause, NULL, 0);
+            sys_nap_us(1000);
 }
 
 // "232 0x4 ... 0x7ffd0000 0x7f000000": the last but one; of a thread that runs only "running".

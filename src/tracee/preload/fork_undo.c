@@ -126,11 +126,10 @@ static struct undo_log *idle_log(void) {
 enum { NR_ROUNDS = 530, NR_YIELDS = 30 };
 
 static void wait_a_round(int round) {
-    struct timespec pause = {0, 100000};
     if (round < NR_YIELDS)
         sys3(SYS_sched_yield, 0, 0, 0);
     else
-        sys3(SYS_nanosleep, &pause, NULL, 0);
+        sys_nap_us(100);
 }
 
 // Whether a thread has come out of the hook that it was in, or has begun another operation since: its

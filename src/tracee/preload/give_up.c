@@ -68,11 +68,10 @@ bool seep_memory_rest(uint64_t *at, uint64_t end, uint64_t *ret_start, uint64_t 
 
 static void nap(void) {
     enum { PAUSES = 20000 };
-    struct timespec millisecond = {.tv_nsec = 1000000};
     for (int i = 0; seep_confined.filtered && i < PAUSES; i++)
         cpu_pause();
     if (!seep_confined.filtered)
-        sys3(SYS_nanosleep, &millisecond, 0, 0);
+        sys_nap_us(1000);
 }
 
 // Each thread takes the slow path from now on, where it is turned away. One that is in a hook is waited for:

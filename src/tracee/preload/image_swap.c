@@ -121,8 +121,7 @@ static bool bring_back(const unsigned char *image) {
         if (left < least)
             last_progress = round;
         least = SEEP_MIN(least, left);
-        struct timespec pause = {0, round < 10 ? 1000000 : 10000000};
-        sys3(SYS_nanosleep, &pause, NULL, 0);
+        sys_nap_us(round < 10 ? 1000 : 10000);
     }
     return false;
 }

@@ -7,8 +7,8 @@
 enum {
     SPINS = 200,
     YIELDS = 200,
-    NAPS = 20000, // of NAP_NS: about a second, on a machine with far more threads than CPUs
-    NAP_NS = 50000,
+    NAPS = 20000, // of NAP_US: about a second, on a machine with far more threads than CPUs
+    NAP_US = 50,
 };
 
 // One of the turns of waiting. false: the owner will never give the lock back.
@@ -23,8 +23,7 @@ static bool wait_for(uint32_t owner, int turn) {
     }
     if (sys3(SYS_tgkill, sys_getpid(), owner, 0) == -3 /* ESRCH */)
         return false;
-    struct timespec nap = {0, NAP_NS};
-    sys3(SYS_nanosleep, &nap, 0, 0);
+    sys_nap_us(NAP_US);
     return true;
 }
 

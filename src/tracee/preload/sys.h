@@ -133,6 +133,12 @@ SEEP_INLINE long sys_write_at(int fd, const void *bytes, size_t nr_bytes, uint64
 #endif
 }
 
+// Less than a second.
+SEEP_INLINE void sys_nap_us(long microseconds) {
+    struct timespec pause = {0, microseconds * 1000};
+    sys3(SYS_nanosleep, &pause, NULL, 0);
+}
+
 SEEP_INLINE void sys_close(int fd) {
     sys3(SYS_close, fd, 0, 0);
 }
