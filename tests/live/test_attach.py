@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from harness import BUILD, SEEP, TIMEOUT, environment, library, need, need_bpf, report, run, wait_until, wait_until_idle
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -783,10 +783,7 @@ def test_two_rights_are_enough(nobody, owner, tmp_path):
 
 def test_what_is_deeper_than_the_unwinder_goes_is_cut_and_counted(tmp_path):
     need('gcc')
-    source, program = tmp_path / 'deep.c', tmp_path / 'deep'
-    source.write_text(program_source('attach_deep.c'))
-    built = run(['gcc', '-O1', '-fno-optimize-sibling-calls', source, '-o', program])
-    assert built.code == 0, built
+    program = built_program('attach_deep.c', tmp_path, '-O1', '-fno-optimize-sibling-calls')
     done = run([SEEP, 'attach', '--output', tmp_path / 'deep.seep', '--', program], cwd=tmp_path)
     assert done.code == 0, done
     process, = report(tmp_path / 'deep.seep')

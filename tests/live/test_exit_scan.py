@@ -14,7 +14,7 @@ import pytest
 import harness
 from harness import LIBSEEP, SEEP, environment
 import report_json
-from small_programs import FOLDER as SMALL_PROGRAMS, program_source
+from small_programs import built_program, program_source
 
 COVERS = [
     ('vfork', 'covered', 'test_fork_and_vfork', ''),
@@ -317,10 +317,7 @@ def test_what_is_below_the_first_stack_of_a_thread_that_forked_is_old(tmp_path):
 def test_a_thread_that_waits_for_io_uring_sleeps_on(submits, tmp_path):
     """The look at exit interrupts the wait, and the kernel restarts the call: the thread sees no EINTR. A call that submitted
     something cannot be restarted, so it is not interrupted."""
-    source, program = tmp_path / 'uring.c', tmp_path / 'uring'
-    source.write_text(program_source('exit_scan_uring.c'))
-    built = harness.run(['gcc', '-w', '-I', SMALL_PROGRAMS, source, '-o', program, '-pthread'])
-    assert built.code == 0, built
+    program = built_program('exit_scan_uring.c', tmp_path)
     if harness.run([program]).code == 2:
         pytest.skip('no io_uring here')
     for _ in range(4):
@@ -330,10 +327,7 @@ def test_a_thread_that_waits_for_io_uring_sleeps_on(submits, tmp_path):
 
 def test_threads_that_wait_on_sockets_with_a_time_limit_sleep_on(tmp_path):
     """The kernel ends these calls with EINTR after a stop, even without a handler (signal(7)). seep restarts them."""
-    program = tmp_path / 'sockets'
-    (tmp_path / 'sockets.c').write_text(program_source('exit_scan_timed_sockets.c'))
-    built = harness.run(['gcc', '-w', '-I', SMALL_PROGRAMS, tmp_path / 'sockets.c', '-o', program, '-pthread'])
-    assert built.code == 0, built
+    program = built_program('exit_scan_timed_sockets.c', tmp_path)
     for _ in range(3):
         done = harness.traced([program], tmp_path)
         assert (done.code, done.out, done.err) == (0, b'', b''), done

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, check_sums, environment, has_ended, need, no_losses, plain_name, report, run, traced, wait_until
 import report_json
-from small_programs import program_source
+from small_programs import built_program
 
 COVERS = [
     ('fork', 'covered', 'test_many_forks_without_waiting',
@@ -341,10 +341,6 @@ def test_first_operations_of_a_child_by_two_threads(tmp_path):
 def test_a_loss_of_the_parent_is_told_once(tmp_path):
     """Two children without an image are losses of the parent. The four children after them have no losses."""
     need('gcc')
-    source, program = tmp_path / 'no_image.c', tmp_path / 'no_image'
-    source.write_text(program_source('processes_no_image.c'))
-    built = run(['gcc', '-O1', '-w', source, '-o', program])
-    assert built.code == 0, built
-    parent, *children = traced([program], tmp_path).report()
+    parent, *children = traced([built_program('processes_no_image.c', tmp_path, '-O1')], tmp_path).report()
     assert parent['health']['lost'] == {'fork': 2}
     assert [child['health']['lost'] for child in children] == [{}] * 4
