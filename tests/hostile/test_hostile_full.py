@@ -15,7 +15,7 @@ from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, environment, run  # noqa: E40
 TARGET = BUILD / 'tests/hostile/hostile-target'
 PROGRAM = ['/bin/sh', '-c', 'for i in 1 2 3 4 5 6 7 8; do :; done']
 PAGE = 4096
-OLD = b'what was there before\n' * 10
+OLD = b'# seep baseline 1\n' + b'# what was there before\n' * 10  # check --baseline takes no other file
 EXPORTS = ['heaptrack', 'pprof', 'folded', 'speedscope', 'massif', 'dhat', 'sqlite', 'otlp', 'callgrind', 'dot', 'csv', 'json']
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
