@@ -134,9 +134,10 @@ static struct seep_error *run_file(struct seep_console *console, const char *pat
 // ---- by hand ----
 
 static struct seep_error *run_by_hand(struct seep_console *console) {
+    const struct seep_console_command *command;
     const char *names[64] = {NULL};
-    for (size_t i = 0; seep_console_commands[i].name && i + 1 < SEEP_ARRAY_SIZE(names); i++)
-        names[i] = seep_console_commands[i].name;
+    for (size_t i = 0; (command = seep_console_command(i)) && i + 1 < SEEP_ARRAY_SIZE(names); i++)
+        names[i] = command->name;
     (void)run_line(console, "status");
     struct seep_line_editor *editor = seep_line_editor_create("seep> ", names);
     char *read = NULL;

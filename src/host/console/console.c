@@ -103,28 +103,7 @@ bool seep_console_split(const char *line, struct seep_console_line *ret_line, co
     return true;
 }
 
-// ---- commands ----
-
-const struct seep_console_command *seep_console_find(const char *word, struct seep_error **ret_error) {
-    const struct seep_console_command *found = NULL;
-    char names[512] = "";
-    size_t nr = 0;
-    for (const struct seep_console_command *at = seep_console_commands; at->name; at++) {
-        if (strcmp(at->name, word) == 0)
-            return at;
-        if (*word && strncmp(at->name, word, strlen(word)) == 0) {
-            found = at;
-            snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", nr++ ? ", " : "",
-                     at->name);
-        }
-    }
-    if (nr == 1)
-        return found;
-    *ret_error = nr ? seep_error_create(SEEP_E_USAGE, "'%s' may be %s", word, names)
-                    : seep_error_hint(seep_error_create(SEEP_E_USAGE, "there is no command '%s'", word),
-                                      "help lists them");
-    return NULL;
-}
+// ---- lines ----
 
 static void put_error(const struct seep_console *console, FILE *out, const char *name,
                       struct seep_error *error) {

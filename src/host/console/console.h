@@ -64,7 +64,16 @@ struct seep_console_command {
     bool stays;        // it needs no new look
     struct seep_error *(*run)(struct seep_console *console, char *const *words, FILE *out);
 };
-extern const struct seep_console_command seep_console_commands[]; // ends with a NULL name
+// Of each subject; a NULL name ends them. Each group is in the file that has its functions.
+extern const struct seep_console_command seep_console_process_commands[];
+extern const struct seep_console_command seep_console_row_commands[];
+extern const struct seep_console_command seep_console_block_commands[];
+extern const struct seep_console_command seep_console_scan_commands[];
+extern const struct seep_console_command seep_console_since_commands[];
+extern const struct seep_console_command seep_console_setting_commands[];
+extern const struct seep_console_command seep_console_file_commands[];
+// The commands of all groups by number, in the order of help. NULL: there are no more.
+const struct seep_console_command *seep_console_command(size_t index);
 // By its name, or the beginning of one that is no other's. NULL: *ret_error says why.
 const struct seep_console_command *seep_console_find(const char *word, struct seep_error **ret_error);
 

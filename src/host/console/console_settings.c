@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the commands show, and what the program records.
+#include <inttypes.h>
+#include <string.h>
+
+#include "console/console_answer.h"
+#include "output/grid.h"
+
+static struct seep_error *run_show(struct seep_console *console, char *const *words, FILE *out) {
+    static const struct seep_grid_column columns[] = {{"top", "top", SEEP_GRID_COUNT},
+                                                      {"sort", "sort", SEEP_GRID_TEXT},
+                                                      {"filter", "filter", SEEP_GRID_TEXT},
+                                                      {"thread", "thread", SEEP_GRID_TEXT},
+                                                      {"mark", "mark", SEEP_GRID_TEXT},
+                                                      {"looks", "looks", SEEP_GRID_TEXT},
+                                                      {NULL}};
+    struct seep_grid grid;
+    seep_grid_init(&grid, columns);
+    grid.one = true;
+    char tid[16] = "all";
+    if (console->tid)
+        snprintf(tid, sizeof(tid), "%" PRIu32, console->tid);
+    const char *const texts[] = {seep_live_sort_names[console->sort],
+                                 console->filter[0] ? console->filter : "none", tid,
+                                 console->live.mark[0] ? console->live.mark : "none",
+                                 console->paused ? "paused" : "before each command"};
+    struct seep_error *error = seep_grid_number(&grid, (int64_t)console->top);
+    for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(texts); i++)
+        error = seep_grid_text(&grid, texts[i]);
+    return seep_console_answer(console, out, "show", &grid, error);
+}
+
+static struct seep_error *run_filter(struct seep_console *console, char *const *words, FILE *out) {
+    if (words[0] && strlen(words[0]) >= sizeof(console->filter))
+        return seep_error_create(SEEP_E_USAGE, "filter: that is too long");
+    snprintf(console->filter, sizeof(console->filter), "%s", words[0] ? words[0] : "");
+    return seep_console_done(console, out, "filter",
+                             console->filter[0] ? "only what is like that is shown" : "all is shown");
+}
+
+static struct seep_error *control(struct seep_console *console, FILE *out, const char *name,
+                                  const struct seep_image_control *asked) {
+    bool done_now = false;
+    char text[128];
+    TRY(seep_console_needs_run(console, name));
+    TRY(seep_live_source_control(console->source, &console->live.look, asked, &done_now));
+    seep_live_describe_control(asked, done_now, text, sizeof(text));
+    return seep_console_done(console, out, name, text);
+}
+
+static struct seep_error *run_stop(struct seep_console *console, char *const *words, FILE *out) {
+    return control(console, out, "stop", &(struct seep_image_control){.recording = SEEP_RECORDING_STOP});
+}
+
+static struct seep_error *run_start(struct seep_console *console, char *const *words, FILE *out) {
+    return control(console, out, "start", &(struct seep_image_control){.recording = SEEP_RECORDING_START});
+}
+
+static struct seep_error *set_depth(struct seep_console *console, uint64_t depth, FILE *out) {
+    if (depth < 1 || depth > SEEP_CONTROL_DEPTH_MOST)
+        return seep_error_create(SEEP_E_USAGE, "set depth: 1 to %u frames", SEEP_CONTROL_DEPTH_MOST);
+    return control(console, out, "set", &(struct seep_image_control){.depth = (uint32_t)depth});
+}
+
+static struct seep_error *run_set(struct seep_console *console, char *const *words, FILE *out) {
+    const char *key = words[0], *value = key ? words[1] : NULL;
+    uint64_t number = 0;
+    if (!key || !value)
+        return seep_error_create(SEEP_E_USAGE,
+                                 "set: top N, sort KEY, filter RE, thread TID, depth N, or json on|off");
+    if (strcmp(key, "filter") == 0)
+        return run_filter(console, words + 1, out);
+    if (strcmp(key, "depth") == 0) {
+        TRY(seep_console_parse_count("depth", value, &number));
+        return set_depth(console, number, out);
+    }
+    if (strcmp(key, "top") == 0) {
+        TRY(seep_console_parse_count("top", value, &console->top));
+    } else if (strcmp(key, "thread") == 0) {
+        TRY(seep_console_parse_count("thread", strcmp(value, "all") == 0 ? "0" : value, &number));
+        console->tid = (uint32_t)SEEP_MIN(number, (uint64_t)UINT32_MAX);
+    } else if (strcmp(key, "json") == 0) {
+        console->json = strcmp(value, "on") == 0;
+    } else if (strcmp(key, "sort") == 0) {
+        int found = -1;
+        for (int i = 0; seep_live_sort_names[i]; i++)
+            if (strcmp(seep_live_sort_names[i], value) == 0)
+                found = i;
+        if (found < 0)
+            return seep_error_create(SEEP_E_USAGE,
+                                     "sort: live, rate, since, blocks, allocations or temporary");
+        console->sort = found;
+    } else {
+        return seep_error_create(SEEP_E_USAGE,
+                                 "set: there is no '%s' (top, sort, filter, thread, depth or json)", key);
+    }
+    return run_show(console, words, out);
+}
+
+static struct seep_error *run_pause(struct seep_console *console, char *const *words, FILE *out) {
+    console->paused = true;
+    return seep_console_done(console, out, "pause",
+                             "all commands are of the last look now; the program runs on");
+}
+
+static struct seep_error *run_resume(struct seep_console *console, char *const *words, FILE *out) {
+    console->paused = false;
+    return seep_console_done(console, out, "resume", "a look is made before each command");
+}
+
+const struct seep_console_command seep_console_setting_commands[] = {
+    {"filter", "[RE]", "only what has a function, file or module like this; without RE: all", true,
+     run_filter},
+    {"stop", "", "record no allocations from now on", false, run_stop},
+    {"start", "", "record them again", false, run_start},
+    {"set", "KEY VALUE",
+     "top N, sort KEY, filter RE, thread TID, json on|off; depth N of the program's stacks", true, run_set},
+    {"show", "", "what is set", true, run_show},
+    {"pause", "", "no new looks: all commands are of the last one", true, run_pause},
+    {"resume", "", "a look before each command again", true, run_resume},
+    {NULL},
+};
