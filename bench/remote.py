@@ -92,18 +92,26 @@ def packed_bytes(path):
 
 
 def cost(traced, clients, seconds=6):
+    """Of clients that ask once a second, each at its own time."""
     links = [wire_client.connect(traced.path, greeting=wire_client.hello(takes=2)) for _ in range(clients)]
-    for link in links:
-        link.pull()
-    before, begin = processor_time(traced.server.pid), time.monotonic()
-    for _ in range(seconds):
+    for _ in range(2):
+        for link in links:
+            link.begin_pull()
         for link in links:
             link.pull()
-        time.sleep(1)
-    used = processor_time(traced.server.pid) - before
+        time.sleep(FRESH)
+    before, begin = processor_time(traced.server.pid), time.monotonic()
+    for second in range(seconds):
+        for number, link in enumerate(links):
+            time.sleep(max(0, begin + second + number / clients - time.monotonic()))
+            if second:
+                link.pull()
+            link.begin_pull()
+    time.sleep(max(0, begin + seconds - time.monotonic()))
+    used, time_all = processor_time(traced.server.pid) - before, time.monotonic() - begin
     for link in links:
         link.link.close()
-    return 100 * used / (time.monotonic() - begin)
+    return 100 * used / time_all
 
 
 def throughput(traced):

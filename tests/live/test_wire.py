@@ -594,8 +594,27 @@ def test_many_clients_share_looks_and_answers(shop, serve):  # noqa: F811
         program.tell(10)
         time.sleep(0.8)  # longer than a look is shared
         for client in clients:
+            client.begin_pull()
+        for client in clients:
             client.pull()
         assert len({client.epoch for client in clients}) == 1
         assert len({client.received for client in clients}) == 1
     expected = figures(program.pid)[1]
     assert all(figures_of(client) == expected for client in clients)
+
+
+def test_an_answer_to_many_clients_costs_a_wait_for_all_of_them(shop, serve):  # noqa: F811
+    server = serve(shop().pid)
+    clients = [wire_client.connect(server.path) for _ in range(40)]
+
+    def waits():
+        with open(f'/proc/{server.process.pid}/status', encoding='ascii') as file:
+            return next(int(line.split()[1]) for line in file if line.startswith('voluntary_ctxt_switches'))
+
+    for _ in range(2):  # the first answers are long
+        before = waits()
+        for client in clients:
+            client.begin_pull()
+        for client in clients:
+            client.pull()
+    assert waits() - before < 20

@@ -98,7 +98,7 @@ class Client:
     def __init__(self, stream_in, stream_out, greeting=None):
         self.stream_in, self.stream_out = stream_in, stream_out
         self.server = self.epoch = self.stream = self.received = 0
-        self.images, self.look = {}, {}
+        self.images, self.look, self.is_asked = {}, {}, False
         self.send(1, greeting if greeting is not None else hello())
         kind, _, payload = self.read()
         assert kind == 1
@@ -134,6 +134,9 @@ class Client:
     def ask(self, kind, payload=b''):
         self.stream = self.stream + 1 & 0xFFFF
         self.send(kind, payload)
+        yield from self.answer()
+
+    def answer(self):
         while True:
             answer, stream, data = self.read()
             assert stream == self.stream
@@ -168,11 +171,20 @@ class Client:
             if kind == 31:
                 return reader.leb() == 1
 
-    def pull(self):
+    def begin_pull(self):
+        """The question of the next pull() alone."""
         have = b''.join(leb(pid) + leb(start) + leb(len(image.modules)) + leb(len(image.nodes)) + leb(len(image.sites))
                         for (pid, start), image in self.images.items())
+        self.stream = self.stream + 1 & 0xFFFF
+        self.send(2, leb(self.server) + leb(self.epoch) + leb(len(self.images)) + have)
+        self.is_asked = True
+
+    def pull(self):
         before, places, changed = self.received, [], 0
-        for kind, reader in self.ask(2, leb(self.server) + leb(self.epoch) + leb(len(self.images)) + have):
+        if not self.is_asked:
+            self.begin_pull()
+        self.is_asked = False
+        for kind, reader in self.answer():
             if kind == 16:
                 self.take_look(reader)
             elif kind == 17:

@@ -2,7 +2,6 @@
 // The server behind `seep serve`, see server.h. All descriptors are non-blocking.
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +38,9 @@ struct seep_error *seep_server_create(const struct seep_live_source *source,
         return seep_error_no_memory();
     server->source = source;
     server->listen_fd = -1;
-    struct seep_error *error = seep_deltas_create(&server->deltas);
+    server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    struct seep_error *error = server->epoll_fd < 0 ? seep_error_system(errno, "cannot wait for clients")
+                                                    : seep_deltas_create(&server->deltas);
     if (!error)
         error = first_look(server);
     if (error) {
@@ -51,7 +52,9 @@ struct seep_error *seep_server_create(const struct seep_live_source *source,
 }
 
 static void client_close(struct seep_server_client *client) {
-    seep_server_job_kill(&client->job);
+    seep_server_drop_job(client);
+    seep_error_destroy(seep_server_watch_set(client->epoll_fd, &client->watch_in, -1, 0));
+    seep_error_destroy(seep_server_watch_set(client->epoll_fd, &client->watch_out, -1, 0));
     if (client->out_fd != client->in_fd)
         close(client->out_fd);
     close(client->in_fd);
@@ -69,6 +72,8 @@ void seep_server_destroy(struct seep_server *server) {
         client_close(server->clients[i]);
     if (server->listen_fd >= 0)
         close(server->listen_fd);
+    if (server->epoll_fd >= 0)
+        close(server->epoll_fd);
     if (server->has_path)
         unlink(server->path);
     for (size_t i = 0; i < SEEP_SERVER_SHARED; i++) {
@@ -188,6 +193,12 @@ struct seep_error *seep_server_listen_network(struct seep_server *server, const 
     return error;
 }
 
+static void set_due(struct seep_server *server, struct seep_server_client *client) {
+    if (!client->is_due)
+        server->due[server->nr_due++] = client;
+    client->is_due = true;
+}
+
 struct seep_error *seep_server_add(struct seep_server *server, int in_fd, int out_fd) {
     struct seep_server_client *client =
         server->nr_clients < SEEP_SERVER_CLIENTS ? calloc(1, sizeof(*client)) : NULL;
@@ -196,10 +207,14 @@ struct seep_error *seep_server_add(struct seep_server *server, int in_fd, int ou
     fcntl(in_fd, F_SETFL, fcntl(in_fd, F_GETFL) | O_NONBLOCK);
     fcntl(out_fd, F_SETFL, fcntl(out_fd, F_GETFL) | O_NONBLOCK);
     client->job = SEEP_SERVER_NO_JOB;
+    client->epoll_fd = server->epoll_fd;
+    client->watch_in.client = client->watch_out.client = client->watch_job.client = client;
+    client->place = server->nr_clients;
     client->in_fd = in_fd;
     client->out_fd = out_fd;
     client->until_ns = seep_monotonic_ns() + SEEP_SERVER_GREET_NS;
     server->clients[server->nr_clients++] = client;
+    set_due(server, client); // so that it is waited for
     return NULL;
 }
 
@@ -265,7 +280,7 @@ static bool has_output(const struct seep_server_client *client) {
 
 static void note_end(struct seep_server_client *client) {
     client->has_ended = true;
-    seep_server_job_kill(&client->job);
+    seep_server_drop_job(client);
 }
 
 // false: it has left.
@@ -355,8 +370,9 @@ static bool write_some(struct seep_server_client *client) {
         if (client->sent < client->out.used)
             return true;
     }
-    seep_put_deinit(&client->out);
-    client->sent = 0;
+    if (client->out.capacity > SEEP_SERVER_KEPT)
+        seep_put_deinit(&client->out);
+    client->out.used = client->sent = 0;
     return !client->leaves;
 }
 
@@ -381,69 +397,127 @@ static bool take_questions(struct seep_server *server, struct seep_server_client
     return true;
 }
 
-// false: it goes. *ret_waits: it has asked more already.
+// false: it goes. *ret_more: it has asked more already.
 #define TURNS 64
-static bool serve_client(struct seep_server *server, struct seep_server_client *client,
-                         const struct pollfd waited[3], bool *ret_waits) {
+static bool serve_client(struct seep_server *server, struct seep_server_client *client, bool *ret_more) {
     bool stays = true;
-    if (waited[0].revents)
+    if (client->watch_in.came & ~(uint32_t)EPOLLOUT)
         stays = client->noise ? read_sealed(client) : read_plain(client);
-    if (stays && client->job.pid && waited[2].revents)
+    if (stays && client->job.pid && client->watch_job.came)
         seep_server_answer_job(server, client);
+    client->watch_in.came = client->watch_out.came = client->watch_job.came = 0;
     // Most answers fit at once. No client has more than so many turns while others wait.
-    *ret_waits = stays;
-    for (unsigned i = 0; stays && *ret_waits && i < TURNS; i++) {
+    *ret_more = stays;
+    for (unsigned i = 0; stays && *ret_more && i < TURNS; i++) {
         stays = take_questions(server, client);
-        *ret_waits = stays && has_output(client);
-        if (!*ret_waits)
+        *ret_more = stays && has_output(client);
+        if (!*ret_more)
             break;
         size_t before = client->sent + client->sealed_sent;
         stays = write_some(client);
         if (has_output(client) && client->sent + client->sealed_sent == before)
-            *ret_waits = false; // for the link
+            *ret_more = false; // for the link
     }
     if (stays && is_answered(client) && (client->has_ended || client->leaves))
         stays = false;
     return stays && (client->greeted || has_output(client) || seep_monotonic_ns() < client->until_ns);
 }
 
-// What may be waited for: that it asks, takes more of its answer, or that its job ends.
-static void wait_for(const struct seep_server_client *client, struct pollfd wait[3]) {
-    bool room = !client->has_ended && has_room(client);
-    wait[0] = (struct pollfd){.fd = room ? client->in_fd : -1, .events = POLLIN};
-    wait[1] = (struct pollfd){.fd = has_output(client) ? client->out_fd : -1, .events = POLLOUT};
-    wait[2] = (struct pollfd){.fd = client->job.pid ? client->job.done_fd : -1, .events = POLLIN};
+// What may be waited for: that it asks, takes more of its answer, or that its job ends. *ret_is_file: a file
+// is among it, so there is no wait.
+static struct seep_error *watch_client(struct seep_server_client *client, bool *ret_is_file) {
+    uint32_t in = !client->has_ended && has_room(client) ? EPOLLIN : 0;
+    uint32_t out = has_output(client) ? EPOLLOUT : 0;
+    bool is_one = client->in_fd == client->out_fd;
+    struct seep_error *error =
+        seep_server_watch_set(client->epoll_fd, &client->watch_in, client->in_fd, is_one ? in | out : in);
+    if (!error && !is_one)
+        error = seep_server_watch_set(client->epoll_fd, &client->watch_out, client->out_fd, out);
+    if (!error && client->job.pid)
+        error = seep_server_watch_set(client->epoll_fd, &client->watch_job, client->job.done_fd, EPOLLIN);
+    if (client->watch_in.is_file)
+        client->watch_in.came = in;
+    *ret_is_file = (client->watch_in.is_file && in) || (client->watch_out.is_file && out);
+    return error;
 }
 
-struct seep_error *seep_server_run(struct seep_server *server) {
-    signal(SIGPIPE, SIG_IGN);
-    bool waits = false;
-    while (!seep_interrupted && (server->listen_fd >= 0 || server->nr_clients)) {
-        struct pollfd wait[3 * SEEP_SERVER_CLIENTS + 1];
-        size_t nr = server->nr_clients;
-        for (size_t i = 0; i < nr; i++)
-            wait_for(server->clients[i], &wait[3 * i]);
-        bool room = server->listen_fd >= 0 && nr < SEEP_SERVER_CLIENTS;
-        wait[3 * nr] = (struct pollfd){.fd = room ? server->listen_fd : -1, .events = POLLIN};
-        if (poll(wait, 3 * nr + 1, waits ? 0 : 1000) < 0 && errno != EINTR)
-            return seep_error_system(errno, "cannot wait for clients");
-        if (seep_interrupted || is_left(server))
-            break;
-        waits = false;
-        for (size_t i = 0; i < nr; i++) {
-            bool more = false;
-            if (!serve_client(server, server->clients[i], &wait[3 * i], &more)) {
-                client_close(server->clients[i]);
-                server->clients[i] = NULL;
-            }
-            waits |= more;
+static void remove_client(struct seep_server *server, struct seep_server_client *client) {
+    server->clients[client->place] = server->clients[--server->nr_clients];
+    server->clients[client->place]->place = client->place;
+    client_close(client);
+}
+
+static struct seep_error *serve_due(struct seep_server *server) {
+    size_t nr = server->nr_due;
+    server->nr_due = 0;
+    for (size_t i = 0; i < nr; i++) {
+        struct seep_server_client *client = server->due[i];
+        bool more = false, is_file = false;
+        client->is_due = false;
+        if (!serve_client(server, client, &more)) {
+            remove_client(server, client);
+            continue;
         }
-        server->nr_clients = 0;
-        for (size_t i = 0; i < nr; i++)
-            if (server->clients[i])
-                server->clients[server->nr_clients++] = server->clients[i];
-        if (wait[3 * nr].revents)
-            accept_one(server);
+        struct seep_error *error = watch_client(client, &is_file);
+        if (error)
+            return error;
+        server->has_pulled &= !has_output(client);
+        if (more || is_file)
+            set_due(server, client); // in the place of one that was served
     }
     return NULL;
+}
+
+// A client that does not greet goes, though nothing comes of it.
+static void check_greetings(struct seep_server *server) {
+    int64_t now_ns = seep_monotonic_ns();
+    if (now_ns - server->checked_ns < SEEP_SERVER_CHECK_NS)
+        return;
+    server->checked_ns = now_ns;
+    for (size_t i = 0; i < server->nr_clients; i++)
+        if (!server->clients[i]->greeted)
+            set_due(server, server->clients[i]);
+}
+
+// *ret_calls: a client wants to be accepted.
+static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret_calls) {
+    struct epoll_event events[64];
+    bool room = server->listen_fd >= 0 && server->nr_clients < SEEP_SERVER_CLIENTS;
+    struct seep_error *error =
+        seep_server_watch_set(server->epoll_fd, &server->watch_listen, server->listen_fd, room ? EPOLLIN : 0);
+    if (error)
+        return error;
+    int nr = epoll_wait(server->epoll_fd, events, SEEP_ARRAY_SIZE(events), server->nr_due ? 0 : 1000);
+    if (nr < 0 && errno != EINTR)
+        return seep_error_system(errno, "cannot wait for clients");
+    for (int i = 0; i < nr; i++) {
+        struct seep_server_watch *watch = events[i].data.ptr;
+        watch->came = events[i].events;
+        if (watch->client)
+            set_due(server, watch->client);
+        else
+            *ret_calls = true;
+    }
+    return NULL;
+}
+
+// With many clients it rests after a Pull, so that what they ask meanwhile is one wait: to be woken costs
+// more than to answer.
+struct seep_error *seep_server_run(struct seep_server *server) {
+    signal(SIGPIPE, SIG_IGN);
+    struct seep_error *error = NULL;
+    while (!error && !seep_interrupted && (server->listen_fd >= 0 || server->nr_clients)) {
+        bool calls = false;
+        error = wait_for_clients(server, &calls);
+        if (error || seep_interrupted || is_left(server))
+            break;
+        check_greetings(server);
+        error = serve_due(server);
+        if (!error && calls)
+            accept_one(server);
+        if (server->has_pulled && server->nr_clients > 1)
+            nanosleep(&(struct timespec){0, (long)(server->nr_clients - 1) * SEEP_SERVER_REST_NS}, NULL);
+        server->has_pulled = false;
+    }
+    return error;
 }

@@ -13,8 +13,10 @@
 
 #define SEEP_SERVER_CLIENTS      100u
 #define SEEP_SERVER_GREET_NS     INT64_C(10000000000)
-#define SEEP_SERVER_LOOK_NS      INT64_C(10000000) // between two looks, for each client there is; at most
-#define SEEP_SERVER_LOOK_MOST_NS INT64_C(750000000)
+#define SEEP_SERVER_CHECK_NS     INT64_C(1000000000) // between two checks of it
+#define SEEP_SERVER_LOOK_NS      INT64_C(10000000)   // between two looks, for each client there is; at most
+#define SEEP_SERVER_LOOK_MOST_NS INT64_C(950000000)
+#define SEEP_SERVER_REST_NS      1000000L             // after a Pull, for each client there is but the first
 #define SEEP_SERVER_BEGIN_NS     INT64_C(2000000000)  // for the first image of a program that we started
 #define SEEP_SERVER_LINGER_NS    INT64_C(60000000000) // without clients; where the program has ended:
 #define SEEP_SERVER_LEAVE_NS     INT64_C(5000000000)

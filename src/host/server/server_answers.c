@@ -95,18 +95,16 @@ static struct seep_error *copy_answer(struct seep_put *out, const struct seep_pu
 
 static struct seep_error *answer_pull(struct seep_server *server, struct seep_server_client *client,
                                       uint16_t stream, const unsigned char *bytes, size_t nr) {
-    struct seep_wire_pull *pull = malloc(sizeof(*pull));
-    if (!pull)
-        return seep_error_no_memory();
-    struct seep_error *error = seep_wire_pull_take(bytes, nr, pull);
-    if (!error)
-        error = seep_server_look_again(server);
+    struct seep_error *error = seep_server_look_again(server);
+    server->has_pulled = true;
     const struct seep_server_shared *shared = error ? NULL : find_shared(server, client->takes, bytes, nr);
-    if (shared)
-        error = copy_answer(&client->out, &shared->answer, stream);
-    else if (!error)
+    if (error || shared)
+        return error ? error : copy_answer(&client->out, &shared->answer, stream);
+    struct seep_wire_pull *pull = malloc(sizeof(*pull));
+    error = pull ? seep_wire_pull_take(bytes, nr, pull) : seep_error_no_memory();
+    if (!error)
         error = make_pull(server, client, stream, pull);
-    if (!error && !shared)
+    if (!error)
         share(server, client->takes, bytes, nr, &client->out);
     free(pull);
     return error;
@@ -144,14 +142,13 @@ static struct seep_error *put_trace(struct seep_server_client *client, uint16_t 
 static void leave_links(struct seep_server *server) {
     for (size_t i = 0; i < server->nr_clients; i++) {
         struct seep_server_client *client = server->clients[i];
-        if (!client)
-            continue;
         close(client->in_fd);
         if (client->out_fd != client->in_fd)
             close(client->out_fd);
     }
     if (server->listen_fd >= 0)
         close(server->listen_fd);
+    close(server->epoll_fd);
 }
 
 static struct seep_error *scan_to(struct seep_server *server, int fd) {
@@ -205,8 +202,18 @@ static struct seep_error *scan_here(struct seep_server *server, int *ret_fd) {
 
 static void answer_error(struct seep_server_client *client, uint16_t stream, struct seep_error *error);
 
+static void unwatch_job(struct seep_server_client *client) {
+    seep_error_destroy(seep_server_watch_set(client->epoll_fd, &client->watch_job, -1, 0));
+}
+
+void seep_server_drop_job(struct seep_server_client *client) {
+    unwatch_job(client);
+    seep_server_job_kill(&client->job);
+}
+
 void seep_server_answer_job(struct seep_server *server, struct seep_server_client *client) {
     int fd = -1;
+    unwatch_job(client);
     struct seep_error *error = seep_server_job_end(&client->job, &fd);
     if (error && error->code == SEEP_E_PERMISSION && client->job_is_scan) {
         seep_error_destroy(error);
@@ -222,7 +229,7 @@ void seep_server_answer_job(struct seep_server *server, struct seep_server_clien
 void seep_server_cancel(struct seep_server_client *client, uint16_t stream) {
     if (stream != client->stream || (!client->job.pid && !client->out.used))
         return; // that answer is over
-    seep_server_job_kill(&client->job);
+    seep_server_drop_job(client);
     size_t end = 0;
     while (end < client->sent && end + SEEP_WIRE_HEAD_BYTES <= client->out.used)
         end += SEEP_WIRE_HEAD_BYTES + seep_wire_head_of(client->out.bytes + end).nr_bytes;

@@ -6,11 +6,13 @@
 #include "live/look_images.h"
 #include "server/server_job.h"
 #include "server/server.h"
+#include "server/server_watch.h"
 #include "wire/noise.h"
 #include "wire/wire.h"
 
 #define SEEP_SERVER_SHARED      4u
 #define SEEP_SERVER_SHARED_MOST (UINT64_C(256) << 10) // bytes of an answer that is kept for others
+#define SEEP_SERVER_KEPT        (UINT64_C(16) << 10)  // of the room for answers that a client keeps
 
 struct seep_server_client {
     int in_fd;
@@ -20,7 +22,6 @@ struct seep_server_client {
     bool leaves;      // once its answer is sent
     bool has_ended;   // it sends no more
     int64_t until_ns; // to greet
-    unsigned char in[SEEP_WIRE_HEAD_BYTES + SEEP_WIRE_ASK_MAX + SEEP_NOISE_RECORD_MOST];
     size_t nr_in;
     struct seep_put out;
     size_t sent;
@@ -32,6 +33,12 @@ struct seep_server_client {
     uint16_t stream; // of the question that is being answered
     struct seep_server_job job;
     bool job_is_scan;
+    int epoll_fd; // of the server
+    struct seep_server_watch watch_in, watch_out, watch_job;
+    bool is_due;  // it is in server->due
+    size_t place; // in server->clients
+    // The last, so that all else of a client is in one page.
+    unsigned char in[SEEP_WIRE_HEAD_BYTES + SEEP_WIRE_ASK_MAX + SEEP_NOISE_RECORD_MOST];
 };
 
 // An answer to a Pull, for those who ask the same of the same epoch.
@@ -48,15 +55,21 @@ struct seep_server {
     struct seep_deltas *deltas;
     struct seep_server_shared shared[SEEP_SERVER_SHARED];
     unsigned next_shared;
+    bool has_pulled; // a Pull was answered, and all of the answer is sent
+    int epoll_fd;
     int listen_fd; // -1: it does not
+    struct seep_server_watch watch_listen;
     bool lingers;
     int64_t alone_ns; // since when it has no client, where it lingers
     bool has_key;     // it listens on a network
     unsigned char key[SEEP_NOISE_KEY_BYTES];
     char path[108];
     bool has_path;
-    struct seep_server_client *clients[SEEP_SERVER_CLIENTS]; // NULL: it has just gone
+    struct seep_server_client *clients[SEEP_SERVER_CLIENTS];
     size_t nr_clients;
+    struct seep_server_client *due[SEEP_SERVER_CLIENTS]; // something came, or they have asked more already
+    size_t nr_due;
+    int64_t checked_ns; // whether clients have greeted
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_server_look_again(struct seep_server *server);
@@ -64,6 +77,8 @@ void seep_server_answer(struct seep_server *server, struct seep_server_client *c
                         const struct seep_wire_head *head, const unsigned char *bytes);
 // The job of the client has ended: what it did is the answer.
 void seep_server_answer_job(struct seep_server *server, struct seep_server_client *client);
+// Ends the job that the client has, if any, without an answer.
+void seep_server_drop_job(struct seep_server_client *client);
 // The client wants no more of the answer to this question.
 void seep_server_cancel(struct seep_server_client *client, uint16_t stream);
 
