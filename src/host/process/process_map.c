@@ -20,6 +20,9 @@
 #include "process/gone.h"
 #include "process/process_map.h"
 
+// As much as the kernel gives at once.
+enum { LINES_BYTES = 4096 };
+
 // A name that was removed since ends with this.
 static const char deleted[] = " (deleted)";
 
@@ -61,7 +64,8 @@ struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret
         return seep_error_system(errno, "process %d", (int)pid);
     struct seep_process_map map = {NULL};
     struct seep_error *err = NULL;
-    char *line = NULL;
+    char *line = NULL, lines[LINES_BYTES];
+    setvbuf(file, lines, _IOFBF, sizeof(lines));
     size_t room = 0;
     ssize_t nr;
     while (!err && map.nr_areas < SEEP_CODE_AREAS_MAX && (nr = getline(&line, &room, file)) > 0) {

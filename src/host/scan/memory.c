@@ -111,6 +111,8 @@ static void add_detail(struct seep_memory *memory, const char *line) {
         return;
     struct seep_memory_area *last = &memory->mappings[memory->nr_mappings - 1];
     // Two dozen of them for each mapping, while the process waits: by hand.
+    if (*line != 'R' && *line != 'S' && *line != 'V')
+        return;
     const char *kib = strncmp(line, "Rss:", 4) == 0    ? line + 4
                       : strncmp(line, "Swap:", 5) == 0 ? line + 5
                                                        : NULL;
@@ -462,9 +464,12 @@ static const unsigned char *read_ahead(struct seep_memory *memory, uint64_t star
     const struct seep_memory_area *area = nr_bytes <= AHEAD_BYTES ? seep_memory_find(memory, start) : NULL;
     if (!area || memory->core || !memory->pages || !may_be_ahead(area))
         return NULL;
-    if (!memory->ahead && !(memory->ahead = calloc(1, sizeof(*memory->ahead))))
-        return NULL;
     struct seep_memory_ahead *ahead = memory->ahead;
+    if (!ahead) {
+        if (!(ahead = memory->ahead = malloc(sizeof(*ahead)))) // its room is large, and mostly not touched
+            return NULL;
+        ahead->nr = ahead->at = ahead->latest = ahead->in_row = 0;
+    }
     size_t i = (size_t)(area - memory->mappings);
     bool follows = i > ahead->latest && i - ahead->latest <= 2;
     if (i != ahead->latest)

@@ -169,11 +169,11 @@ static bool read_module(const struct seep_memory *memory, uint64_t start, struct
 // Not a file that was mapped to be read, as by who looks for debug information: a loader maps code, or data
 // of another part of the file.
 static bool is_loaded(const struct seep_memory *memory, const struct seep_memory_area *first,
-                      const struct seep_module *module) {
+                      uint64_t module_end_rt) {
     const struct seep_memory_area *end = memory->mappings + memory->nr_mappings;
     for (const struct seep_memory_area *mapping = first; mapping < end; mapping++) {
         bool same = strcmp(mapping->path, first->path) == 0;
-        if (mapping->start >= module->end_rt || (*mapping->path && !same))
+        if (mapping->start >= module_end_rt || (*mapping->path && !same))
             break;
         if (same && (mapping->executable || (mapping->writable && !mapping->shared && mapping->file_off)))
             return true;
@@ -183,14 +183,16 @@ static bool is_loaded(const struct seep_memory *memory, const struct seep_memory
     return false;
 }
 
-// false: out of memory.
+// false: out of memory. Of files that are no module, as those of a locale, not even the first page is read,
+// which would be made for it.
 static bool enter_file(struct finder *finder, const struct seep_memory_area *mapping) {
     struct seep_root_ranges *ranges = finder->ranges;
     struct seep_root_module found = {.id = 0};
     if (mapping->shared || mapping->path[0] != '/' || mapping->file_off != 0 ||
         (finder->path && strcmp(finder->path, mapping->path) == 0) ||
+        !is_loaded(finder->memory, mapping, UINT64_MAX) ||
         !read_module(finder->memory, mapping->start, &found.module) ||
-        !is_loaded(finder->memory, mapping, &found.module))
+        !is_loaded(finder->memory, mapping, found.module.end_rt))
         return true;
     found.module.path = finder->path = mapping->path;
     finder->data_end = (found.module.end_rt + 4095) & ~UINT64_C(4095);

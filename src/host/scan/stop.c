@@ -264,6 +264,7 @@ static bool bury(pid_t pid, pid_t tid) {
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
 static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *thread, int64_t end_ns,
                                     bool *ret_there) {
+    enum { ASKED_EVERY = 4 };
     for (long waited = 0; seep_monotonic_ns() < end_ns; waited++) {
         siginfo_t info = {.si_pid = 0};
         int failed = waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WNOHANG | __WALL);
@@ -278,7 +279,9 @@ static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *threa
             *ret_there = read_registers(thread, of_ptrace && signal == SIGTRAP);
             return NULL;
         }
-        if (has_ended(pid, thread->tid)) { // a leader that ended before its threads is never reported
+        // A leader that ended before its threads is never reported. To ask takes longer than most take to
+        // stop.
+        if (waited % ASKED_EVERY == ASKED_EVERY - 1 && has_ended(pid, thread->tid)) {
             *ret_there = false;
             return NULL;
         }
