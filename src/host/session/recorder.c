@@ -115,6 +115,8 @@ struct seep_recorder {
     size_t nr_fresh;
     size_t fresh_capacity;
     bool stop;
+    bool look_for_ended;
+    pthread_cond_t came; // one of these
     // Of the thread alone, and of the one that has joined it.
     struct recorded_process **processes;
     size_t nr_processes;
@@ -733,9 +735,26 @@ static bool is_over(const struct recorded_process *process) {
     return !seep_image_head_try(process->fd, &head);
 }
 
-// What has come is the thread's from now on. false: it is to end.
-static bool welcome(struct seep_recorder *recorder) {
+// Ends early when something comes.
+static void nap(struct seep_recorder *recorder, int64_t nap_ns) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += nap_ns;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
     pthread_mutex_lock(&recorder->lock);
+    if (!recorder->stop && !recorder->look_for_ended && !recorder->nr_fresh)
+        pthread_cond_timedwait(&recorder->came, &recorder->lock, &until);
+    pthread_mutex_unlock(&recorder->lock);
+}
+
+// What has come is the thread's from now on. false: it is to end.
+static bool welcome(struct seep_recorder *recorder, bool *ret_look_for_ended) {
+    pthread_mutex_lock(&recorder->lock);
+    *ret_look_for_ended = recorder->look_for_ended;
+    recorder->look_for_ended = false;
     for (size_t i = 0; i < recorder->nr_fresh; i++) {
         struct recorded_process *process = malloc(sizeof(*process));
         if (!process || !seep_grow(&recorder->processes, &recorder->capacity, recorder->nr_processes + 1,
@@ -764,14 +783,13 @@ static void end_residence(struct seep_recorder *recorder, struct recorded_proces
         write_residence(recorder, process);
 }
 
-static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
+static size_t pass(struct seep_recorder *recorder, bool look_for_ended, bool last) {
     size_t sum = 0;
     recorder->busy = false;
     beat(recorder);
     for (size_t i = 0; i < recorder->nr_processes;) {
         struct recorded_process *process = recorder->processes[i];
-        bool over =
-            (number % LOOK_PASSES == 0 || last) && is_over(process); // before its last events are taken
+        bool over = (look_for_ended || last) && is_over(process); // before its last events are taken
         if (!seep_event_rings_look(
                 &process->rings)) // each time: events of a new thread may come before others
             fail(recorder, seep_error_no_memory());
@@ -808,15 +826,15 @@ static void *work(void *data) {
     struct seep_recorder *recorder = data;
     int64_t nap_ns = NAP_LEAST_NS;
     uint64_t number = 0;
-    while (welcome(recorder)) {
-        size_t nr = pass(recorder, number++, false);
+    bool look_for_ended;
+    while (welcome(recorder, &look_for_ended)) {
+        size_t nr = pass(recorder, look_for_ended || number++ % LOOK_PASSES == 0, false);
         if (nr > MANY_EVENTS)
             continue;
         nap_ns = recorder->busy ? NAP_LEAST_NS : SEEP_MIN(nap_ns * 2, (int64_t)NAP_MOST_NS);
-        struct timespec nap = {0, nap_ns};
-        nanosleep(&nap, NULL);
+        nap(recorder, nap_ns);
     }
-    pass(recorder, number, true);
+    pass(recorder, true, true);
     return NULL;
 }
 
@@ -830,7 +848,11 @@ struct seep_error *seep_recorder_create(const struct seep_recorder_options *opti
     recorder->options = *options;
     recorder->chunk = seep_large_alloc(SEEP_CHUNK_EVENTS, sizeof(*recorder->chunk));
     recorder->packer = seep_chunk_packer_create();
-    if (!recorder->chunk || !recorder->packer || pthread_mutex_init(&recorder->lock, NULL)) {
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    if (!recorder->chunk || !recorder->packer || pthread_mutex_init(&recorder->lock, NULL) ||
+        pthread_cond_init(&recorder->came, &monotonic)) {
         free(recorder->chunk);
         seep_chunk_packer_destroy(recorder->packer);
         free(recorder);
@@ -884,12 +906,22 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
                                     sizeof(*recorder->fresh));
     if (fits)
         recorder->fresh[recorder->nr_fresh++] = process;
+    pthread_cond_signal(&recorder->came);
     pthread_mutex_unlock(&recorder->lock);
     if (!fits)
         close(process.fd);
     if (!error && !fits)
         error = seep_error_no_memory();
     return error || recorder->started ? error : start(recorder);
+}
+
+void seep_recorder_ended(struct seep_recorder *recorder) {
+    if (!recorder)
+        return;
+    pthread_mutex_lock(&recorder->lock);
+    recorder->look_for_ended = true;
+    pthread_cond_signal(&recorder->came);
+    pthread_mutex_unlock(&recorder->lock);
 }
 
 static struct seep_error *write_index(struct seep_recorder *recorder) {
@@ -920,6 +952,7 @@ struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
                                         struct seep_trace_writer **ret_writer) {
     pthread_mutex_lock(&recorder->lock);
     recorder->stop = true;
+    pthread_cond_signal(&recorder->came);
     pthread_mutex_unlock(&recorder->lock);
     if (recorder->started)
         pthread_join(recorder->thread, NULL);
@@ -975,6 +1008,7 @@ void seep_recorder_destroy(struct seep_recorder *recorder) {
     free(recorder->placed);
     free(recorder->sums);
     seep_put_deinit(&recorder->put);
+    pthread_cond_destroy(&recorder->came);
     pthread_mutex_destroy(&recorder->lock);
     free(recorder);
 }

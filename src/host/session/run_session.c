@@ -595,6 +595,7 @@ struct seep_error *seep_session_run(const struct seep_run_options *options, cons
     struct seep_run *run = NULL;
     struct seep_session *session = NULL;
     struct seep_error *err = seep_run_program(options, &events, &run, ret_status);
+    seep_recorder_ended(watch ? watch->recorder : NULL);
     if (!err) {
         *ret_status =
             WIFSIGNALED(run->wait_status) ? 128 + WTERMSIG(run->wait_status) : WEXITSTATUS(run->wait_status);

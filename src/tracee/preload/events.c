@@ -14,6 +14,7 @@ enum {
     NAP_NS = 50000,
     NAP_MOST_NS = 2000000,
     SPINS = 200,
+    EVENTS_FIRST = 2048, // that there is room for at once, the first time round
     EVENTS_ALONE = 8192, // a power of two
 };
 
@@ -277,6 +278,16 @@ bool seep_events_leave(void) {
     return true;
 }
 
+// The first time round the tool makes the pages of the ring (event_rings.c). A read of one that is there maps
+// those around it as well, which a write does not.
+static void map_ahead(struct seep_thread *thread) {
+    thread->ring_left = SEEP_MIN(thread->ring_left, (uint64_t)EVENTS_FIRST);
+    uint64_t last = thread->ring_written + thread->ring_left - 1;
+    const struct seep_event *events = thread->ring_events;
+    (void)*(const volatile uint64_t *)&events[thread->ring_written & thread->ring_mask].stamp_kind;
+    (void)*(const volatile uint64_t *)&events[last & thread->ring_mask].stamp_kind;
+}
+
 // Half of the ring at most, so that the last stamp is told now and then.
 bool seep_events_room(struct seep_thread *thread) {
     struct seep_ring *ring = thread->ring;
@@ -313,6 +324,8 @@ bool seep_events_room(struct seep_thread *thread) {
         return false;
     }
     thread->ring_left = SEEP_MIN(room, most);
+    if (thread->ring_written <= thread->ring_mask)
+        map_ahead(thread);
     return true;
 }
 

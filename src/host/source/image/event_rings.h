@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The rings of a recorded process (image/ring.h), as the tool takes events out of them. The image is hostile:
-// it is read and never mapped, every number of it is checked, and a ring that makes no sense is taken for
-// empty.
+// it is read and never through a map, every number of it is checked, and a ring that makes no sense is taken
+// for empty.
 #ifndef SEEP_SOURCE_IMAGE_EVENT_RINGS_H
 #define SEEP_SOURCE_IMAGE_EVENT_RINGS_H
 
@@ -13,8 +13,9 @@
 struct seep_event_ring {
     uint64_t off; // in the file; 0: not there yet
     uint64_t capacity;
-    uint64_t read; // what was taken
-    uint64_t done; // what the program was told of
+    uint64_t read;     // what was taken
+    uint64_t done;     // what the program was told of
+    uint64_t prepared; // events, from the first of the ring on, whose pages are in memory
 };
 
 struct seep_event_rings {
