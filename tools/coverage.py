@@ -38,7 +38,8 @@ AREAS = {
     ],
     'The dynamic loader': [
         'allocation inside dlopen', 'allocation inside dlsym', 'allocation in dl_iterate_phdr callbacks',
-        'allocation in TLS set-up', 'allocation in IFUNC resolvers', 'other interposers preloaded', 'RTLD_DEEPBIND',
+        'allocation in TLS set-up', 'allocation in IFUNC resolvers', 'other interposers preloaded',
+        'an allocator whose functions call one another', 'RTLD_DEEPBIND',
         'dlmopen',
     ],
     'Allocators': [

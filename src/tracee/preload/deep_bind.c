@@ -6,24 +6,6 @@
 #include "preload/deep_bind.h"
 #include "preload/loader_lists.h"
 #include "preload/preload.h"
-#include "preload/wipe.h"
-
-// The form of relocations on this CPU. An addend that is in the word itself is lost once the word is bound.
-#if SEEP_ARCH_WORD == 4
-typedef ElfW(Rel) relocation;
-#define RELOCATIONS       DT_REL
-#define RELOCATIONS_BYTES DT_RELSZ
-#define R_TYPE(info)      ELF32_R_TYPE(info)
-#define R_SYMBOL(info)    ELF32_R_SYM(info)
-#define R_ADDEND(entry)   0
-#else
-typedef ElfW(Rela) relocation;
-#define RELOCATIONS       DT_RELA
-#define RELOCATIONS_BYTES DT_RELASZ
-#define R_TYPE(info)      ELF64_R_TYPE(info)
-#define R_SYMBOL(info)    ELF64_R_SYM(info)
-#define R_ADDEND(entry)   ((entry).r_addend)
-#endif
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"), weak));
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library
@@ -111,12 +93,12 @@ static bool put(const struct tables *tables, void **slot, void *value) {
 }
 
 static void bind_table(struct pass *pass, const struct tables *tables, const struct link_map *ours,
-                       const relocation *entries, size_t bytes) {
+                       const seep_relocation *entries, size_t bytes) {
     for (size_t i = 0; entries && i < bytes / sizeof(*entries); i++) {
-        uint32_t type = (uint32_t)R_TYPE(entries[i].r_info);
-        if (type != CPU_R_SLOT && type != CPU_R_GLOBAL && (type != CPU_R_WORD || R_ADDEND(entries[i])))
+        uint32_t type = (uint32_t)SEEP_R_TYPE(entries[i].r_info);
+        if (type != CPU_R_SLOT && type != CPU_R_GLOBAL && (type != CPU_R_WORD || SEEP_R_ADDEND(entries[i])))
             continue;
-        const char *name = tables->names + tables->symbols[R_SYMBOL(entries[i].r_info)].st_name;
+        const char *name = tables->names + tables->symbols[SEEP_R_SYMBOL(entries[i].r_info)].st_name;
         const ElfW(Sym) *hook = seep_loader_symbol(ours, name);
         if (!hook || hook->st_shndx == SHN_UNDEF)
             continue;
@@ -126,13 +108,6 @@ static void bind_table(struct pass *pass, const struct tables *tables, const str
             !put(tables, slot, (void *)(ours->l_addr + hook->st_value)))
             pass->failed = true;
     }
-}
-
-static size_t number_of(const struct tables *tables, ElfW(Sxword) tag) {
-    for (const ElfW(Dyn) *entry = tables->map.l_ld; entry->d_tag != DT_NULL; entry++)
-        if (entry->d_tag == tag)
-            return entry->d_un.d_val;
-    return 0;
 }
 
 static bool is_new(struct pass *pass, const struct dl_phdr_info *info) {
@@ -172,18 +147,16 @@ static int bind_one(struct dl_phdr_info *info, size_t size, void *data) {
         return 0;
     const struct link_map *ours = module_of(__ehdr_start);
     bind_table(pass, &tables, ours, seep_loader_table(&tables.map, DT_JMPREL),
-               number_of(&tables, DT_PLTRELSZ)); // of the same kind on these processors
-    bind_table(pass, &tables, ours, seep_loader_table(&tables.map, RELOCATIONS),
-               number_of(&tables, RELOCATIONS_BYTES));
+               seep_loader_number(&tables.map, DT_PLTRELSZ)); // of the same kind on these processors
+    bind_table(pass, &tables, ours, seep_loader_table(&tables.map, SEEP_RELOCATIONS),
+               seep_loader_number(&tables.map, SEEP_RELOCATIONS_BYTES));
     return 0;
 }
 
 static const struct link_map *libc_of_ours(void) {
     const struct link_map *libc = module_of((const void *)seep_g.real.exit_now);
-    return module_of((const void *)seep_wipe_real_malloc()) == libc &&
-                   module_of((const void *)seep_g.real.free) == libc
-               ? libc
-               : NULL;
+    return module_of(seep_g.found_malloc) == libc && module_of((const void *)seep_g.real.free) == libc ? libc
+                                                                                                       : NULL;
 }
 
 bool seep_deep_bind_begin(const char *path, struct seep_deep_bind *ret_loaded) {

@@ -78,8 +78,8 @@ static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const 
         return block;
     if (!block)
         thread->slot->failed++;
-    else if (is_last_block(thread, block))
-        seep_record_again(thread, block, size, via, caller); // a malloc hook that it called was first
+    else if (seep_record_again(thread, block, size, via, caller))
+        ; // a malloc hook that it called was first
     else if (!sample_skips(thread, block, size))
         seep_record_allocation(thread, block, size, via, caller.pc, caller.sp, caller.bp);
     thread_leave(thread);

@@ -114,7 +114,6 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
         thread_leave(thread);
         return;
     }
-    thread->last_block = 0;
     if (SEEP_LIKELY(intent.site != 0)) {
         struct seep_image_counters *suspect =
             count_taken(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
@@ -123,9 +122,10 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
                               SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
     }
     bool short_way = thread->mode.word == mode_now();
-    if (SEEP_LIKELY(fresh != NULL) &&
-        !(quick && short_way && record_allocation_short(thread, fresh, size, via, SEEP_HOOK_CALLER())) &&
-        !sample_skips(thread, fresh, size)) {
+    if (SEEP_UNLIKELY(!fresh))
+        thread->last_block = 0;
+    else if (!(quick && short_way && record_allocation_short(thread, fresh, size, via, SEEP_HOOK_CALLER())) &&
+             !sample_skips(thread, fresh, size)) {
         struct seep_caller caller = SEEP_HOOK_CALLER();
         seep_record_allocation(thread, fresh, size, via, caller.pc, caller.sp, caller.bp);
     }

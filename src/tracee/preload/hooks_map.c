@@ -11,6 +11,7 @@
 
 #include "preload/hooks.h"
 #include "preload/mapping.h"
+#include "preload/quiet_calls.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
@@ -38,20 +39,20 @@ static uint32_t kind_of(int protection, int flags) {
 
 static void mapped(const void *at, uint64_t bytes, uint32_t kind, enum seep_via via,
                    struct seep_caller caller) {
-    struct seep_thread *thread = thread_enter();
+    struct seep_thread *thread = quiet_enter();
     if (!thread)
         return;
     seep_mapping_add(thread, (uintptr_t)at, bytes, kind, via, caller);
-    thread_leave(thread);
+    quiet_leave(thread);
 }
 
 static void unmapped(const void *at, uint64_t bytes, uint64_t moment) {
     seep_stack_gone((uintptr_t)at, bytes);
-    struct seep_thread *thread = thread_enter();
+    struct seep_thread *thread = quiet_enter();
     if (!thread)
         return;
     seep_mapping_remove((uintptr_t)at, bytes, moment);
-    thread_leave(thread);
+    quiet_leave(thread);
 }
 
 // The very first calls come before the real function is known; the system call means the same.

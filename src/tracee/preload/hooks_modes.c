@@ -99,7 +99,6 @@ static SEEP_NOINLINE void resized_long(void *block, struct resize resize, void *
         thread->slot->failed++;
         seep_record_put_back(thread, block, site, freed);
     } else {
-        thread->last_block = 0;
         struct seep_image_counters *suspect =
             seep_record_free_special(thread, site, freed, SEEP_RELEASE_REALLOC, resize.temporary);
         if (suspect)
@@ -107,6 +106,8 @@ static SEEP_NOINLINE void resized_long(void *block, struct resize resize, void *
     }
     if (fresh)
         seep_record_allocation(thread, fresh, size, SEEP_VIA_REALLOC, pc, sp, bp);
+    else
+        thread->last_block = 0;
     atomic_signal_fence(memory_order_release);
     thread->slot->moving_rt = 0;
     thread_leave(thread);
@@ -126,7 +127,6 @@ SEEP_INLINE bool count_resized(struct seep_thread *thread, uint64_t entry, bool 
     SEEP_ADD(counters->temporary, temporary);
     SEEP_ADD(thread->slot->releases[SEEP_RELEASE_REALLOC], 1);
     SEEP_ADD(thread->slot->net_room, (int64_t)size);
-    thread->last_block = 0;
     return true;
 }
 

@@ -35,6 +35,31 @@ const void *seep_loader_table(const struct link_map *map, ElfW(Sxword) tag) {
     return NULL;
 }
 
+size_t seep_loader_number(const struct link_map *map, ElfW(Sxword) tag) {
+    for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == tag)
+            return entry->d_un.d_val;
+    return 0;
+}
+
+static bool binds(const struct link_map *map, const seep_relocation *entries, size_t bytes,
+                  bool (*is_one)(const char *name)) {
+    const ElfW(Sym) *symbols = seep_loader_table(map, DT_SYMTAB);
+    const char *names = seep_loader_table(map, DT_STRTAB);
+    for (size_t i = 0; entries && symbols && names && i < bytes / sizeof(*entries); i++) {
+        uint32_t at = (uint32_t)SEEP_R_SYMBOL(entries[i].r_info);
+        if (at && is_one(names + symbols[at].st_name))
+            return true;
+    }
+    return false;
+}
+
+bool seep_loader_binds(const struct link_map *map, bool (*is_one)(const char *name)) {
+    return binds(map, seep_loader_table(map, DT_JMPREL), seep_loader_number(map, DT_PLTRELSZ), is_one) ||
+           binds(map, seep_loader_table(map, SEEP_RELOCATIONS),
+                 seep_loader_number(map, SEEP_RELOCATIONS_BYTES), is_one);
+}
+
 // Symbol `at` where it is that one. As the loader does: one without a section counts when it has an address.
 static const ElfW(Sym) * matching(const struct link_map *map, uint32_t at, const char *name) {
     const ElfW(Sym) *symbol = (const ElfW(Sym) *)seep_loader_table(map, DT_SYMTAB) + at;

@@ -24,10 +24,32 @@ struct seep_loader_object {
     unsigned long long reserved[7];
 };
 
+// The form of relocations on this CPU, those of the linkage table too. An addend that is in the word itself
+// is lost once the word is bound.
+#if SEEP_ARCH_WORD == 4
+typedef ElfW(Rel) seep_relocation;
+#define SEEP_RELOCATIONS       DT_REL
+#define SEEP_RELOCATIONS_BYTES DT_RELSZ
+#define SEEP_R_TYPE(info)      ELF32_R_TYPE(info)
+#define SEEP_R_SYMBOL(info)    ELF32_R_SYM(info)
+#define SEEP_R_ADDEND(entry)   0
+#else
+typedef ElfW(Rela) seep_relocation;
+#define SEEP_RELOCATIONS       DT_RELA
+#define SEEP_RELOCATIONS_BYTES DT_RELASZ
+#define SEEP_R_TYPE(info)      ELF64_R_TYPE(info)
+#define SEEP_R_SYMBOL(info)    ELF64_R_SYM(info)
+#define SEEP_R_ADDEND(entry)   ((entry).r_addend)
+#endif
+
 // The modules in the order of the search, the program first. NULL: not known.
 const struct link_map *seep_loader_first(void);
 // What the module's dynamic section has under `tag`, an address; NULL: nothing.
 const void *seep_loader_table(const struct link_map *map, ElfW(Sxword) tag);
+// The same for a number; 0: nothing.
+size_t seep_loader_number(const struct link_map *map, ElfW(Sxword) tag);
+// Whether the loader binds a word of the module by a name that is one of those.
+bool seep_loader_binds(const struct link_map *map, bool (*is_one)(const char *name));
 // As the module defines it, in its default version; NULL: it does not. A symbol without a section is the
 // program's own jump to a function of a library.
 const ElfW(Sym) * seep_loader_symbol(const struct link_map *map, const char *name);

@@ -200,9 +200,14 @@ struct seep_thread {
     uint64_t stack_hi;
     uint32_t unmap_epoch; // when that was found out
     uint32_t tid;
-    uint32_t pid;        // of its process: not ours where that shares our memory by clone; 0: under a filter
-    bool quiet;          // in a function of musl that calls other hooks of ours (musl.c)
-    bool nested_release; // in a real delete: the free it calls is the same event
+    uint32_t pid;   // of its process: not ours where that shares our memory by clone; 0: under a filter
+    uint64_t quiet; // the guard while a real function runs that calls other hooks (quiet_calls.c), or 0
+    struct {        // and what is kept away from these
+        int64_t sample_at;
+        const uint8_t *filter;
+        struct seep_image_counters *called;
+    } outer;
+    bool nested_release;    // in a real delete: the free it calls is the same event
     uint32_t lsan_disabled; // calls of __lsan_disable that have no __lsan_enable yet
     struct seep_image_counters
         *called; // of site 0, where calls are only counted (call_counts.h); NULL: not yet
@@ -409,6 +414,7 @@ struct seep_global {
     struct seep_lock map_lock;    // mappings
     struct seep_lock misuse_lock; // misuses
     struct seep_lock fork_lock;
+    const void *found_malloc;               // the real malloc, whatever stands in for it
     const char *preempted_by;               // module whose malloc is in front of ours, or NULL
     void *(*front_realloc)(void *, size_t); // of that module; NULL: there is none
     void (*front_free)(void *);

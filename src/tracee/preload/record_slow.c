@@ -248,16 +248,25 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
     seep_lost(at || address & 7 || address >> SEEP_ADDRESS_BITS ? SEEP_LOST_ODD_FULL : SEEP_LOST_NO_LEAF);
 }
 
-// An operator new that calls malloc by its name (jemalloc's aligned ones do): one allocation, not two,
-// and it is the operator's. What the nested hook counted is taken back.
-void seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+// An operator new that calls malloc by its name (jemalloc's aligned ones do), and may put a header before the
+// block: one allocation, not two, and it is the operator's. What the nested hook counted is taken back.
+bool seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                        struct seep_caller caller) {
-    uint64_t nested_size;
-    uint32_t nested = thread->filter ? 0 : map_take((uintptr_t)block, &nested_size);
-    if (!nested)
-        return; // sampled: the nested record stands
-    forget_nested(thread, SEEP_ENTRY_MAKE(nested, 0, nested_size));
+    uint64_t latest = thread->last_block;
+    if (thread->filter)
+        return is_last_block(thread, block); // the nested record stands
+    uint64_t *at = latest ? map_entry(latest) : NULL;
+    if (!at || !SEEP_ENTRY_IS_LIVE(*at) || SEEP_ENTRY_SUB(*at) != map_sub(latest) ||
+        (uintptr_t)block - latest >= SEEP_MAX(SEEP_ENTRY_SIZE(*at), 1))
+        return false;
+    uint64_t nested = *at;
+    map_end(at, SEEP_ENTRY_SITE(nested));
+    forget_nested(thread, nested);
+    if (events_are_kept() && latest != (uintptr_t)block)
+        seep_event_note(thread, SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT, latest, SEEP_ENTRY_SITE(nested),
+                        SEEP_ENTRY_SIZE(nested));
     record_allocation(thread, block, size, via, caller);
+    return true;
 }
 
 void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,

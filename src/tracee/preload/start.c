@@ -17,8 +17,8 @@
 #include "preload/events.h"
 #include "preload/loader_lists.h"
 #include "preload/proc_maps.h"
-#include "preload/musl.h"
 #include "preload/preload.h"
+#include "preload/quiet_calls.h"
 #include "preload/sampling.h"
 #include "preload/fork_undo.h"
 #include "preload/wipe.h"
@@ -287,8 +287,9 @@ static void resolve(void) {
     seep_g.operators_replaced = seep_operators_replaced && seep_operators_replaced(allocator);
     if (seep_g.operators_replaced)
         seep_g.new_is_malloc = seep_g.delete_is_free = false;
-    if (!__register_atfork && found.malloc != seep_boot_malloc)
-        seep_musl_quiet(&found);
+    seep_g.found_malloc = real_malloc;
+    if (found.malloc != seep_boot_malloc)
+        seep_quiet_calls(&found);
     // What failed above must not be what the program's first dlerror() says. A look-up that succeeds
     // clears it; dlerror() itself would translate the message, under the lock of the locale, which our
     // caller may hold: newlocale() calls malloc with it, and would find it freed.

@@ -11,7 +11,7 @@
 #include "preload/custom_pool.h"
 #include "preload/events.h"
 #include "preload/mapping.h"
-#include "preload/record.h"
+#include "preload/quiet_calls.h"
 
 struct seep_thread seep_nobody;
 __thread uint64_t seep_self_offset __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -194,11 +194,11 @@ static struct seep_thread *take_slot(void) {
 // left by longjmp. Then we are further out on the stack than its frame was; a handler that is still
 // at work would be further in, or on the alternate stack.
 static bool abandoned(const struct seep_thread *thread) {
-    if (!seep_calls_are_free())
+    if (CPU_FRAME() <= thread->guard || !seep_calls_are_free())
         return false;
     stack_t alternate = {.ss_flags = SS_ONSTACK};
     sys3(SYS_sigaltstack, 0, &alternate, 0);
-    return !(alternate.ss_flags & SS_ONSTACK) && CPU_FRAME() > thread->guard;
+    return !(alternate.ss_flags & SS_ONSTACK);
 }
 
 // What the abandoned hook was writing is forgotten, what it held is released.
@@ -218,7 +218,7 @@ static void recover(struct seep_thread *thread) {
     recent_none(thread);
     __builtin_memset(thread->recents, 0, sizeof(struct seep_recent) << SEEP_RECENTS_SHIFT);
     thread->leaf_start = SEEP_NO_LEAF;
-    thread->quiet = false;
+    seep_quiet_recover(thread);
     thread->guard = thread->mode.word;
 }
 
@@ -228,7 +228,7 @@ struct seep_thread *seep_thread_slow(void) {
     struct seep_thread *thread = seep_self();
     if (thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard)) {
         if (!abandoned(thread)) {
-            if (!thread->quiet)
+            if (thread->guard != thread->quiet)
                 seep_lost(SEEP_LOST_REENTERED);
             return NULL;
         }

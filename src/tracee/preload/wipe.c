@@ -178,7 +178,7 @@ static bool is_same_module(const void *function, const void *other) {
 
 void seep_wipe_start(void) {
     inner = seep_g.real;
-    if (!is_same_module((const void *)inner.malloc, (const void *)inner.usable_size))
+    if (!is_same_module(seep_g.found_malloc, (const void *)inner.usable_size))
         inner.usable_size = NULL;
     SEEP_EXCHANGE_REAL(malloc, wiping_malloc);
 #ifdef __x86_64__
@@ -193,8 +193,4 @@ void seep_wipe_start(void) {
     SEEP_EXCHANGE_REAL(memalign, wiping_memalign);
     SEEP_EXCHANGE_REAL(valloc, wiping_valloc);
     SEEP_EXCHANGE_REAL(pvalloc, wiping_pvalloc);
-}
-
-void *(*seep_wipe_real_malloc(void))(size_t) {
-    return inner.malloc ? inner.malloc : seep_g.real.malloc;
 }

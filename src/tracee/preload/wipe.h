@@ -8,7 +8,4 @@
 // From now on the real functions wipe. Once, after they are known and before a hook calls them.
 void seep_wipe_start(void);
 
-// The allocator's own malloc.
-void *(*seep_wipe_real_malloc(void))(size_t);
-
 #endif

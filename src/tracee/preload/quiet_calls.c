@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Functions of an allocator that call others of the family by name: musl's calloc calls malloc, a linked
+// allocator's realloc calls malloc and free. These calls come to our hooks. What they do there is silent, for
+// the outer hook records the block. The hooks have no instruction for it: while the real function runs, the
+// guard of its thread is that of a thread at work.
+//
+// Which functions do so is told by relocations: a module that calls a function by name has one with that
+// name. An allocator that finds the function by dlsym has none; then seep_record_put_slow sees that the block
+// was recorded just before.
+#include <elf.h>
+#include <stddef.h>
+
+#include "preload/loader_lists.h"
+#include "preload/proc_maps.h"
+#include "preload/quiet_calls.h"
+
+static struct seep_real inner;
+
+static SEEP_NOINLINE struct seep_thread *enter_quietly(void) {
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return NULL;
+    thread->quiet = thread->guard;
+    // By these the hooks would count without a look at the guard.
+    thread->outer.sample_at = thread->sample_at;
+    thread->outer.filter = thread->filter;
+    thread->outer.called = thread->called;
+    thread->sample_at = 0;
+    thread->filter = NULL;
+    thread->called = NULL;
+    return thread;
+}
+
+void seep_quiet_recover(struct seep_thread *thread) {
+    if (!thread->quiet)
+        return;
+    thread->quiet = 0;
+    thread->sample_at = thread->outer.sample_at;
+    thread->filter = thread->outer.filter;
+    thread->called = thread->outer.called;
+}
+
+static SEEP_NOINLINE void leave_quietly(struct seep_thread *thread) {
+    if (!thread)
+        return;
+    seep_quiet_recover(thread);
+    thread_leave(thread);
+}
+
+#define QUIETLY(type, call)                                                                                  \
+    do {                                                                                                     \
+        struct seep_thread *thread_ = enter_quietly();                                                       \
+        type result_ = (call);                                                                               \
+        leave_quietly(thread_);                                                                              \
+        return result_;                                                                                      \
+    } while (0)
+
+static void *quiet_malloc(size_t size) {
+    QUIETLY(void *, inner.malloc(size));
+}
+
+static void quiet_free(void *block) {
+    struct seep_thread *thread = enter_quietly();
+    inner.free(block);
+    leave_quietly(thread);
+}
+
+static void *quiet_calloc(size_t count, size_t size) {
+    QUIETLY(void *, inner.calloc(count, size));
+}
+
+static void *quiet_realloc(void *block, size_t size) {
+    QUIETLY(void *, inner.realloc(block, size));
+}
+
+static int quiet_posix_memalign(void **ret_block, size_t alignment, size_t size) {
+    QUIETLY(int, inner.posix_memalign(ret_block, alignment, size));
+}
+
+static void *quiet_aligned_alloc(size_t alignment, size_t size) {
+    QUIETLY(void *, inner.aligned_alloc(alignment, size));
+}
+
+static void *quiet_memalign(size_t alignment, size_t size) {
+    QUIETLY(void *, inner.memalign(alignment, size));
+}
+
+static void *quiet_valloc(size_t size) {
+    QUIETLY(void *, inner.valloc(size));
+}
+
+static void *quiet_pvalloc(size_t size) {
+    QUIETLY(void *, inner.pvalloc(size));
+}
+
+#define MEMBER(name) offsetof(struct seep_real, name)
+
+static const struct {
+    uint8_t at;
+    bool in_musl; // calls others in musl
+    char name[16];
+    void (*quiet)(void);
+} functions[] = {
+    {MEMBER(malloc), false, "malloc", (void (*)(void))quiet_malloc},
+    {MEMBER(free), false, "free", (void (*)(void))quiet_free},
+    {MEMBER(calloc), true, "calloc", (void (*)(void))quiet_calloc},
+    {MEMBER(realloc), false, "realloc", (void (*)(void))quiet_realloc},
+    {MEMBER(posix_memalign), true, "posix_memalign", (void (*)(void))quiet_posix_memalign},
+    {MEMBER(aligned_alloc), true, "aligned_alloc", (void (*)(void))quiet_aligned_alloc},
+    {MEMBER(memalign), true, "memalign", (void (*)(void))quiet_memalign},
+    {MEMBER(valloc), true, "valloc", (void (*)(void))quiet_valloc},
+    {MEMBER(pvalloc), false, "pvalloc", (void (*)(void))quiet_pvalloc},
+};
+
+static bool is_of_family(const char *name) {
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(functions); i++)
+        if (__builtin_strcmp(functions[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool has_defined(const struct link_map *map, const char *name, const void *address) {
+    const ElfW(Sym) *symbol = seep_loader_symbol(map, name);
+    return symbol && symbol->st_shndx != SHN_UNDEF &&
+           (!address || map->l_addr + symbol->st_value == (uintptr_t)address);
+}
+
+// Whether the module of this function calls functions of the family by name. The C library's do not.
+static bool is_in_caller(const char *name, const void *function) {
+    const struct link_map *map = seep_loader_first();
+    while (map && !has_defined(map, name, function))
+        map = map->l_next;
+    return map && !has_defined(map, "_exit", NULL) && seep_loader_binds(map, is_of_family);
+}
+
+// With musl the loader's lists are not known: an allocator that is not musl's may call any of its functions.
+static bool is_not_of_musl(const void *function) {
+    const struct seep_maps_module *libc = seep_maps_module((uintptr_t)inner.exit_now);
+    return libc && (uintptr_t)function - libc->start >= libc->end - libc->start &&
+           !seep_is_own_code((uintptr_t)function);
+}
+
+void seep_quiet_calls(struct seep_real *real) {
+    inner = *real;
+    bool is_musl = !seep_loader_first();
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(functions); i++) {
+        void *place = (unsigned char *)real + functions[i].at, *function;
+        __builtin_memcpy(&function, place, sizeof(function));
+        if (is_musl ? functions[i].in_musl || is_not_of_musl(function)
+                    : is_in_caller(functions[i].name, function))
+            __builtin_memcpy(place, &functions[i].quiet, sizeof(function));
+    }
+}

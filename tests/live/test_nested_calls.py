@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Functions of an allocator that call one another by name come to the hooks again: only the outermost call counts. Every
+place that an allocator may have, times every kind of call, in every mode."""
+import json
+
+import pytest
+import report_json
+from harness import LIBSEEP, SEEP, environment, need, no_losses, report, run, traced
+from small_programs import program_source
+
+COVERS = [
+    ('an allocator whose functions call one another', 'covered', 'test_only_the_outermost_call_counts',
+     'linked, preloaded, in an array of its own; with a header before the block; its operators new and delete too'),
+    ('an allocator whose functions call one another', 'covered', 'test_one_that_is_opened',
+     'opened later: the calls of the program are those of libc'),
+    ('an allocator whose functions call one another', 'declared', 'test_one_that_is_in_front',
+     "in the program, or preloaded in front: its calls are not libseep.so's"),
+]
+
+# size of the blocks: function. 10 are allocated and 7 freed; of those that realloc takes or frees none is left.
+KEPT = {101: 'malloc', 102: 'calloc', 103: 'realloc', 104: 'realloc', 105: 'reallocarray', 106: 'memalign', 107: 'posix_memalign',
+        128: 'aligned_alloc', 109: 'valloc', 4096: 'pvalloc', 110: 'reallocarray', 111: 'operator new', 112: 'operator new[]'}
+PASSING = {33: 'realloc', 34: 'realloc', 35: 'malloc'}
+STAYING = {36: 'malloc'}
+
+
+@pytest.fixture(scope='module')
+def built(tmp_path_factory):
+    need('gcc')
+    folder = tmp_path_factory.mktemp('nested')
+    for name in ('own', 'user'):
+        (folder / f'{name}.c').write_text(program_source(f'nested_{name}.c'))
+    options = ['gcc', '-g', '-O1', '-w', '-fno-builtin']
+    shared = [*options, '-shared', '-fPIC', 'own.c']
+    rpath = ['-Wl,--no-as-needed,-rpath,$ORIGIN']
+    for step in ([*shared, '-o', 'libown.so'], [*shared, '-DPOOL', '-o', 'libpool.so'],
+                 [*shared, '-Wl,-z,now', '-fno-plt', '-o', 'libnow.so'], [*options, 'user.c', '-o', 'user', '-ldl'],
+                 [*options, 'user.c', 'own.c', '-rdynamic', '-o', 'inside'],
+                 *([*options, 'user.c', *rpath, f'lib{name}.so', '-o', f'user_{name}'] for name in ('own', 'pool', 'now'))):
+        done = run(step, cwd=folder)
+        assert done.code == 0, done
+    return folder
+
+
+def figures(process):
+    """Of the calls of main; what libc's own dlopen allocates is another's."""
+    return {(s['size_max'], s['via']): (s['allocations'], s['frees'], s['live_bytes'])
+            for s in process['sites'] if s['stack'] and s['stack'][0]['function'] == 'main'}
+
+
+# libseep.so has operators new and delete, so the program finds some under seep wherever its allocator has none.
+EXPECTED = {**{(size, via): (10, 7, 3 * size) for size, via in KEPT.items()},
+            **{(size, via): (10, 10, 0) for size, via in PASSING.items()},
+            **{(size, via): (10, 0, 10 * size) for size, via in STAYING.items()}}
+
+
+MODES = {'live': (), 'wiped': ('--wipe-freed', 'yes'), 'sampled': ('--sample', '1'), 'recorded': ('--mode', 'record'),
+         'counted': ('--mode', 'count')}
+
+
+# Where calls are counted or sampled, an operator and the malloc that it calls count one each.
+PLAIN = ('sampled', 'counted')
+
+
+@pytest.mark.parametrize('mode', MODES)
+@pytest.mark.parametrize('place', ['linked', 'pool', 'now', 'preloaded', 'libc'])
+def test_only_the_outermost_call_counts(place, mode, built, tmp_path):
+    program = {'preloaded': 'user', 'libc': 'user', 'linked': 'user_own'}.get(place, f'user_{place}')
+    env = environment(LD_PRELOAD=built / 'libown.so') if place == 'preloaded' else None
+    args = [built / program, *(['plain'] if mode in PLAIN else [])]
+    plain = run(args, env=env)
+    under = traced(args, tmp_path, options=MODES[mode], env=env)
+    assert (under.code, under.out, under.err) == (0, b'', b'') == (plain.code, plain.out, plain.err), under
+    done = run([SEEP, 'report', '--json', '--top', '0', under.trace])
+    assert done.code == 0, done
+    process = report_json.spread(json.loads(done.out))
+    no_losses(process)
+    assert not process.get('mismatches') and not process.get('wrong_frees'), process
+    expected = {(size, via): figures for (size, via), figures in EXPECTED.items() if mode not in PLAIN or 'operator' not in via}
+    by_function = {}
+    for (_, via), (allocations, _, _) in expected.items():
+        by_function[via] = by_function.get(via, 0) + allocations
+    assert {via: nr for via, nr in process['totals']['by_function'].items() if nr} == by_function
+    assert process['totals']['frees'] == sum(frees for _, frees, _ in expected.values())
+    if mode != 'counted':
+        assert figures(process) == expected
+
+
+def test_one_that_is_opened(built, tmp_path):
+    """It comes behind libc in the order of the search, so the program calls libc's all the same."""
+    under = traced([built / 'user', built / 'libown.so'], tmp_path)
+    assert under.code == 0, under
+    (process,) = under.report()
+    no_losses(process)
+    assert figures(process) == EXPECTED
+
+
+@pytest.mark.parametrize('place', ['inside', 'preloaded'])
+def test_one_that_is_in_front(place, built, tmp_path):
+    env = environment(SEEP_OUT=tmp_path / 'front.seep')
+    env['LD_PRELOAD'] = f"{built / 'libown.so'}:{LIBSEEP}" if place == 'preloaded' else str(LIBSEEP)
+    done = run([built / ('user' if place == 'preloaded' else 'inside')], env=env)
+    assert (done.code, done.out, done.err) == (0, b'', b''), done
+    process, = report(tmp_path / 'front.seep')
+    assert not process['health']['complete']
+    assert [note for note in process['health']['notes'] if 'are not covered' in note or 'not covered' in note], process['health']
+    assert not any(s['live_blocks'] for s in process['sites'] if s['stack'] and s['stack'][0]['function'] == 'main'), process
