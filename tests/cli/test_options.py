@@ -241,7 +241,7 @@ def test_full_disk(seep, args):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([seep, *args], stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 1
-    assert done.stderr == b"seep: cannot write to standard output: No space left on device\n"
+    assert done.stderr == b"seep: cannot write to standard output: No space left on device (make room there, or write to another place)\n"
 
 
 @pytest.mark.parametrize("args", COMMANDS_THAT_PRINT, ids=" ".join)
@@ -260,7 +260,7 @@ def test_closed_pipe(seep, args, ignored):
     os.close(writer)
     if ignored:  # Python itself ignores SIGPIPE; so does the child then
         assert done.returncode == 1
-        assert done.stderr == b"seep: cannot write to standard output: Broken pipe\n"
+        assert done.stderr == b"seep: cannot write to standard output: Broken pipe (the program that reads it has ended: see why)\n"
     else:
         assert done.returncode == -13 and done.stderr == b"", done
 

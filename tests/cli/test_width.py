@@ -50,7 +50,7 @@ def test_answers_are_wrapped(root, seep, trace):
         assert len(lines) > len(narrow)
 
 
-@pytest.mark.parametrize("columns", [80, 100])
+@pytest.mark.parametrize("columns", [40, 50, 80, 100])
 @pytest.mark.parametrize("words", [["report", "v1-huge.seep"], ["report", "--by", "function", "v1-family-cut.seep"],
                                    ["diff", "v1-huge.seep", "v1-family-cut.seep"]])
 def test_every_line_fits(root, seep, columns, words):
@@ -79,6 +79,21 @@ def test_messages_fit(seep):
     narrow, wide = (on_terminal(width, str(seep), *words, status=2) for width in (80, 4000))
     assert narrow.split() == wide.split() and narrow.startswith("seep: ")
     assert max(map(len, wide.split("\n"))) > 80 >= max(map(len, narrow.split("\n"))), narrow
+
+
+def test_tables_keep_their_columns_on_a_narrow_terminal(root, seep):
+    def table(trace, head, *more):
+        text = on_terminal(40, str(seep), "report", os.path.join(root, "tests", "golden", trace), *more)
+        return re.search(r"^ *" + head + r" .*(?:\n.+)*", text, re.M)[0].split("\n")
+
+    # The heads and the figures below them end in the same columns.
+    totals = table("v1-scanned.seep", "totals")
+    heads = [re.search(head, totals[0]).end() for head in ("count", "bytes")]
+    for line in totals[1:3]:
+        assert [match.end() for match in re.finditer(r"(?<= )[\d,]+", line)][:2] == heads, totals
+    rows = table("v1-family.seep", "live bytes", "--by", "function")
+    firsts = [line for line in rows[1:] if re.match(r" *[\d,]+ +[\d,]+ +<?[\d.]+%$", line)]
+    assert len(firsts) > 5 and {len(line) for line in firsts} == {rows[0].index("share") + len("share")}, rows
 
 
 @pytest.mark.parametrize("more", [[], ["--by", "function"], ["--kind", "lost"]])

@@ -229,6 +229,8 @@ int main(int argc, char **argv) {
     if (error)
         return fail(error, status);
     if (fflush(stdout) != 0 && !status)
-        return fail(seep_error_system(errno, "cannot write to standard output"), 0);
+        return fail(seep_error_hint(seep_error_system(errno, "cannot write to standard output"),
+                                    "write to another place"),
+                    0);
     return status;
 }

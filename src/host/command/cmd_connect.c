@@ -12,6 +12,7 @@
 #include "console/console.h"
 #include "console/line_editor.h"
 #include "output/format.h"
+#include "output/wrap.h"
 
 struct connect_values {
     struct seep_option_strings lines;
@@ -85,8 +86,11 @@ static bool run_line(struct seep_console *console, const char *line) {
     FILE *out = open_memstream(&text, &nr);
     if (!out)
         return false;
+    const struct seep_style style = console->json ? (struct seep_style){false, 0} : seep_style_of(stdout);
+    struct seep_wrap wrap;
     stopped = 0;
-    bool done = seep_console_run(console, line, out);
+    bool done = seep_console_run(console, line, seep_wrap_begin(&wrap, out, &style));
+    seep_wrap_done(&wrap);
     if (fclose(out) == 0)
         put_paged(text, nr);
     fflush(stdout);

@@ -116,6 +116,19 @@ void seep_put_signed(FILE *out, int64_t value) {
     seep_put_number(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
+static const char *way_out(int why) {
+    switch (why) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return "make room there, or write to another place";
+    case EPIPE:
+        return "the program that reads it has ended: see why";
+    default:
+        return "write to another place";
+    }
+}
+
 struct seep_error *seep_stream_check(FILE *out, const char *what) {
     bool failed = ferror(out) != 0;
     errno = 0;
@@ -130,8 +143,9 @@ struct seep_error *seep_stream_check(FILE *out, const char *what) {
         if (putc('\n', out) == EOF || fflush(out) != 0)
             why = errno;
     }
-    return why ? seep_error_system(why, "cannot write %s", what)
-               : seep_error_create(SEEP_E_IO, "cannot write %s", what);
+    return seep_error_hint(why ? seep_error_system(why, "cannot write %s", what)
+                               : seep_error_create(SEEP_E_IO, "cannot write %s", what),
+                           "%s", way_out(why));
 }
 
 // ---- terminal ----

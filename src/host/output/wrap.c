@@ -7,7 +7,10 @@
 
 #define WIDTH_LEAST 20u // of a narrower terminal lines are left as they are
 #define ROOM_LEAST  26u // columns that a further line has at least, of a narrow terminal half of it
-#define TABLE_LEAST 60u // where no table fits, its cells stand two blanks apart
+#define TABLE_LEAST 60u // below this, and where their columns do not fit, tables are folded
+
+// Of a table that is folded.
+enum { TABLE_COLUMNS = 512, PARTS_MOST = 24, FURTHER_INDENT = 4 };
 
 FILE *seep_wrap_begin(struct seep_wrap *wrap, FILE *out, const struct seep_style *style) {
     *wrap = (struct seep_wrap){.out = out, .width = style->width};
@@ -86,17 +89,186 @@ static void put_line(const struct seep_wrap *wrap, const char *line, const char 
     }
 }
 
+// ---- tables ----
+
+// A column of a table, and where it is put.
+struct part {
+    size_t from, to; // columns of the text
+    size_t at;       // column
+    unsigned row;    // of the lines that a line becomes
+};
+
+struct table {
+    const char *end; // of its text
+    struct part parts[PARTS_MOST];
+    unsigned nr_parts;
+    size_t beside; // where the last one would be in the row before its own
+};
+
+static const char *end_of_line(const char *line, const char *end) {
+    const char *found = memchr(line, '\n', (size_t)(end - line));
+    return found ? found : end;
+}
+
+// Notes where the line has words; blanks between two words of a cell count as such. false: it has one cell,
+// or none, or is too wide.
+static bool cover(const char *line, const char *end, bool *covered) {
+    size_t column = 0, blanks = 0, nr_cells = 0;
+    for (bool seen; line < end; line += next_of(line, end, &seen)) {
+        next_of(line, end, &seen);
+        if (!seen)
+            continue;
+        if (column == TABLE_COLUMNS)
+            return false;
+        if (*line == ' ') {
+            blanks++;
+        } else {
+            nr_cells += nr_cells == 0 || blanks > 1;
+            covered[column] = true;
+            if (blanks == 1 && column > 1)
+                covered[column - 1] = true;
+            blanks = 0;
+        }
+        column++;
+    }
+    return nr_cells > 1;
+}
+
+// Columns are where no line of the table has two blanks in the same place.
+static bool find_parts(struct table *table, const bool *covered) {
+    table->nr_parts = 0;
+    for (size_t column = 0, blanks = 2; column < TABLE_COLUMNS; column++) {
+        if (!covered[column]) {
+            blanks++;
+            continue;
+        }
+        if (blanks > 1 && table->nr_parts == PARTS_MOST)
+            return false;
+        if (blanks > 1)
+            table->parts[table->nr_parts++].from = column;
+        table->parts[table->nr_parts - 1].to = column + 1;
+        blanks = 0;
+    }
+    return table->nr_parts > 1;
+}
+
+// Puts as many columns beside one another as fit. The last one, which is text, may go on below itself.
+static bool place_parts(struct table *table, unsigned width) {
+    size_t room = SEEP_MIN(ROOM_LEAST, width / 2), column = 0;
+    unsigned row = 0;
+    for (unsigned i = 0; i < table->nr_parts; i++) {
+        struct part *part = &table->parts[i];
+        size_t wide = part->to - part->from, least = i + 1 < table->nr_parts ? wide : SEEP_MIN(wide, room);
+        size_t at = i ? column + 2 : SEEP_MIN(part->from, (size_t)2);
+        table->beside = at;
+        if (i && at + least > width) {
+            at = FURTHER_INDENT;
+            row++;
+        }
+        if (at + least > width)
+            return false;
+        part->at = at;
+        part->row = row;
+        column = at + wide;
+    }
+    return true;
+}
+
+// The lines from `line` on that are a table which has to be folded. false: there is none.
+static bool find_table(const char *line, const char *end, unsigned width, struct table *ret_table) {
+    bool covered[TABLE_COLUMNS] = {false}, further[TABLE_COLUMNS];
+    size_t nr_lines = 0, widest = 0;
+    struct table found = {.end = line};
+    for (const char *at = line; at < end; at = found.end) {
+        const char *line_end = end_of_line(at, end);
+        memcpy(further, covered, sizeof(further));
+        if (!cover(at, line_end, further) || !find_parts(&found, further))
+            break;
+        memcpy(covered, further, sizeof(covered));
+        widest = SEEP_MAX(widest, columns_of(at, line_end));
+        found.end = line_end < end ? line_end + 1 : end;
+        nr_lines++;
+    }
+    if (nr_lines < 2 || widest <= width || !find_parts(&found, covered))
+        return false;
+    bool fits = found.parts[found.nr_parts - 1].from + SEEP_MIN(ROOM_LEAST, width / 2) <= width;
+    if ((width >= TABLE_LEAST && fits) || !place_parts(&found, width))
+        return false;
+    *ret_table = found;
+    return true;
+}
+
+struct folding {
+    FILE *out;
+    size_t column; // that is reached
+    unsigned row;
+    bool any; // there is a word on this line
+};
+
+static void go_to(struct folding *folding, unsigned row, size_t column) {
+    if (folding->any && (row != folding->row || column < folding->column)) {
+        fputc('\n', folding->out);
+        folding->column = 0;
+    }
+    folding->row = row;
+    fprintf(folding->out, "%*s", (int)(column - folding->column), "");
+    folding->column = column;
+    folding->any = true;
+}
+
+static void put_folded(FILE *out, const struct table *table, unsigned width, const char *line,
+                       const char *end) {
+    struct folding folding = {.out = out};
+    size_t column = 0, blanks = 0;
+    unsigned i = 0;
+    bool in_last = false; // a word of the last column is there
+    while (line < end) {
+        bool seen;
+        size_t nr = next_of(line, end, &seen);
+        while (i + 1 < table->nr_parts && column >= table->parts[i + 1].from)
+            i++;
+        const struct part *part = &table->parts[i];
+        if (seen && *line != ' ') {
+            const char *word_end = memchr(line, ' ', (size_t)(end - line));
+            size_t at = in_last ? folding.column + blanks : part->at + (column - part->from);
+            size_t wide = columns_of(line, word_end ? word_end : end);
+            bool is_short = i + 1 == table->nr_parts && !in_last && folding.row + 1 == part->row &&
+                            table->beside + columns_of(line, end) <= width;
+            if (is_short)
+                at = table->beside;
+            if (in_last && blanks && at + wide > width)
+                at = part->at;
+            if ((!in_last || blanks) && at + wide > width)
+                at = FURTHER_INDENT;
+            if (blanks || !folding.any || folding.column != at)
+                go_to(&folding, in_last || is_short ? folding.row : part->row, at);
+            in_last = i + 1 == table->nr_parts;
+            folding.column++;
+        }
+        blanks = !seen ? blanks : *line == ' ' ? blanks + 1 : 0;
+        if (!seen || *line != ' ')
+            fwrite(line, 1, nr, out);
+        column += seen;
+        line += nr;
+    }
+}
+
 struct seep_error *seep_wrap_end(struct seep_wrap *wrap, struct seep_error *error) {
     if (!wrap->memory)
         return error;
     bool failed = fclose(wrap->memory) != 0;
     const char *end = failed ? wrap->text : wrap->text + wrap->nr_bytes;
+    struct table table = {.end = wrap->text};
     for (const char *line = wrap->text, *line_end; line < end; line = line_end) {
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        put_line(wrap, line, line_end ? line_end : end);
-        if (line_end)
+        bool is_folded = line < table.end || find_table(line, end, wrap->width, &table);
+        line_end = end_of_line(line, end);
+        if (is_folded)
+            put_folded(wrap->out, &table, wrap->width, line, line_end);
+        else
+            put_line(wrap, line, line_end);
+        if (line_end < end)
             fputc('\n', wrap->out);
-        line_end = line_end ? line_end + 1 : end;
+        line_end += line_end < end;
     }
     free(wrap->text);
     wrap->memory = NULL;

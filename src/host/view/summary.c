@@ -402,7 +402,7 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
                                             : seep_arena_printf(&view->arena, "%s",
                                                                 seep_format_share(part, leaders.all).text);
     const char *beside = pool_bytes
-                             ? seep_arena_printf(&view->arena, ", not counting %s of " SEEP_EXCEPTION_POOL,
+                             ? seep_arena_printf(&view->arena, ", without %s of libstdc++'s emergency pool",
                                                  seep_format_bytes(pool_bytes).text)
                              : "";
     if (!share || !beside)
