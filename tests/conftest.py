@@ -12,12 +12,21 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("SEEP_BUILD") or os.path.join(ROOT, "build"))
 DEFAULT_TIMEOUT_S = 120
+
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import debug_files  # noqa: E402
+
+# What is printed is the same, see debug_files.py and test_debug_files_need_not_be_compressed.
+DEBUG_FOLDER = debug_files.debug_folder(BUILD)
+if DEBUG_FOLDER:
+    os.environ["SEEP_DEBUG_DIR"] = DEBUG_FOLDER
 
 
 # The files that take longest: first, so that no worker is alone with one at the end.
@@ -132,7 +141,7 @@ def run(tmp_path):
 
     def run_command(*command, env=None, input=None, timeout=DEFAULT_TIMEOUT_S, cwd=None, binary=False):
         environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("SEEP_") and name not in ("LD_PRELOAD", "PYTHONPYCACHEPREFIX")}
+                       if (not name.startswith("SEEP_") or name == "SEEP_DEBUG_DIR") and name not in ("LD_PRELOAD", "PYTHONPYCACHEPREFIX")}
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment["MALLOC_PERTURB_"] = "0"
         for name, value in (env or {}).items():

@@ -53,3 +53,13 @@ def test_another_build_is_never_used(run, seep, moved):
 def test_a_root_that_is_not_there(run, seep, moved):
     done = run(seep, "report", "--sysroot", "/nowhere/at/all", str(moved / "app.seep"))
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "/nowhere/at/all" in done.stderr, done
+
+
+def test_debug_files_need_not_be_compressed(run, seep, moved):
+    """The other tests have those of the C library without compression, where they are installed at all."""
+    as_installed = run(seep, "report", "--json", str(moved / "app.seep"), env={"SEEP_DEBUG_DIR": None})
+    assert as_installed.returncode == 0 and '"module":"libc.so.6"' in as_installed.stdout, as_installed
+    assert run(seep, "report", "--json", str(moved / "app.seep")).stdout == as_installed.stdout
+    if "SEEP_DEBUG_DIR" in os.environ:
+        none = run(seep, "report", "--json", str(moved / "app.seep"), env={"SEEP_DEBUG_DIR": str(moved)})
+        assert none.returncode == 0 and none.stdout != as_installed.stdout, none

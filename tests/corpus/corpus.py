@@ -28,7 +28,7 @@ VARIANTS = {'gcc-O2': ('gcc', '-O2'), 'gcc-O0': ('gcc', '-O0'), 'clang-O2': ('cl
 CLASSES = ('lost', 'indirect', 'possible', 'reachable')
 PATIENCE_S = 120
 ENVIRONMENT = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/proc/nonexistent',
-               'MALLOC_PERTURB_': '0'}
+               'MALLOC_PERTURB_': '0', **{name: value for name, value in os.environ.items() if name == 'SEEP_DEBUG_DIR'}}
 
 
 class Expectation:

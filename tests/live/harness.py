@@ -83,6 +83,8 @@ def environment(**more):
         'TERM': 'dumb',
         'TZ': 'UTC',
     }
+    if 'SEEP_DEBUG_DIR' in os.environ:
+        env['SEEP_DEBUG_DIR'] = os.environ['SEEP_DEBUG_DIR']
     env.update({k: str(v) for k, v in more.items()})
     return env
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import compare
 
 PATIENCE_S = 120
-ENVIRONMENT = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/proc/nonexistent', 'MALLOC_PERTURB_': '0'}
+ENVIRONMENT = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/proc/nonexistent', 'MALLOC_PERTURB_': '0',
+               **{name: value for name, value in os.environ.items() if name == 'SEEP_DEBUG_DIR'}}
 OUTPUT = re.compile(rb'^line \d+ of \d+$', re.M)
 
 

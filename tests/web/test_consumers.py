@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def clean():
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_") and name != "LD_PRELOAD"}
+    environment = {name: value for name, value in os.environ.items() if name == "SEEP_DEBUG_DIR" or (not name.startswith("SEEP_") and name != "LD_PRELOAD")}
     environment["MALLOC_PERTURB_"] = "0"
     return environment
 

@@ -22,7 +22,7 @@ def firefox():
 @pytest.fixture(scope="module")
 def seen(build, seep, modules, firefox, tmp_path_factory):
     folder = tmp_path_factory.mktemp("firefox")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_") and name != "LD_PRELOAD"}
+    environment = {name: value for name, value in os.environ.items() if name == "SEEP_DEBUG_DIR" or (not name.startswith("SEEP_") and name != "LD_PRELOAD")}
     environment.update(MALLOC_PERTURB_="0", HOME=str(folder), MOZ_CRASHREPORTER_DISABLE="1")
 
     def call(*command, **more):

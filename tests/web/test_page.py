@@ -41,7 +41,7 @@ def snap(build, seep, folder, call):
 def traces(build, seep, tmp_path_factory):
     """Traces by name."""
     folder = tmp_path_factory.mktemp("traces")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_") and name != "LD_PRELOAD"}
+    environment = {name: value for name, value in os.environ.items() if name == "SEEP_DEBUG_DIR" or (not name.startswith("SEEP_") and name != "LD_PRELOAD")}
     environment["MALLOC_PERTURB_"] = "0"
 
     def call(*command):
@@ -92,7 +92,7 @@ def pages(seep, traces, tmp_path_factory):
 @contextlib.contextmanager
 def shop_at_work(build, seep, folder):
     """What tells the processes of seep run and their children."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_") and name != "LD_PRELOAD"}
+    environment = {name: value for name, value in os.environ.items() if name == "SEEP_DEBUG_DIR" or (not name.startswith("SEEP_") and name != "LD_PRELOAD")}
     environment["MALLOC_PERTURB_"] = "0"
     shop = subprocess.Popen([seep, "run", "-q", "-o", folder / "live.seep", "--", binary(build, "shop"), "100000000", "1000"], env=environment,
                             start_new_session=True)

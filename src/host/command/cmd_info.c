@@ -7,6 +7,7 @@
 #include <gnu/libc-version.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #include "command/command.h"
 #include "console/line_editor.h"
 #include "names/kallsyms.h"
+#include "names/module_file.h"
 #include "output/format.h"
 #include "output/wrap.h"
 #include "output/output.h"
@@ -295,9 +297,14 @@ static void add_symbols(struct info *info) {
     else
         advise(info, add(info, "symbols", "DEBUGINFOD_URLS", FACT, "not set"),
                "set it, and debug information of the system's libraries is fetched when it is needed");
-    add(info, "symbols", "/usr/lib/debug", FACT, "%s",
-        access("/usr/lib/debug/.build-id", R_OK) == 0 ? "has debug files by build-id"
-                                                      : "has no debug files by build-id");
+    const char *folder = seep_debug_dir_of_user();
+    if (!folder)
+        folder = "/usr/lib/debug";
+    char by_id[PATH_MAX];
+    bool has = snprintf(by_id, sizeof(by_id), "%s/.build-id", folder) < (int)sizeof(by_id) &&
+               access(by_id, R_OK) == 0;
+    add(info, "symbols", folder, FACT,
+        has ? "has debug files by build-id" : "has no debug files by build-id");
 }
 
 static void add_rights(struct info *info) {

@@ -174,6 +174,11 @@ static SEEP_PRINTF(5, 6) struct seep_error *try_path(struct seep_file_search *se
     return NULL;
 }
 
+const char *seep_debug_dir_of_user(void) {
+    const char *named = getenv("SEEP_DEBUG_DIR");
+    return named && named[0] == '/' ? named : NULL;
+}
+
 const char *seep_file_search_debug_dir(const struct seep_file_search *search) {
     return search->debug_dir ? search->debug_dir : DEBUG_DIR;
 }

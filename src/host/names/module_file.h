@@ -48,6 +48,9 @@ int seep_file_search_open(const struct seep_file_search *search, bool in_sysroot
 bool seep_file_search_is_foreign(const struct seep_file_search *search, bool in_sysroot, int fd);
 // Whether the module has a file that everybody may read, or that is another user's.
 bool seep_module_file_is_public(const struct seep_file_search *search, const char *path);
+// SEEP_DEBUG_DIR of the environment, where it is an absolute path; NULL: it is not.
+const char *seep_debug_dir_of_user(void);
+
 const char *seep_file_search_debug_dir(const struct seep_file_search *search);
 
 struct seep_module_files {

@@ -66,8 +66,11 @@ struct seep_error *seep_symbols_create(const struct seep_symbols_options *option
     const struct seep_symbols_options defaults = {NULL};
     if (!options)
         options = &defaults;
+    const char *debug_dir = options->debug_dir;
+    if (!debug_dir && !options->sysroot && !options->giver)
+        debug_dir = seep_debug_dir_of_user();
     struct seep_error *error =
-        seep_file_search_init(&symbols->search, options->sysroot, options->debug_dir, options->giver);
+        seep_file_search_init(&symbols->search, options->sysroot, debug_dir, options->giver);
     if (!error && !options->giver)
         error = seep_foreign_symbols_create(&symbols->search, &symbols->names, &symbols->far);
     if (error) {

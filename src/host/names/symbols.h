@@ -18,7 +18,7 @@ struct seep_file_giver;
 
 struct seep_symbols_options {
     const char *sysroot;   // NULL: "/"
-    const char *debug_dir; // NULL: /usr/lib/debug
+    const char *debug_dir; // NULL: the user's, where there is no sysroot, or /usr/lib/debug
     bool no_demangle;
     // Of the C and C++ runtime only the symbols where it has them all: its debug information takes longer to
     // read than the rest of a report, and no leak is mended there.
