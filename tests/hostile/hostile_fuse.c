@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // A file system whose one file, a copy of the program that is named, is there until its contents are asked for
-// after the first `n` reads: then it never answers. After SIGUSR1 it answers nothing at all, not even what is there.
+// after the first `n` reads: then it never answers. After SIGUSR1 it answers nothing at all, not even what is there,
+// and says "asked" at the first request.
 // `hostile-fuse FOLDER FILE N`: mounts it, says "ready", and leaves when its input ends. Exit status 77: not possible here. Source: Linux, include/uapi/linux/fuse.h.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +88,7 @@ int main(int argc, char **argv) {
     static char request[1 << 18] __attribute__((aligned(8)));
     char options[128];
     int reads = argc > 3 ? atoi(argv[3]) : 0;
+    bool told = false;
     device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     contents = argc > 3 ? open(argv[2], O_RDONLY | O_CLOEXEC) : -1;
     snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
@@ -104,8 +107,15 @@ int main(int argc, char **argv) {
         if (waits[1].revents)
             break;
         ssize_t got = read(device, request, sizeof(request));
-        if (got >= (ssize_t)sizeof(struct fuse_in_header) && !silent)
+        if (got < (ssize_t)sizeof(struct fuse_in_header))
+            continue;
+        if (!silent) {
             serve((void *)request, request + sizeof(struct fuse_in_header), &reads);
+        } else if (!told) {
+            told = true;
+            puts("asked");
+            fflush(stdout);
+        }
     }
     return umount2(argv[1], MNT_DETACH) != 0;
 }

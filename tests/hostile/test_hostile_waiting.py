@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What would keep a reader waiting for as long as somebody likes: memory and files whose contents do not come."""
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, environment, run  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, environment, run, wait_until  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 FUSE = BUILD / 'tests/hostile/hostile-fuse'
@@ -74,7 +74,7 @@ def silent(tmp_path):
     traced = start(SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', TARGET, folder / 'x')
     bare = start(TARGET, folder / 'x')
     files.send_signal(signal.SIGUSR1)
-    yield traced, bare
+    yield traced, bare, files.stdout
     for process in (traced, bare):
         process.kill()
     end(files)  # who waits for it goes on
@@ -86,7 +86,7 @@ def silent(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
 def test_a_file_system_that_answers_nothing_is_not_waited_for(silent):
-    traced, bare = silent
+    traced, bare, _ = silent
     child = Path('/proc/%d/task/%d/children' % (traced.pid, traced.pid)).read_text().split()[0]
     for command in (['scan', child], ['report', child], ['attach', bare.pid, '100ms', '2', '-o', '0']):
         done = run([SEEP, *command])
@@ -115,10 +115,10 @@ def test_a_folder_that_answers_nothing_keeps_no_run_from_its_start(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_heard_meanwhile(silent, number):
-    _, bare = silent
+    _, bare, said = silent
     seep = subprocess.Popen([SEEP, 'attach', str(bare.pid), '1000s'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             env=environment())
-    time.sleep(0.5)  # in the middle of its wait for the file; a later moment is as good
+    wait_until(lambda: seep.poll() is not None or select.select([said], [], [], 0)[0], 'it asks for the file')
     seep.send_signal(number)
     out, err = seep.communicate(timeout=TIMEOUT)
     assert b'nothing was traced' in err or b'health:' in out or b'BPF' in err, (out, err)

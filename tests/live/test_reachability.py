@@ -243,7 +243,7 @@ def test_system_calls_do_not_notice(tmp_path):
         for _ in range(10):
             assert scan_json(program.pid)['leaks']['lost']['blocks'] == 0
         os.set_blocking(program.process.stdout.fileno(), False)
-        time.sleep(0.3)
+        harness.wait_until_idle(program.pid)  # in its calls, or it had come out of one, and said so
         assert program.process.stdout.read() in (None, b'')
         assert program.process.poll() is None
 
@@ -427,7 +427,8 @@ http {{ access_log off; server {{ listen unix:{tmp_path}/web.sock; location / {{
 ''')
     with Traced('nginx', '-e', 'stderr', '-p', tmp_path, '-c', config, cwd=tmp_path,
                 wait='using the "epoll"') as program:
-        time.sleep(0.5)
+        harness.wait_until((tmp_path / 'web.sock').exists, 'it listens')
+        harness.wait_until_idle(program.pid)  # in epoll_wait: it has started
         for _ in range(5):
             assert lost_of(scan_json(program.pid)) == []
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness import BUILD, LIBSEEP, SEEP, children_of, environment, need
+from harness import BUILD, LIBSEEP, SEEP, children_of, environment, need, wait_until_idle
 from small_programs import program_source
 
 PATIENCE_S = 60
@@ -81,11 +81,14 @@ def test_the_call_that_the_thread_was_in_goes_on(tmp_path):
     subprocess.run(['gcc', '-w', str(source), '-o', str(output)], check=True, timeout=PATIENCE_S)
     for way in range(6):
         with Traced(output, way, cwd=tmp_path) as program:
-            time.sleep(0.1)
+            busy = way == 5
+            if not busy:
+                wait_until_idle(program.pid)
             for _ in range(4):
                 scan(program.pid, '--cow')
             os.set_blocking(program.process.stdout.fileno(), False)
-            time.sleep(0.1)
+            if not busy:
+                wait_until_idle(program.pid)  # in its call again, or it had come out of it, and said so
             assert program.process.stdout.read() in (None, b'') and program.process.poll() is None, way
             os.set_blocking(program.process.stdout.fileno(), True)
             if way == 1:  # to its end: no child was ever seen
@@ -191,6 +194,10 @@ def hold_in_the_middle(pid):
     return None
 
 
+def nr_naps(pid):
+    return int(status_of(pid, 'voluntary_ctxt_switches'))
+
+
 def test_killed_and_somebody_else_traces_the_process(tmp_path):
     """The copy goes as soon as the process can be had again."""
     need('/usr/bin/python3')
@@ -200,12 +207,15 @@ def test_killed_and_somebody_else_traces_the_process(tmp_path):
         held = next(tool for tool in (hold_in_the_middle(program.pid) for _ in range(50)) if tool)
         assert ptrace(SEIZE, program.pid, None, None) == 0
         (copy,) = children_of(program.pid)
+        (helper,) = children_of(held.pid)
         held.kill()
         held.wait(PATIENCE_S)
         until = time.monotonic() + PATIENCE_S
         while status_of(copy, 'State') not in (None, 'Z'):
             assert time.monotonic() < until
-        time.sleep(0.5)  # the helper finds the process taken
+        tries = nr_naps(helper)
+        while nr_naps(helper) < tries + 3:  # it finds the process taken, and tries again
+            assert time.monotonic() < until
         assert status_of(copy, 'State') == 'Z'
         assert ptrace(INTERRUPT, program.pid, None, None) == 0
         os.waitpid(program.pid, WALL)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep serve, by seep's own client and by one that was written from docs/protocol.md: exact figures, reconnecting, wrong bytes."""
+import fcntl
 import json
 import os
 import random
@@ -8,6 +9,8 @@ import socket
 import stat
 import struct
 import subprocess
+import sys
+import termios
 import time
 
 import pytest
@@ -557,6 +560,10 @@ def children(pid):
         return file.read().split()
 
 
+def nr_unread(pipe):
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def test_an_interrupt_ends_a_question_at_the_server_too(shop, serve):  # noqa: F811
     program = shop()
     server = serve(program.pid)
@@ -572,9 +579,10 @@ def test_an_interrupt_ends_a_question_at_the_server_too(shop, serve):  # noqa: F
     before = children(server.process.pid)
     os.kill(server.process.pid, signal.SIGSTOP)  # it is as slow as it can be
     ask('scan')
-    time.sleep(0.5)
+    harness.wait_until(lambda: nr_unread(process.stdin) == 0, 'the question is read')
+    harness.wait_until_idle(process.pid)  # it waits for the server
     process.send_signal(signal.SIGINT)
-    time.sleep(0.3)
+    harness.wait_until_idle(process.pid)  # it has heard that
     os.kill(server.process.pid, signal.SIGCONT)
     answer = json.loads(process.stdout.readline())
     assert answer['error'] == 'it was interrupted', answer
