@@ -13,26 +13,21 @@
 
 #include "base/clock.h"
 #include "base/large.h"
-#include "base/map.h"
 #include "base/merge_heap.h"
 #include "confine/foreign.h"
 #include "confine/opener.h"
-#include "file/event_chunk.h"
 #include "file/event_file.h"
-#include "file/event_stacks.h"
 #include "profile/health.h"
 #include "session/rebuilt_heap.h"
 #include "session/recorder.h"
-#include "session/residence.h"
+#include "session/recording_writer.h"
 #include "source/image/event_alone.h"
 #include "source/image/event_rings.h"
-#include "source/image/event_stacks_image.h"
 
 enum {
     NAP_LEAST_NS = 200000,
     NAP_MOST_NS = 2000000,
     SEAL_MS = 80,          // a chunk is written after this; with the time of writing that makes 0.1 s
-    SUM_EVENTS = 1 << 20,  // of a process, from one sum to the next
     MANY_EVENTS = 4096,    // taken in a pass: no nap follows
     BUSY_PART = 16,        // of a ring is taken in a pass: a short nap follows
     LOOK_PASSES = 64,      // passes between looks for ended processes
@@ -48,37 +43,21 @@ struct queue {
     uint64_t last_stamp; // of what is in the trace
 };
 
-// What the events of a process come to so far, written now and then (file/event_sums.h).
-struct summing {
-    struct seep_rebuilt_heap heap; // counts only
-    bool begun;
-    uint64_t nr_summed; // events, when the last were written
-    int64_t most_ns;
-    uint64_t nr_written; // sites in all sections since the last that was whole
-    bool is_in_file;
-};
-
 struct recorded_process {
     char *left_out; // why the events that its library wrote alone are missing; NULL: they are not
     struct seep_event_rings rings;
-    struct seep_image_stacks stacks; // what the file has of what events refer to
     int fd;
-    bool is_named;           // the file says which process it is
-    struct seep_chunk chunk; // the fields that stay: pid, start
-    uint64_t start_ns;       // CLOCK_MONOTONIC of the image's start
-    struct queue *queues;    // by slot
+    bool is_named; // the file says which process it is
+    struct seep_recorded_life life;
+    struct queue *queues; // by slot
     size_t nr_queues;
     size_t queues_capacity;
     size_t nr_events;       // in all of them
     size_t nr_room;         // events that there is room for in all of them
     uint64_t nr_unwritten;  // events that were taken, and that an error has kept out of the trace
-    struct summing summing; // not with options.keep_bytes
     bool pressed;           // a ring is half full of what is not written yet
     uint64_t latest_before; // stamp: the latest that there was a pass ago
     uint64_t latest;
-    struct seep_residence residence;
-    struct seep_chunk_clock clock; // when the last chunk was sealed
-    int64_t sealed_ns;
 };
 
 // Of a process that has ended and whose events are all written.
@@ -89,21 +68,6 @@ struct ended_process {
     uint64_t nr_unwritten;
     struct seep_rebuilt_peak peak;
     bool has_peak;
-};
-
-// Where a chunk is, and its first event and end.
-struct placed {
-    uint64_t off;
-    uint64_t from_ns;
-    uint64_t until_ns;
-};
-
-struct kept {
-    struct seep_trace_span *spans; // of chunks in the file: a ring
-    size_t first;
-    size_t nr;
-    size_t capacity;
-    uint64_t bytes;
 };
 
 struct seep_recorder {
@@ -124,49 +88,13 @@ struct seep_recorder {
     struct ended_process *ended;
     size_t nr_ended;
     size_t ended_capacity;
-    struct seep_trace_writer *writer;
-    struct seep_error *error;    // the first; nothing is written after it
+    struct seep_recording_writer out;
     struct seep_recorded *chunk; // SEEP_CHUNK_EVENTS
-    struct seep_chunk_packer *packer;
-    uint32_t *heap; // slots of the process at hand, the one with the lowest stamp first
+    uint32_t *heap;              // slots of the process at hand, the one with the lowest stamp first
     size_t heap_capacity;
-    struct seep_put put;
-    struct kept kept;      // with options.keep_bytes
-    struct placed *placed; // without
-    size_t nr_placed;
-    size_t placed_capacity;
-    struct seep_event_sums_place *sums;
-    size_t nr_sums;
-    size_t sums_capacity;
     uint64_t beat;
     bool busy; // in the latest pass
 };
-
-// The clock that the library stamps with (preload/events.h). Of another CPU under qemu-user it is the time of
-// this machine, on AArch64 that since 1970 by a counter of 62.5 MHz.
-static uint64_t stamp_now(const struct recorded_process *process) {
-    uint16_t machine = process->rings.head.platform.machine;
-    if (machine == EM_AARCH64 && machine != SEEP_MACHINE_HERE)
-        return (uint64_t)seep_clock_ns(CLOCK_REALTIME) / 16 << 2;
-    if (machine != SEEP_MACHINE_HERE && machine != EM_386)
-        return (uint64_t)seep_monotonic_ns();
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc() >> SEEP_STAMP_TICKS_SHIFT;
-#elif defined(__aarch64__)
-    uint64_t ticks;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks << 2;
-#else
-    return (uint64_t)seep_monotonic_ns();
-#endif
-}
-
-static void fail(struct seep_recorder *recorder, struct seep_error *error) {
-    if (recorder->error)
-        seep_error_destroy(error);
-    else
-        recorder->error = error;
-}
 
 // A thread that waits for room is told that we move.
 static void beat(struct seep_recorder *recorder) {
@@ -175,208 +103,9 @@ static void beat(struct seep_recorder *recorder) {
         seep_event_rings_beat(&recorder->processes[i]->rings, recorder->beat);
 }
 
-// ---- chunks ----------------------------------------------------------------------------------------
-
-static struct seep_error *write_put(struct seep_recorder *recorder, enum seep_trace_type type) {
-    return recorder->put.failed ? seep_error_no_memory()
-                                : seep_trace_writer_section(recorder->writer, type, 1, recorder->put.bytes,
-                                                            recorder->put.used);
-}
-
-// The highest of what the events of a chunk have.
-struct highest {
-    uint64_t stamp;
-    uint64_t size;
-    uint32_t site;
-    uint32_t slot;
-};
-
-// Writes what the events refer to before them, unless the file has it. NULL: which process it is.
-static struct seep_error *write_stacks(struct seep_recorder *recorder, struct recorded_process *process,
-                                       const struct highest *highest) {
-    struct seep_recorded_stacks fresh;
-    struct seep_error *error =
-        highest ? seep_image_stacks_look(&process->stacks, highest->site, highest->slot, &fresh)
-                : seep_image_stacks_process(&process->stacks, &fresh);
-    if (error || (highest && !fresh.nr_sites && !fresh.nr_threads))
-        return error;
-    fresh.process.pid = process->chunk.pid;
-    fresh.process.start_realtime_ns = process->chunk.start_realtime_ns;
-    recorder->put.used = 0;
-    seep_recorded_stacks_put(&recorder->put, &fresh);
-    seep_recorded_stacks_deinit(&fresh);
-    return write_put(recorder, SEEP_TRACE_STACKS);
-}
-
-// The oldest chunks go, so that what is left is not more than is to be kept.
-static struct seep_error *keep(struct seep_recorder *recorder, const struct seep_trace_span *span) {
-    struct kept *kept = &recorder->kept;
-    if (kept->first > kept->nr / 2) {
-        kept->nr -= kept->first;
-        memmove(kept->spans, kept->spans + kept->first, kept->nr * sizeof(*kept->spans));
-        kept->first = 0;
-    }
-    if (!seep_grow(&kept->spans, &kept->capacity, kept->nr + 1, sizeof(*kept->spans)))
-        return seep_error_no_memory();
-    kept->spans[kept->nr++] = *span;
-    kept->bytes += span->bytes;
-    while (kept->bytes > recorder->options.keep_bytes && kept->first + 1 < kept->nr) {
-        const struct seep_trace_span *oldest = &kept->spans[kept->first++];
-        struct seep_error *error = seep_trace_writer_forget(recorder->writer, oldest);
-        if (error)
-            return error;
-        kept->bytes -= oldest->bytes;
-    }
-    return NULL;
-}
-
-// What has been seen since the last time.
-static void write_residence(struct seep_recorder *recorder, struct recorded_process *process) {
-    struct seep_residence *residence = &process->residence;
-    for (size_t done = 0; !recorder->error && (done < residence->nr_ended || !done);) {
-        struct seep_residence_head head = {
-            .pid = process->chunk.pid,
-            .start_realtime_ns = process->chunk.start_realtime_ns,
-            .cpu_ns = residence->cpu_ns,
-            .nr_blocks = SEEP_MIN(residence->nr_ended - done, (size_t)SEEP_RESIDENCE_MAX)};
-        recorder->put.used = 0;
-        seep_residence_put(&recorder->put, &head, residence->ended ? residence->ended + done : NULL);
-        struct seep_error *error = write_put(recorder, SEEP_TRACE_RESIDENCE);
-        if (error)
-            fail(recorder, error);
-        done += SEEP_MAX(head.nr_blocks, UINT64_C(1));
-    }
-    residence->nr_ended = 0;
-}
-
-// ---- sums ------------------------------------------------------------------------------------------------
-
-static struct seep_error *write_sums(struct seep_recorder *recorder, struct recorded_process *process) {
-    struct summing *summing = &process->summing;
-    struct seep_rebuilt_heap *heap = &summing->heap;
-    size_t nr_changed = 0, nr = 0;
-    for (uint32_t i = 0; i < heap->nr_sites; i++) {
-        nr_changed += heap->then[i].turn == heap->turn;
-        nr += heap->sites[i].allocations || heap->sites[i].frees;
-    }
-    // Who reads goes back to the last whole one: so that is never further than all sites together are.
-    bool whole = !summing->is_in_file || summing->nr_written + nr_changed > nr;
-    uint32_t *sites = calloc(nr + nr_changed + 1, sizeof(*sites));
-    struct seep_counters *counters = calloc(nr + nr_changed + 1, sizeof(*counters));
-    struct seep_event_sums sums = {.pid = process->chunk.pid,
-                                   .start_realtime_ns = process->chunk.start_realtime_ns,
-                                   .whole = whole,
-                                   .nr_events = heap->nr_events,
-                                   .most_ns = summing->most_ns,
-                                   .latest_ns = heap->latest_ns,
-                                   .live_bytes = heap->live_bytes,
-                                   .peak_bytes = heap->peak_bytes,
-                                   .peak_event = heap->peak_event,
-                                   .last = heap->last,
-                                   .nr_last = heap->nr_slots,
-                                   .sites = sites,
-                                   .counters = counters};
-    memcpy(sums.releases, heap->releases, sizeof(sums.releases));
-    memcpy(sums.size_class, heap->size_class, sizeof(sums.size_class));
-    for (uint32_t i = 1; sites && counters && i < heap->nr_sites; i++) {
-        if (whole ? !heap->sites[i].allocations && !heap->sites[i].frees : heap->then[i].turn != heap->turn)
-            continue;
-        sites[sums.nr_sites] = i;
-        counters[sums.nr_sites++] = heap->sites[i];
-    }
-    recorder->put.used = 0;
-    seep_event_sums_put(&recorder->put, &sums);
-    bool good =
-        sites && counters &&
-        seep_grow(&recorder->sums, &recorder->sums_capacity, recorder->nr_sums + 1, sizeof(*recorder->sums));
-    free(sites);
-    free(counters);
-    struct seep_trace_span span;
-    seep_trace_span_begin(recorder->writer, &span);
-    struct seep_error *error = good ? write_put(recorder, SEEP_TRACE_EVENT_SUMS) : seep_error_no_memory();
-    if (error)
-        return error;
-    recorder->sums[recorder->nr_sums++] =
-        (struct seep_event_sums_place){span.off, sums.pid, whole, sums.most_ns, sums.nr_events};
-    summing->nr_written = whole ? 0 : summing->nr_written + sums.nr_sites;
-    summing->nr_summed = heap->nr_events;
-    heap->turn++;
-    summing->is_in_file = true;
-    return NULL;
-}
-
-static bool sum_up(struct recorded_process *process, const struct seep_chunk *chunk,
-                   const struct seep_recorded *events, uint64_t latest_stamp) {
-    struct summing *summing = &process->summing;
-    if (!summing->begun) {
-        if (!seep_rebuilt_heap_init(&summing->heap, 0))
-            return false;
-        summing->heap.counts_only = summing->heap.keeps_peak = summing->begun = true;
-        summing->heap.turn = 1;
-    }
-    summing->most_ns = SEEP_MAX(summing->most_ns, seep_chunk_ns(chunk, latest_stamp));
-    return seep_rebuilt_heap_grow_sites(&summing->heap, process->stacks.nr_sites) && // which the file has
-           seep_rebuilt_heap_count(&summing->heap, chunk, events);
-}
-
-// Reckons the bytes of the chunk too.
-static struct highest look_at(struct seep_chunk *chunk, const struct seep_recorded *events) {
-    struct highest highest = {0};
-    int64_t net_bytes = 0, most_bytes = 0;
-    for (uint64_t i = 0; i < chunk->nr_events; i++) {
-        const struct seep_recorded *event = &events[i];
-        int64_t size = (int64_t)SEEP_MIN(event->size, (uint64_t)INT64_MAX / SEEP_CHUNK_EVENTS);
-        net_bytes += seep_event_is_free(event->kind) ? -size : size;
-        most_bytes = SEEP_MAX(most_bytes, net_bytes);
-        highest.stamp = SEEP_MAX(highest.stamp, event->stamp);
-        highest.size = SEEP_MAX(highest.size, event->size);
-        highest.site = SEEP_MAX(highest.site, event->site);
-        highest.slot = SEEP_MAX(highest.slot, event->slot);
-    }
-    chunk->net_bytes = net_bytes;
-    chunk->most_bytes = most_bytes;
-    return highest;
-}
-
 static void write_chunk(struct seep_recorder *recorder, struct recorded_process *process,
                         const struct seep_recorded *events, size_t nr) {
-    struct seep_chunk chunk = process->chunk;
-    chunk.nr_events = nr;
-    chunk.begin = process->clock;
-    int64_t at_ns = seep_monotonic_ns();
-    chunk.end = (struct seep_chunk_clock){
-        stamp_now(process), at_ns > (int64_t)process->start_ns ? (uint64_t)at_ns - process->start_ns : 0};
-    struct highest highest = look_at(&chunk, events);
-    struct seep_error *error = write_stacks(recorder, process, &highest);
-    struct seep_trace_span span;
-    if (!error) {
-        seep_trace_span_begin(recorder->writer, &span);
-        error = seep_chunk_write(recorder->writer, recorder->packer, &recorder->put, &chunk, events);
-    }
-    if (!error && !recorder->options.keep_bytes && !sum_up(process, &chunk, events, highest.stamp))
-        error = seep_error_no_memory();
-    if (!error && process->summing.heap.nr_events - process->summing.nr_summed >= SUM_EVENTS)
-        error = write_sums(recorder, process);
-    if (!error && !recorder->options.keep_bytes) {
-        if (seep_grow(&recorder->placed, &recorder->placed_capacity, recorder->nr_placed + 1,
-                      sizeof(*recorder->placed)))
-            recorder->placed[recorder->nr_placed++] =
-                (struct placed){span.off, (uint64_t)seep_chunk_ns(&chunk, events[0].stamp), chunk.end.at_ns};
-        else
-            error = seep_error_no_memory();
-    }
-    if (!error && recorder->options.keep_bytes) {
-        seep_trace_span_end(recorder->writer, &span);
-        error = keep(recorder, &span);
-    }
-    if (error)
-        fail(recorder, error);
-    if (highest.size >= SEEP_RESIDENCE_LEAST_BYTES)
-        seep_residence_follow(&process->residence, events, nr);
-    if (!error && process->residence.nr_ended >= SEEP_RESIDENCE_MAX)
-        write_residence(recorder, process);
-    process->clock = chunk.end;
-    process->sealed_ns = at_ns;
+    seep_recording_write_chunk(&recorder->out, &process->life, events, nr);
     beat(recorder);
 }
 
@@ -445,28 +174,28 @@ static void merge(struct seep_recorder *recorder, struct recorded_process *proce
         seep_merge_heap_sift_down(heap, nr_heap, 0, first_stamp, process);
         if (nr < SEEP_CHUNK_EVENTS)
             continue;
-        if (!recorder->error)
+        if (!recorder->out.error)
             write_chunk(recorder, process, recorder->chunk, nr);
-        if (recorder->error)
+        if (recorder->out.error)
             process->nr_unwritten += nr;
         acknowledge(process);
         nr = 0;
     }
-    if (nr && !recorder->error)
+    if (nr && !recorder->out.error)
         write_chunk(recorder, process, recorder->chunk, nr);
-    if (recorder->error)
+    if (recorder->out.error)
         process->nr_unwritten += nr;
     acknowledge(process);
 }
 
 // Events up to that stamp are complete: they are written when it is time, or when they are many.
 static void seal(struct seep_recorder *recorder, struct recorded_process *process, uint64_t up_to, bool all) {
-    bool due =
-        all || process->pressed || seep_monotonic_ns() - process->sealed_ns >= SEAL_MS * INT64_C(1000000);
+    bool due = all || process->pressed ||
+               seep_monotonic_ns() - process->life.sealed_ns >= SEAL_MS * INT64_C(1000000);
     if (!process->nr_events || (!due && process->nr_events < 2 * SEEP_CHUNK_EVENTS))
         return;
     if (!seep_grow(&recorder->heap, &recorder->heap_capacity, process->nr_queues, sizeof(*recorder->heap)))
-        fail(recorder, seep_error_no_memory());
+        seep_recording_fail(&recorder->out, seep_error_no_memory());
     else
         merge(recorder, process, all ? UINT64_MAX - 1 : up_to, due);
 }
@@ -556,7 +285,7 @@ static size_t take_all(struct seep_recorder *recorder, struct recorded_process *
             continue;
         }
         if (nr && !make_room(process, slot, nr)) {
-            fail(recorder, seep_error_no_memory());
+            seep_recording_fail(&recorder->out, seep_error_no_memory());
             continue;
         }
         struct queue *queue = slot < process->nr_queues ? &process->queues[slot] : NULL;
@@ -618,7 +347,7 @@ static struct seep_error *merge_rest(struct seep_recorder *recorder, struct reco
     process->nr_events = 0;
     if (!error)
         error = seep_event_alone_rewind(alone);
-    while (!error && !recorder->error) {
+    while (!error && !recorder->out.error) {
         struct seep_chunk chunk;
         size_t nr = 0;
         error = seep_event_alone_next(alone, &chunk, recorder->chunk);
@@ -664,11 +393,11 @@ static void add_rest(struct seep_recorder *recorder, struct recorded_process *pr
         error = merge_rest(recorder, process, alone);
     else
         seal(recorder, process, 0, true);
-    if (is_its && !error && !recorder->error && !seep_event_alone_damaged(alone))
+    if (is_its && !error && !recorder->out.error && !seep_event_alone_damaged(alone))
         unlink(name);
     // The file of one process, which may lie, does not end the recording of the others.
     if (error && error->code == SEEP_E_MEMORY) {
-        fail(recorder, error);
+        seep_recording_fail(&recorder->out, error);
     } else {
         if (error && process->rings.own)
             process->left_out = strdup(error->message);
@@ -686,19 +415,12 @@ static void finish_process(struct seep_recorder *recorder, struct recorded_proce
     else
         seal(recorder, process, 0, true);
     free(name);
-    // The last says when the peak was.
-    if (process->summing.is_in_file && !recorder->error) {
-        struct seep_error *error = write_sums(recorder, process);
-        if (error)
-            fail(recorder, error);
-    }
+    seep_recording_end_sums(&recorder->out, &process->life);
 }
 
 static void process_destroy(struct recorded_process *process) {
-    seep_residence_deinit(&process->residence);
+    seep_recorded_life_deinit(&process->life);
     seep_event_rings_deinit(&process->rings);
-    if (process->summing.begun)
-        seep_rebuilt_heap_deinit(&process->summing.heap);
     if (process->fd >= 0)
         close(process->fd);
     for (size_t i = 0; i < process->nr_queues; i++)
@@ -712,24 +434,24 @@ static void process_destroy(struct recorded_process *process) {
 static void keep_end(struct seep_recorder *recorder, struct recorded_process *process) {
     if (!seep_grow(&recorder->ended, &recorder->ended_capacity, recorder->nr_ended + 1,
                    sizeof(*recorder->ended))) {
-        fail(recorder, seep_error_no_memory());
+        seep_recording_fail(&recorder->out, seep_error_no_memory());
         return;
     }
     struct ended_process *ended = &recorder->ended[recorder->nr_ended++];
-    *ended = (struct ended_process){.pid = process->chunk.pid,
-                                    .start_realtime_ns = process->chunk.start_realtime_ns,
+    *ended = (struct ended_process){.pid = process->life.chunk.pid,
+                                    .start_realtime_ns = process->life.chunk.start_realtime_ns,
                                     .nr_unwritten = process->nr_unwritten,
                                     .left_out = process->left_out};
     process->left_out = NULL;
-    if (!process->summing.begun || ended->left_out)
+    if (!process->life.summing.begun || ended->left_out)
         return;
-    ended->has_peak = seep_rebuilt_heap_peak(&process->summing.heap, &ended->peak);
+    ended->has_peak = seep_rebuilt_heap_peak(&process->life.summing.heap, &ended->peak);
     if (!ended->has_peak)
-        fail(recorder, seep_error_no_memory());
+        seep_recording_fail(&recorder->out, seep_error_no_memory());
 }
 
 static bool is_over(const struct recorded_process *process) {
-    if (kill((pid_t)process->chunk.pid, 0) && errno == ESRCH)
+    if (kill((pid_t)process->life.chunk.pid, 0) && errno == ESRCH)
         return true;
     struct seep_image_head head;
     return !seep_image_head_try(process->fd, &head);
@@ -761,15 +483,16 @@ static bool welcome(struct seep_recorder *recorder, bool *ret_look_for_ended) {
                                    sizeof(struct recorded_process *))) {
             free(process);
             close(recorder->fresh[i].fd);
-            fail(recorder, seep_error_no_memory());
+            seep_recording_fail(&recorder->out, seep_error_no_memory());
             continue;
         }
         *process = recorder->fresh[i];
         recorder->processes[recorder->nr_processes++] = process;
-        struct seep_error *error =
-            recorder->error || process->is_named ? NULL : write_stacks(recorder, process, NULL);
+        struct seep_error *error = recorder->out.error || process->is_named
+                                       ? NULL
+                                       : seep_recording_write_process(&recorder->out, &process->life);
         if (error)
-            fail(recorder, error);
+            seep_recording_fail(&recorder->out, error);
     }
     recorder->nr_fresh = 0;
     bool stop = recorder->stop;
@@ -778,9 +501,9 @@ static bool welcome(struct seep_recorder *recorder, bool *ret_look_for_ended) {
 }
 
 static void end_residence(struct seep_recorder *recorder, struct recorded_process *process) {
-    seep_residence_end(&process->residence);
-    if (recorder->writer)
-        write_residence(recorder, process);
+    seep_residence_end(&process->life.residence);
+    if (recorder->out.trace)
+        seep_recording_write_residence(&recorder->out, &process->life);
 }
 
 static size_t pass(struct seep_recorder *recorder, bool look_for_ended, bool last) {
@@ -792,10 +515,10 @@ static size_t pass(struct seep_recorder *recorder, bool look_for_ended, bool las
         bool over = (look_for_ended || last) && is_over(process); // before its last events are taken
         if (!seep_event_rings_look(
                 &process->rings)) // each time: events of a new thread may come before others
-            fail(recorder, seep_error_no_memory());
+            seep_recording_fail(&recorder->out, seep_error_no_memory());
         if (process->rings.own && !over) // its library has taken over, and writes what comes
             take_nothing(process);
-        else if (recorder->error)
+        else if (recorder->out.error)
             sum += drop_all(process, over);
         else
             sum += take_all(recorder, process, over);
@@ -808,7 +531,7 @@ static size_t pass(struct seep_recorder *recorder, bool look_for_ended, bool las
         give_back_room(process);
         process->latest_before = process->latest;
         if (!over)
-            seep_residence_look(&process->residence, seep_monotonic_ns());
+            seep_residence_look(&process->life.residence, seep_monotonic_ns());
         if (over || last)
             end_residence(recorder, process);
         if (!over) {
@@ -847,14 +570,14 @@ struct seep_error *seep_recorder_create(const struct seep_recorder_options *opti
         return seep_error_no_memory();
     recorder->options = *options;
     recorder->chunk = seep_large_alloc(SEEP_CHUNK_EVENTS, sizeof(*recorder->chunk));
-    recorder->packer = seep_chunk_packer_create();
+    bool good = seep_recording_writer_init(&recorder->out, options->keep_bytes);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    if (!recorder->chunk || !recorder->packer || pthread_mutex_init(&recorder->lock, NULL) ||
+    if (!recorder->chunk || !good || pthread_mutex_init(&recorder->lock, NULL) ||
         pthread_cond_init(&recorder->came, &monotonic)) {
         free(recorder->chunk);
-        seep_chunk_packer_destroy(recorder->packer);
+        seep_recording_writer_deinit(&recorder->out);
         free(recorder);
         return seep_error_no_memory();
     }
@@ -876,11 +599,12 @@ static struct seep_error *start(struct seep_recorder *recorder) {
 // A reader that finds the trace after our end knows which process it is of.
 static struct seep_error *begin_trace(struct seep_recorder *recorder, struct recorded_process *process) {
     const struct seep_recorder_options *options = &recorder->options;
-    struct seep_error *error = options->open(options->data, (pid_t)process->chunk.pid, &recorder->writer);
+    struct seep_error *error =
+        options->open(options->data, (pid_t)process->life.chunk.pid, &recorder->out.trace);
     if (!error)
-        error = write_stacks(recorder, process, NULL);
+        error = seep_recording_write_process(&recorder->out, &process->life);
     process->is_named = true;
-    return error ? error : options->show(options->data, recorder->writer);
+    return error ? error : options->show(options->data, recorder->out.trace);
 }
 
 struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struct seep_run_image *image) {
@@ -891,16 +615,8 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
         close(process.fd);
         return NULL; // its profile says what it is
     }
-    process.stacks.fd = process.fd;
-    process.chunk.pid = (uint32_t)image->pid;
-    seep_residence_init(&process.residence, image->pid);
-    process.chunk.start_realtime_ns = image->start_realtime_ns;
-    process.start_ns = process.rings.head.header.start_ns;
-    process.sealed_ns = seep_monotonic_ns();
-    process.clock = (struct seep_chunk_clock){
-        stamp_now(&process),
-        process.sealed_ns > (int64_t)process.start_ns ? (uint64_t)process.sealed_ns - process.start_ns : 0};
-    struct seep_error *error = recorder->writer ? NULL : begin_trace(recorder, &process);
+    seep_recorded_life_init(&process.life, image, process.fd, &process.rings.head);
+    struct seep_error *error = recorder->out.trace ? NULL : begin_trace(recorder, &process);
     pthread_mutex_lock(&recorder->lock);
     bool fits = !error && seep_grow(&recorder->fresh, &recorder->fresh_capacity, recorder->nr_fresh + 1,
                                     sizeof(*recorder->fresh));
@@ -924,30 +640,6 @@ void seep_recorder_ended(struct seep_recorder *recorder) {
     pthread_mutex_unlock(&recorder->lock);
 }
 
-static struct seep_error *write_index(struct seep_recorder *recorder) {
-    uint64_t off = 0;
-    recorder->put.used = 0;
-    seep_put_leb(&recorder->put, recorder->nr_placed);
-    for (size_t i = 0; i < recorder->nr_placed; i++) {
-        seep_put_leb(&recorder->put, recorder->placed[i].off - off);
-        seep_put_leb(&recorder->put, recorder->placed[i].from_ns);
-        seep_put_leb(&recorder->put, recorder->placed[i].until_ns);
-        off = recorder->placed[i].off;
-    }
-    off = 0;
-    seep_put_leb(&recorder->put, recorder->nr_sums);
-    for (size_t i = 0; i < recorder->nr_sums; i++) {
-        const struct seep_event_sums_place *sums = &recorder->sums[i];
-        seep_put_leb(&recorder->put, sums->place - off);
-        seep_put_leb(&recorder->put, sums->pid);
-        seep_put_leb(&recorder->put, sums->whole);
-        seep_put_zigzag(&recorder->put, sums->most_ns);
-        seep_put_leb(&recorder->put, sums->nr_events);
-        off = sums->place;
-    }
-    return write_put(recorder, SEEP_TRACE_EVENT_INDEX);
-}
-
 struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
                                         struct seep_trace_writer **ret_writer) {
     pthread_mutex_lock(&recorder->lock);
@@ -957,13 +649,13 @@ struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
     if (recorder->started)
         pthread_join(recorder->thread, NULL);
     recorder->started = false;
-    struct seep_error *error = recorder->error;
-    recorder->error = NULL;
-    if (!error && recorder->writer)
-        error = recorder->nr_placed ? write_index(recorder) : seep_trace_writer_compact(recorder->writer);
+    struct seep_error *error = recorder->out.error;
+    recorder->out.error = NULL;
+    if (!error && recorder->out.trace)
+        error = seep_recording_write_index(&recorder->out);
     if (!error) {
-        *ret_writer = recorder->writer;
-        recorder->writer = NULL;
+        *ret_writer = recorder->out.trace;
+        recorder->out.trace = NULL;
     }
     return error;
 }
@@ -989,7 +681,6 @@ void seep_recorder_destroy(struct seep_recorder *recorder) {
     struct seep_trace_writer *writer = NULL;
     seep_error_destroy(seep_recorder_finish(recorder, &writer));
     seep_trace_writer_destroy(writer);
-    seep_trace_writer_destroy(recorder->writer);
     for (size_t i = 0; i < recorder->nr_processes; i++)
         process_destroy(recorder->processes[i]);
     for (size_t i = 0; i < recorder->nr_fresh; i++)
@@ -1002,12 +693,8 @@ void seep_recorder_destroy(struct seep_recorder *recorder) {
     free(recorder->processes);
     free(recorder->fresh);
     free(recorder->chunk);
-    seep_chunk_packer_destroy(recorder->packer);
     free(recorder->heap);
-    free(recorder->kept.spans);
-    free(recorder->placed);
-    free(recorder->sums);
-    seep_put_deinit(&recorder->put);
+    seep_recording_writer_deinit(&recorder->out);
     pthread_cond_destroy(&recorder->came);
     pthread_mutex_destroy(&recorder->lock);
     free(recorder);
