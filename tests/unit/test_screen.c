@@ -144,6 +144,7 @@ static void test_sizes_of_the_sketch(void **state) {
     golden(&f, "80x24", 80, 24, false);
     golden(&f, "132x43", 132, 43, false);
     golden(&f, "40x12", 40, 12, false);
+    golden(&f, "60x24", 60, 24, false);
     golden(&f, "80x24-ascii", 80, 24, true);
     end(&f);
 }

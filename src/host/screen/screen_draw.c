@@ -598,7 +598,12 @@ static void draw_detail(const struct seep_screen *screen, struct seep_canvas *ca
                        row->where ? row->where : "", detail->via ? ": " : "", detail->via ? detail->via : "");
     bool both = canvas->nr_columns >= 70;
     int left = both ? SEEP_MAX(canvas->nr_columns * 2 / 5, 31) : canvas->nr_columns;
-    draw_stack(screen, canvas, y + 1, nr - 1, left - 1);
+    int below = both || nr < 6    ? 0
+                : detail->scanned ? 2
+                                  : 1; // lines of who holds it, where there is no room for them beside
+    draw_stack(screen, canvas, y + 1, nr - 1 - below, left - 1);
+    if (below)
+        draw_held(detail, canvas, 1, y + nr - below);
     if (!both)
         return;
     for (int i = 1; i < nr; i++)
