@@ -2,7 +2,8 @@
 //
 // filtered HOW CALLS WORK...: installs a filter of system calls in the way that HOW says, under which nothing but CALLS
 // (numbers, by commas) lives, and then works. HOW: none; prctl, seccomp or syscall-prctl by the functions of these names;
-// asm by instructions of its own; strict; exec, which goes on as `none` in a program that inherits the filter.
+// asm by instructions of its own; strict; exec, which goes on as `none` in a program that inherits the filter; child, a
+// child of fork that installs it (by prctl) before it allocates.
 // Where a filter begins, or would, close(-77) is called, so that a recording shows what comes after it.
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -136,6 +137,13 @@ int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOFBF, 0);
     printf("before\n");
     fflush(stdout);
+    if (!strcmp(how, "child")) {
+        int status = -1;
+        pid_t pid = fork();
+        if (pid)
+            return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 66;
+        how = "prctl";
+    }
     if (confine(how))
         return 65;
     if (strcmp(how, "strict"))

@@ -434,3 +434,15 @@ def test_a_filter_that_kills_for_getpid(words, sample, tmp_path):
     options = ['--sample', sample] if sample else []
     done = run([SEEP, 'run', '-q', *options, '-o', tmp_path / 'x.seep', tmp_path / 'narrow', *words])
     assert (done.code, done.out) == (0, plain.out), done
+
+
+def test_a_child_that_limits_itself_before_it_allocates(tmp_path):
+    """Its image takes a descriptor, and is a file to the kernel: it is made before the limit comes."""
+    need('gcc')
+    (tmp_path / 'l.c').write_text(program_source('limit_first.c'))
+    assert run(['gcc', '-g', 'l.c', '-o', 'l'], cwd=tmp_path).code == 0
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'l.seep', tmp_path / 'l'])
+    assert done.code == 0, done
+    processes = report(tmp_path / 'l.seep')
+    assert [process['health']['lost'] for process in processes] == [{}, {}, {}], processes
+    assert [process['totals']['allocations'] for process in processes] == [1, 51, 51]

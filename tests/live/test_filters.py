@@ -116,6 +116,16 @@ def test_strict_mode(tmp_path):
     assert process['totals']['allocations'] == without_filter(['little'], tmp_path)
 
 
+def test_a_child_that_filters_before_it_allocates(tmp_path):
+    """It has its image before the filter comes, for it could make none under it. (Seed 7117397 of the random programs.)"""
+    need('gcc')
+    calls = recorded(['heap'], tmp_path, all_of_it=False)
+    parent, child = same_as_plain(['child', ','.join(map(str, sorted(calls))), 'heap'], tmp_path)
+    assert parent['health']['lost'] == child['health']['lost'] == {}, (parent['health'], child['health'])
+    made = child['totals']['allocations'] - child['totals']['inherited_blocks']
+    assert made == without_filter(['heap'], tmp_path) - without_filter(['nothing'], tmp_path)
+
+
 @pytest.mark.parametrize('work', WORKS, ids=' '.join)
 def test_a_filter_that_was_there_before(work, tmp_path):
     """Made for the program by who executes it: there is nothing that the library may call and the program does not."""

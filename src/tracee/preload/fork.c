@@ -256,3 +256,10 @@ bool seep_fork_child(bool *ret_made) {
     return atomic_load_explicit(seep_g.alive, memory_order_acquire) == OWN ||
            (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_PASSIVE && pass());
 }
+
+void seep_fork_make_image(void) {
+    bool is_made;
+    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY && seep_g.alive &&
+        atomic_load_explicit(seep_g.alive, memory_order_acquire) == WIPED)
+        seep_fork_child(&is_made);
+}

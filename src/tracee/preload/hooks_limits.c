@@ -18,6 +18,12 @@
 
 // ---- limits ---------------------------------------------------------------------------------------
 
+// An image takes a descriptor while it is made, and is a file to the kernel.
+static void limit_changes(unsigned resource) {
+    if (resource == RLIMIT_NOFILE || resource == RLIMIT_FSIZE)
+        seep_fork_make_image();
+}
+
 // After the fact: a limit that was refused changes nothing. Below what is mapped already it is allowed.
 static void limit_changed(unsigned resource, uint64_t limit) {
     if (resource == RLIMIT_AS && seep_image_is_ours())
@@ -38,6 +44,8 @@ static int set_limit(unsigned resource, const struct rlimit *limit) {
         errno = ENOSYS;
         return -1;
     }
+    if (limit)
+        limit_changes(resource);
     int result = seep_g.real.setrlimit(resource, limit);
     if (result == 0 && limit)
         limit_changed(resource, soft_of(limit));
@@ -56,6 +64,8 @@ SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 
         errno = ENOSYS;
         return -1;
     }
+    if (limit)
+        limit_changes(resource);
     int result = seep_g.real.setrlimit64(resource, limit);
     if (result == 0 && limit)
         limit_changed(resource, limit->rlim_cur);
@@ -74,8 +84,11 @@ static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, st
         errno = ENOSYS;
         return -1;
     }
+    bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
+    if (own)
+        limit_changes(resource);
     int result = seep_g.real.prlimit(pid, resource, limit, ret_before);
-    if (result == 0 && limit && (pid == 0 || (uint32_t)pid == sys_getpid()))
+    if (result == 0 && own)
         limit_changed(resource, soft_of(limit));
     return result;
 }
@@ -93,8 +106,11 @@ SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const stru
         errno = ENOSYS;
         return -1;
     }
+    bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
+    if (own)
+        limit_changes(resource);
     int result = seep_g.real.prlimit64(pid, resource, limit, ret_before);
-    if (result == 0 && limit && (pid == 0 || (uint32_t)pid == sys_getpid()))
+    if (result == 0 && own)
         limit_changed(resource, limit->rlim_cur);
     return result;
 #else
@@ -204,6 +220,7 @@ static long with_errno(long result) {
 // Before a call that installs a filter: whatever it makes impossible must not be tried after it. Counted, so
 // that a call that fails takes back no more than its own.
 static void filter_begins(void) {
+    seep_fork_make_image();
     if (seep_image_is_ours())
         seep_filter_is_coming();
     atomic_fetch_add(&seep_confined.filtered, 1);

@@ -499,6 +499,8 @@ void seep_news_take(void);
 
 // true: this process has an image of its own now; *ret_made: this thread has made it, and looked for filters.
 bool seep_fork_child(bool *ret_made);
+// Before what would make it impossible: a child of fork that has no image yet makes it now.
+void seep_fork_make_image(void);
 void seep_fork_prepare(void); // atfork handlers
 void seep_fork_in_child(void);
 uint64_t seep_fork_ns(void);       // CLOCK_MONOTONIC at the fork of this process; UINT64_MAX: not known

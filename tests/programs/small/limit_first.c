@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A child of fork that limits its descriptors, then one that limits its files, each before its first allocation.
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *volatile kept;
+
+static int child_under(__rlimit_resource_t resource, rlim_t most) {
+    struct rlimit limit = {most, most};
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (setrlimit(resource, &limit))
+            _exit(1);
+        for (int i = 0; i < 50; i++)
+            kept = malloc(100);
+        _exit(0);
+    }
+    return waitpid(pid, &status, 0) != pid || status;
+}
+
+int main(void) {
+    kept = malloc(10);
+    return child_under(RLIMIT_NOFILE, 3) + child_under(RLIMIT_FSIZE, 0);
+}
