@@ -97,6 +97,8 @@ CPUS = {
                    'RISC-V, 64 bits, little-endian', USUAL, ('-fasynchronous-unwind-tables',), without=frozenset({'library'})),
     'ppc64le': Cpu('powerpc64le-linux-gnu', 'qemu-ppc64le', 'libc6-dev-ppc64el-cross', 'ld64.so.2', 'PowerPC, 64 bits, little-endian',
                     USUAL, starts=frozenset({'main'}), hides_signals=(0,)),
+    'ppc64': Cpu('powerpc64-linux-gnu', 'qemu-ppc64', 'libc6-dev-ppc64-cross', 'ld64.so.1', 'PowerPC, 64 bits, big-endian',
+                  USUAL, starts=frozenset({'main'}), hides_signals=(0,)),
     'armhf': Cpu('arm-linux-gnueabihf', 'qemu-arm', 'libc6-dev-armhf-cross', 'ld-linux-armhf.so.3', 'ARM, 32 bits, little-endian',
                  {**USUAL, 'gcc-O2-arm': ('gcc', '-O2', '-marm'), 'gcc-O0-arm': ('gcc', '-O0', '-marm')}, ('-funwind-tables',),
                  without=frozenset({'library'}), share=frozenset({'callbacks', 'exceptions'}), everywhere=False),
@@ -118,7 +120,7 @@ LONG = {'exceptions', 'forks', 'operators'}
 
 
 def need_tools(cpu, *names):
-    purpose = 'cross' if cpu in (CPUS['riscv64'], CPUS['ppc64le']) else 'traced'
+    purpose = 'cross' if cpu in (CPUS['riscv64'], CPUS['ppc64le'], CPUS['ppc64']) else 'traced'
     for name in (f'{cpu.triplet}-gcc', f'{cpu.triplet}-g++', cpu.qemu, *names):
         if not shutil.which(name):
             pytest.skip(f'{name} is not installed (tools/install-deps.sh {purpose})')
@@ -434,6 +436,9 @@ def test_run(name, tmp_path):
     check_expectation(main, expected, [program.name], marks)
     check_children(children, expected, [program.name], marks)
     no_losses(main)
+    # A name that libc exports; of ppc64 it is that of a function descriptor.
+    frames = {plain_name(frame['function']) for site in main['sites'] for frame in site['stack']}
+    assert any(name.startswith('__libc_start_main') for name in frames), frames
 
 
 @pytest.mark.parametrize('name', WHOLE)

@@ -15,7 +15,7 @@
 #include "unwind/arch_i386.h"
 #elif defined(__riscv) && __riscv_xlen == 64
 #include "unwind/arch_riscv64.h"
-#elif defined(__powerpc64__) && _CALL_ELF == 2
+#elif defined(__powerpc64__)
 #include "unwind/arch_ppc64.h"
 #elif defined(__s390x__)
 #include "unwind/arch_s390x.h"

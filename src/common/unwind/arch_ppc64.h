@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// 64-bit Power, ELFv2 (ppc64le): register numbers, the frame of a signal.
+// 64-bit Power, ELFv2 (ppc64le) and ELFv1 (ppc64): register numbers, the frame of a signal.
 //
 // A call puts the return address into the link register. The CFA is the caller's sp; a function that calls
 // others saves the link register there, 16 bytes above it, in its caller's frame. A word at sp, the back
 // chain, leads to the caller's frame, also in code without call-frame information; the walk does not follow
 // it.
-// Source: OpenPOWER ELF V2 ABI Specification 1.5, 2.2.2 "The Stack Frame", 2.4 "DWARF Definition"; Linux uapi
-// asm/sigcontext.h and asm/ucontext.h of powerpc. Proof: tests/cross, against libgcc under qemu-user.
+// Source: OpenPOWER ELF V2 ABI Specification 1.5, 2.2.2 "The Stack Frame", 2.4 "DWARF Definition"; 64-bit
+// PowerPC ELF ABI Supplement 1.9, 3.2.2 "The Stack Frame" (ELFv1); Linux uapi asm/sigcontext.h and
+// asm/ucontext.h of powerpc. Proof: tests/cross, against libgcc under qemu-user.
 #ifndef SEEP_UNWIND_ARCH_PPC64_H
 #define SEEP_UNWIND_ARCH_PPC64_H
 
@@ -55,12 +56,17 @@ static inline unsigned seep_arch_signal_reg_offset(unsigned reg) {
     return (reg == SEEP_ARCH_DWARF_RA ? 36 : reg) * 8;
 }
 
-// Where glibc's clone called the first function of a thread: `ld r2, 24(r1); li r0, exit; sc`. It has no
-// call-frame information.
+// Where glibc's clone called the first function of a thread: `ld r2, 24(r1); li r0, exit; sc`, in ELFv1
+// `ld r2, 40(r1)`. It has no call-frame information.
 #define SEEP_ARCH_START_CODE_BYTES 12
+#if _CALL_ELF == 2
+#define SEEP_ARCH_START_LOAD UINT32_C(0xe8410018)
+#else
+#define SEEP_ARCH_START_LOAD UINT32_C(0xe8410028)
+#endif
 static inline _Bool seep_arch_is_start_code(const uint8_t *code) {
     const uint32_t *words = (const uint32_t *)(const void *)code;
-    return words[0] == UINT32_C(0xe8410018) && words[1] == UINT32_C(0x38000001) &&
+    return words[0] == SEEP_ARCH_START_LOAD && words[1] == UINT32_C(0x38000001) &&
            words[2] == UINT32_C(0x44000002);
 }
 

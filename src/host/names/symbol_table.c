@@ -27,6 +27,46 @@ static uint32_t rank_of(const char *name, unsigned type, unsigned binding) {
            (1024 - (uint32_t)length);
 }
 
+// What the addresses of symbols mean in a file.
+struct layout {
+    struct seep_ranges sections; // of code
+    bool is_arm;
+    uint64_t opd; // where function descriptors are, of 64-bit Power, ELFv1
+    const unsigned char *descriptors;
+    size_t nr_bytes; // of them
+};
+
+// A symbol of a function is the address of its descriptor, whose first word is that of its code.
+// Source: 64-bit PowerPC ELF ABI Supplement 1.9, 3.2.5 "Function Descriptors".
+static void find_descriptors(Elf *elf, struct layout *layout) {
+    size_t names;
+    if (elf_getshdrstrndx(elf, &names) != 0)
+        return;
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        GElf_Shdr header;
+        const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        Elf_Data *data = name && !strcmp(name, ".opd") && header.sh_type == SHT_PROGBITS
+                             ? elf_rawdata(section, NULL)
+                             : NULL;
+        if (!data || !data->d_buf)
+            continue;
+        layout->opd = header.sh_addr;
+        layout->descriptors = data->d_buf;
+        layout->nr_bytes = data->d_size;
+    }
+}
+
+static uint64_t code_address(const struct layout *layout, const GElf_Sym *symbol) {
+    uint64_t at = symbol->st_value - layout->opd, address = 0;
+    if (layout->is_arm && GELF_ST_TYPE(symbol->st_info) == STT_FUNC)
+        return symbol->st_value & ~UINT64_C(1); // Thumb code
+    if (layout->nr_bytes < 8 || at > layout->nr_bytes - 8)
+        return symbol->st_value;
+    for (unsigned i = 0; i < 8; i++)
+        address = address << 8 | layout->descriptors[at + i];
+    return address;
+}
+
 // Code sections, value 0: where a label without a size may be.
 static struct seep_error *code_sections(Elf *elf, struct seep_ranges *sections) {
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
@@ -42,12 +82,11 @@ static struct seep_error *code_sections(Elf *elf, struct seep_ranges *sections) 
     return NULL;
 }
 
-static struct seep_error *add_symbol(struct seep_symbol_table *table, const struct seep_ranges *sections,
-                                     const GElf_Sym *symbol, const char *name, bool is_arm) {
+static struct seep_error *add_symbol(struct seep_symbol_table *table, const struct layout *layout,
+                                     const GElf_Sym *symbol, const char *name) {
+    const struct seep_ranges *sections = &layout->sections;
     unsigned type = GELF_ST_TYPE(symbol->st_info);
-    uint64_t start = symbol->st_value, end;
-    if (is_arm && type == STT_FUNC)
-        start &= ~UINT64_C(1); // Thumb code
+    uint64_t start = code_address(layout, symbol), end;
     if (__builtin_add_overflow(start, symbol->st_size, &end))
         return NULL;
     size_t at = seep_ranges_upto(sections, start);
@@ -60,8 +99,8 @@ static struct seep_error *add_symbol(struct seep_symbol_table *table, const stru
     return added ? NULL : seep_error_no_memory();
 }
 
-static struct seep_error *add_functions(struct seep_symbol_table *table, const struct seep_ranges *sections,
-                                        struct seep_symbol_walk *walk, bool is_arm) {
+static struct seep_error *add_functions(struct seep_symbol_table *table, const struct layout *layout,
+                                        struct seep_symbol_walk *walk) {
     GElf_Sym symbol;
     while (seep_symbol_walk_next(walk, &symbol)) {
         unsigned type = GELF_ST_TYPE(symbol.st_info);
@@ -71,7 +110,7 @@ static struct seep_error *add_functions(struct seep_symbol_table *table, const s
         const char *name = seep_symbol_walk_name(walk, &symbol);
         if (!name || !name[0] || is_marker(name))
             continue;
-        struct seep_error *error = add_symbol(table, sections, &symbol, name, is_arm);
+        struct seep_error *error = add_symbol(table, layout, &symbol, name);
         if (error)
             return error;
     }
@@ -81,15 +120,17 @@ static struct seep_error *add_functions(struct seep_symbol_table *table, const s
 struct seep_error *seep_symbol_table_add(struct seep_symbol_table *table, const struct seep_symbol_file *file,
                                          uint32_t section_type) {
     GElf_Ehdr file_header;
-    bool is_arm = gelf_getehdr(file->elf, &file_header) && file_header.e_machine == EM_ARM;
-    struct seep_ranges sections = SEEP_RANGES_INIT;
+    bool known = gelf_getehdr(file->elf, &file_header);
+    struct layout layout = {.sections = SEEP_RANGES_INIT, .is_arm = known && file_header.e_machine == EM_ARM};
     struct seep_symbol_walk walk;
     if (!seep_symbol_walk_init(&walk, file, section_type))
         return NULL;
-    struct seep_error *error = code_sections(file->elf, &sections);
+    if (known && file_header.e_machine == EM_PPC64 && file_header.e_ident[EI_DATA] == ELFDATA2MSB)
+        find_descriptors(file->elf, &layout);
+    struct seep_error *error = code_sections(file->elf, &layout.sections);
     if (!error)
-        error = add_functions(table, &sections, &walk, is_arm);
-    seep_ranges_deinit(&sections);
+        error = add_functions(table, &layout, &walk);
+    seep_ranges_deinit(&layout.sections);
     return error;
 }
 

@@ -32,7 +32,7 @@
 #include "preload/cpu_i386.h"
 #elif defined(__riscv) && __riscv_xlen == 64
 #include "preload/cpu_riscv64.h"
-#elif defined(__powerpc64__) && _CALL_ELF == 2
+#elif defined(__powerpc64__)
 #include "preload/cpu_ppc64.h"
 #elif defined(__s390x__)
 #include "preload/cpu_s390x.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// On 64-bit Power (ppc64le), what cpu.h lists. Source: syscall(2); OpenPOWER ELF V2 ABI 1.5; <elf.h>.
+// On 64-bit Power (ppc64le, ppc64), what cpu.h lists. Source: syscall(2); OpenPOWER ELF V2 ABI 1.5; <elf.h>.
 #ifndef SEEP_PRELOAD_CPU_PPC64_H
 #define SEEP_PRELOAD_CPU_PPC64_H
 
@@ -76,8 +76,12 @@ SEEP_INLINE uint64_t cpu_own_registers(uint64_t *value) {
     return pc;
 }
 
-#define CPU_VDSO_CLOCK   "__kernel_clock_gettime"
+#define CPU_VDSO_CLOCK "__kernel_clock_gettime"
+#if _CALL_ELF == 2
 #define CPU_GLIBC_OLDEST "GLIBC_2.17"
+#else
+#define CPU_GLIBC_OLDEST "GLIBC_2.3"
+#endif
 
 #define CPU_R_SLOT   R_PPC64_JMP_SLOT
 #define CPU_R_GLOBAL R_PPC64_GLOB_DAT
