@@ -139,11 +139,12 @@ static bool add_thread(struct seep_core *core, const struct note *note) {
     if (!thread->words)
         return false;
     memcpy(thread->words, &registers, sizeof(registers));
-    thread->nr_words = sizeof(registers) / sizeof(*thread->words);
+    thread->nr_words = thread->nr_general_words = sizeof(registers) / sizeof(*thread->words);
     seep_stopped_keep_general(thread, &registers);
 #if defined(__x86_64__)
     thread->sp = registers.rsp;
     thread->tls = registers.fs_base;
+    thread->in_system_call = (long)registers.orig_rax >= 0;
 #else
     thread->sp = registers.sp;
 #endif

@@ -159,6 +159,26 @@ static bool is_device(const struct seep_memory_area *mapping) {
            strncmp(mapping->path, "/dev/shm/", 9) != 0;
 }
 
+static bool is_of_libc(const struct seep_memory_area *mapping) {
+    const char *name = mapping ? strrchr(mapping->path, '/') : NULL;
+    if (mapping && strcmp(mapping->path, "[vdso]") == 0) // as libc makes system calls on i386
+        return true;
+    return name && (strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libc-2.", 8) == 0 ||
+                    strncmp(name, "/libpthread", 11) == 0 || strncmp(name, "/ld-musl-", 9) == 0);
+}
+
+static bool waits_in_libc(const struct finder *finder, const struct seep_stopped_thread *thread) {
+    return thread->in_system_call && is_of_libc(seep_memory_find(finder->memory, thread->pc));
+}
+
+// Where what is in use of its stack begins. Words below the stack pointer of a function of libc that makes a
+// system call are old: what it needs beyond the call it has in registers and in its frame, and who called it
+// has no red zone. A system call in the program's own code may have kept something there.
+static uint64_t stack_from(const struct finder *finder, const struct seep_stopped_thread *thread) {
+    uint64_t sp = thread->sp & ~UINT64_C(7);
+    return waits_in_libc(finder, thread) ? SEEP_MAX(sp, thread->stack_from_rt) : thread->stack_from_rt;
+}
+
 // Whether a mapping is the stack of one thread and nothing else, as far as can be told without its control
 // block.
 static bool is_only_stack_of(const struct finder *finder, const struct seep_memory_area *mapping,
@@ -201,7 +221,7 @@ static bool exclude_unused_stack(struct finder *finder) {
         if (!mapping || seep_graph_find(finder->graph, thread->sp, &in_block, &off))
             continue;
         if ((finder->places[i].told || is_only_stack_of(finder, mapping, i)) &&
-            !seep_spans_add(&finder->excluded, finder->places[i].stack_start, thread->stack_from_rt))
+            !seep_spans_add(&finder->excluded, finder->places[i].stack_start, stack_from(finder, thread)))
             return false;
     }
     return true;
@@ -296,7 +316,7 @@ static bool keep_thread(struct finder *finder, const struct seep_stopped_thread 
         return true; // see feed_thread()
     block = first_block(graph, thread->sp);
     uint64_t end = block < graph->nr_blocks ? SEEP_MIN(graph->blocks[block].address, place->end) : place->end;
-    return seep_spans_add(&finder->kept, thread->stack_from_rt, end);
+    return seep_spans_add(&finder->kept, stack_from(finder, thread), end);
 }
 
 static bool keep(struct finder *finder) {
@@ -493,20 +513,11 @@ static bool feed_dynamic_tls(struct finder *finder, uint64_t tls) {
     return true;
 }
 
-static bool is_of_libc(const struct seep_memory_area *mapping) {
-    const char *name = mapping ? strrchr(mapping->path, '/') : NULL;
-    if (mapping && strcmp(mapping->path, "[vdso]") == 0) // as libc makes system calls on i386
-        return true;
-    return name && (strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libc-2.", 8) == 0 ||
-                    strncmp(name, "/libpthread", 11) == 0 || strncmp(name, "/ld-musl-", 9) == 0);
-}
-
 // A function of libc was called to make a system call: what its callers had in vector registers they have
 // saved, and what is left there is old. Source: System V ABI, AMD64 supplement, 3.2.1: none is callee-saved.
 // A system call in the program's own code may have kept something there.
 static size_t live_words(const struct finder *finder, const struct seep_stopped_thread *thread) {
-    bool only_general = thread->in_system_call && is_of_libc(seep_memory_find(finder->memory, thread->pc));
-    return only_general ? thread->nr_general_words : thread->nr_words;
+    return waits_in_libc(finder, thread) ? thread->nr_general_words : thread->nr_words;
 }
 
 static bool feed_thread(struct finder *finder, const struct seep_stopped_thread *thread) {
@@ -519,7 +530,7 @@ static bool feed_thread(struct finder *finder, const struct seep_stopped_thread 
     uint64_t off;
     if (seep_graph_find(finder->graph, thread->sp, &block, &off)) { // its stack was allocated
         struct seep_root_range stack = {.kind = SEEP_ROOT_STACK, .tid = thread->tid};
-        stack.start = seep_word_up(finder->memory, SEEP_MAX(thread->stack_from_rt, thread->sp - off));
+        stack.start = seep_word_up(finder->memory, SEEP_MAX(stack_from(finder, thread), thread->sp - off));
         stack.end = thread->sp - off + finder->graph->blocks[block].size;
         if (!add_range(finder, stack) ||
             !seep_memory_walk(finder->memory, stack.start, stack.end, take_piece, finder))
@@ -601,7 +612,7 @@ static bool feed_reallocs(struct finder *finder) {
         if (!thread || moving->address % 8)
             continue; // left by a thread that was killed, or not to be believed
         struct places places = {.finder = finder, .moving = moving};
-        uint64_t sp = thread->stack_from_rt;
+        uint64_t sp = stack_from(finder, thread);
         bool fits =
             feed_moved(finder, moving, moving->address, thread->tid) &&
             take_places(&places, 0, thread->words, thread->nr_words * 8) &&

@@ -309,14 +309,14 @@ static int seize(pid_t pid, pid_t tid, long *ret_tracer) {
 static struct seep_error *leave_asleep(struct seep_stopped *stopped, pid_t tid,
                                        const struct seep_futex_wait *wait) {
     struct seep_stopped_thread thread = {
-        .tid = tid, .left_asleep = true, .sp = wait->sp_rt, .pc = wait->pc_rt};
+        .tid = tid, .left_asleep = true, .in_system_call = true, .sp = wait->sp_rt, .pc = wait->pc_rt};
     thread.stack_from_rt = (thread.sp - SEEP_MIN(thread.sp, (uint64_t)RED_ZONE_BYTES)) & ~UINT64_C(7);
     thread.tls = seep_thread_pointer_find(stopped->pid, thread.sp);
     thread.words = malloc(sizeof(wait->arguments));
     if (!thread.words)
         return seep_error_no_memory();
     memcpy(thread.words, wait->arguments, sizeof(wait->arguments));
-    thread.nr_words = SEEP_ARRAY_SIZE(wait->arguments);
+    thread.nr_words = thread.nr_general_words = SEEP_ARRAY_SIZE(wait->arguments);
     stopped->threads[stopped->nr_threads++] = thread;
     return NULL;
 }
