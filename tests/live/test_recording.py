@@ -460,8 +460,10 @@ def test_the_end_of_a_cut_recording_is_that_of_its_last_process(tmp_path):
 def test_a_moment_of_a_shrunk_recording_says_what_it_lacks(tmp_path):
     trace, shrunk = record(tmp_path, compiled(tmp_path, BUSY), tmp_path / 'x'), tmp_path / 'shrunk.seep'
     assert run([SEEP, 'shrink', '-o', shrunk, trace]).code == 0
-    assert "'seep shrink'" in str(report(shrunk, '--at', '0s')[0]['health']['notes'])
-    assert "'seep shrink'" not in str(report(trace, '--at', '0s')[0]['health']['notes'])
+    for moment in ('0s', 'peak', '1000h'):
+        (of_all,), (of_rest,) = report(trace, '--at', moment), report(shrunk, '--at', moment)
+        assert of_all['health']['complete'] and of_rest['health']['complete'] == (moment == '1000h'), (moment, of_rest['health'])
+        assert ("'seep shrink'" in str(of_rest['health']['notes'])) == (moment != '1000h')
 
 
 RESIDENCE, EVENT_INDEX, END = 34, 31, 1
@@ -655,7 +657,8 @@ def test_a_flight_recorder_keeps_the_last(tmp_path):
     assert sorted(b['size'] for s in made['sites'] for b in s.get('blocks', [])) == [77, 12345]
     (start,) = report(kept, '--at', '0s')
     assert sorted(b['size'] for s in start['sites'] for b in s.get('blocks', [])) [-2:] == [12345, 12345]
-    assert start['totals']['live_blocks'] <= 3 and 'not all events are in the recording' in str(start['health']['notes'])
+    assert start['totals']['live_blocks'] <= 3 and '--keep-last' in str(start['health']['notes'])
+    assert made['health']['complete'] and not start['health']['complete']
 
 
 @pytest.mark.parametrize('name', ['storm', 'threads', 'forks'])
@@ -680,3 +683,24 @@ def test_any_moment_is_what_the_events_until_then_make(name, tmp_path):
         shown = report(trace, '--at', f'{at_ns}ns')[0]
         blocks = {int(b['address'], 16): b['size'] for site in shown['sites'] for b in site.get('blocks', [])}
         assert blocks == live, (part, len(blocks), len(live))
+
+
+def test_damage_makes_the_processes_behind_it_incomplete(tmp_path):
+    """Of each process: the figures of the undamaged recording, or not complete."""
+    script = 'for i in 1 2 3; do perl -e \'@a = map { $_ x 9 } 1..900; fork; @b = map { $_ x 9 } 1..900; wait\'; done'
+    need('perl')
+    trace = record(tmp_path, 'sh', '-c', script)
+    whole, at, places = trace.read_bytes(), struct.unpack_from('<I', trace.read_bytes(), 12)[0], []
+    while at + 32 <= len(whole):
+        kind, _, _, stored = struct.unpack_from('<IHHQ', whole, at)
+        places += [at] * (kind == 27)
+        at += 32 + stored
+    damaged, found = tmp_path / 'damaged.seep', 0
+    place = places[len(places) // 2]
+    damaged.write_bytes(whole[: place + 40] + bytes([whole[place + 40] ^ 0x55]) + whole[place + 41 :])
+    for moment in ('0.02s', 'peak', '1000h'):
+        for good, bad in zip(report(trace, '--at', moment), report(damaged, '--at', moment), strict=True):
+            same = all(good['totals'][key] == bad['totals'][key] for key in ('allocations', 'frees', 'live_blocks', 'live_bytes'))
+            assert same or not bad['health']['complete'], (moment, bad['process'], bad['totals'], good['totals'])
+            found += not same
+    assert found

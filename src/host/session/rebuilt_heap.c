@@ -424,6 +424,7 @@ bool seep_rebuilt_heap_before(struct seep_rebuilt_heap *heap, const struct seep_
         .sites = calloc(heap->nr_sites ? heap->nr_sites : 1, sizeof(*before.sites))};
     bool late = false;
     bool fits = find_sites_before(heap, last, before.sites, &late);
+    before.lacks = late;
     before.late = late && !(last->health.flags & SEEP_FLAG_FORKED);
     if (fits && (last->health.flags & SEEP_FLAG_FORKED || before.late)) {
         fits = find_untouched(heap, last);

@@ -50,6 +50,9 @@ struct past {
     uint64_t *stop;      // by process: after so many events
     int64_t *at_ns;      // by process: the moment, from its own start; below 0: it was not there
     uint64_t *begin;     // by process: the place in the file from where on its events are still to come
+    int64_t *first_ns;   // by process: of its first event in the file; INT64_MAX: it has none
+    bool *reached;       // by process: an event behind its moment was seen
+    bool *shrunk;        // by process: pairs of events between others were dropped
     uint64_t nr_foreign; // events of processes that the file has nothing else of
 };
 
@@ -90,10 +93,14 @@ static struct seep_error *walk(struct past *past, struct seep_event_file *file, 
             continue;
         struct seep_rebuilt_heap *heap = &past->heaps[p];
         struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
+        past->shrunk[p] |= !chunk->nr_events; // shrink.c: what it leaves behind the rest
+        if (chunk->nr_events && past->first_ns[p] == INT64_MAX)
+            past->first_ns[p] = seep_chunk_scaled_ns(&scale, events[0].stamp);
         for (uint64_t i = 0; !error && i < chunk->nr_events; i++) {
             int64_t at_ns = seep_chunk_scaled_ns(&scale, events[i].stamp);
             seep_rebuilt_heap_fetch(heap, events, i, chunk->nr_events);
-            if (stops && (heap->nr_events >= past->stop[p] || at_ns > past->at_ns[p]))
+            past->reached[p] = stops && (heap->nr_events >= past->stop[p] || at_ns > past->at_ns[p]);
+            if (past->reached[p])
                 break;
             if (!seep_rebuilt_heap_step(heap, &events[i], at_ns))
                 error = seep_error_no_memory();
@@ -126,6 +133,29 @@ static bool process_begins_empty(const struct seep_profile *profile, struct seep
            !profile->health.lost[SEEP_LOST_EVENT];
 }
 
+// A flight recorder lacks what came before its first event, so what is live later is known. Shrinking drops
+// events between others.
+static struct seep_error *note_late(const struct past *past, size_t p,
+                                    const struct seep_rebuilt_before *before) {
+    struct seep_profile *profile = past->session->profiles[p];
+    bool is_peak = past->stop[p] != UINT64_MAX;
+    bool is_end = !is_peak && past->at_ns[p] >= profile->process.duration_ns;
+    bool lacks_between = past->shrunk[p] && before->lacks;
+    bool is_before = past->at_ns[p] < past->first_ns[p] ||
+                     (is_peak && past->heaps[p].live_bytes < (int64_t)profile->totals.peak_bytes);
+    if (!is_end && (lacks_between || (before->late && is_before)))
+        return seep_profile_note(
+            profile, SEEP_NOTE_EVENTS_DROPPED,
+            "the recording lacks events (%s), so what was live at that moment is not known: "
+            "only the end is exact",
+            lacks_between ? "'seep shrink' dropped what was freed again" : "--keep-last");
+    return before->late && !past->shrunk[p]
+               ? seep_profile_note(profile, SEEP_NOTE_RECORDED_LATE,
+                                   "not all events are in the recording (--keep-last): what the others did "
+                                   "counts as done before the first one")
+               : NULL;
+}
+
 // The second time up to the moment, and from what there was before the first event.
 static struct seep_error *again(struct past *past, struct seep_event_file *file) {
     size_t nr = past->session->nr_profiles;
@@ -136,11 +166,6 @@ static struct seep_error *again(struct past *past, struct seep_event_file *file)
             continue;
         else if (!seep_rebuilt_heap_before(&past->heaps[i], past->session->profiles[i], &before[i]))
             error = seep_error_no_memory();
-        else if (before[i].late)
-            error =
-                seep_profile_note(past->session->profiles[i], SEEP_NOTE_RECORDED_LATE,
-                                  "not all events are in the recording (--keep-last, or 'seep shrink'): what "
-                                  "the others did counts as done before the first one");
     if (!error)
         error = heaps_init(past);
     for (size_t i = 0; !error && i < nr; i++)
@@ -148,10 +173,25 @@ static struct seep_error *again(struct past *past, struct seep_event_file *file)
             error = seep_error_no_memory();
     if (!error)
         error = walk(past, file, true);
+    for (size_t i = 0; !error && i < nr; i++)
+        error = note_late(past, i, &before[i]);
     for (size_t i = 0; before && i < nr; i++)
         seep_rebuilt_before_deinit(&before[i]);
     free(before);
     return error;
+}
+
+// What is behind damage may be of any process.
+static struct seep_error *note_unread(struct past *past, size_t p, const struct seep_event_file *file) {
+    struct seep_profile *profile = past->session->profiles[p];
+    const char *trouble = seep_event_file_trouble(file);
+    bool is_not_begun = past->at_ns[p] < 0 && !(profile->health.flags & SEEP_FLAG_FORKED);
+    bool all = is_not_begun || past->reached[p];
+    if (!trouble || all || past->heaps[p].nr_events >= profile->health.events ||
+        seep_profile_verdict(profile) != SEEP_VERDICT_COMPLETE)
+        return NULL;
+    return seep_profile_note(profile, SEEP_NOTE_EVENTS_DAMAGED,
+                             "%s: events of the process from there on are not known", trouble);
 }
 
 static struct seep_error *show(struct past *past, size_t p, int64_t at_ns) {
@@ -169,9 +209,12 @@ static struct seep_error *show(struct past *past, size_t p, int64_t at_ns) {
     return error;
 }
 
+// Of a file without an end, and one that was cut, its reader has said so.
 static struct seep_error *note_trouble(const struct past *past, const struct seep_event_file *file) {
     const char *trouble = seep_event_file_trouble(file);
-    return trouble
+    bool is_told = seep_profile_has_note(past->session->profiles[0], SEEP_NOTE_TRACE_CUT) ||
+                   seep_profile_has_note(past->session->profiles[0], SEEP_NOTE_EVENTS_DAMAGED);
+    return trouble && !is_told
                ? seep_profile_note(past->session->profiles[0], SEEP_NOTE_TRACE_CUT,
                                    "the recording ends before its time: %s; what precedes is shown", trouble)
                : NULL;
@@ -263,7 +306,8 @@ static struct seep_error *go_from_sums(struct past *past, struct seep_event_file
     if (!error && *ret_done)
         error = walk(past, file, true);
     for (size_t i = 0; !error && *ret_done && i < session->nr_profiles; i++) {
-        error = show(past, i, is_peak ? past->heaps[i].latest_ns : past->at_ns[i]);
+        if (!(error = note_unread(past, i, file)))
+            error = show(past, i, is_peak ? past->heaps[i].latest_ns : past->at_ns[i]);
         if (!error)
             error =
                 seep_profile_note(session->profiles[i], SEEP_NOTE_OF_SUMS,
@@ -301,11 +345,14 @@ static struct seep_error *go(struct past *past, struct seep_event_file *file, in
     bool is_told = !error && seep_event_file_trouble(file); // a second walk may end earlier
     if (is_told)
         error = note_trouble(past, file);
+    for (size_t i = 0; is_peak && is_told && i < session->nr_profiles; i++)
+        error = error ? error : note_unread(past, i, file);
     set_moments(past, at_ns);
     if (!error)
         error = once ? walk(past, file, true) : again(past, file);
     for (size_t i = 0; !error && i < session->nr_profiles; i++)
-        error = show(past, i, is_peak ? past->heaps[i].latest_ns : past->at_ns[i]);
+        if (!(error = note_unread(past, i, file)))
+            error = show(past, i, is_peak ? past->heaps[i].latest_ns : past->at_ns[i]);
     if (!error && past->nr_foreign)
         error = seep_profile_note(session->profiles[0], SEEP_NOTE_EVENTS_FOREIGN,
                                   "%" PRIu64 " events are of processes that the file has nothing else of",
@@ -319,8 +366,15 @@ static struct seep_error *past_init(struct past *past, struct seep_session *sess
                           .heaps = calloc(nr, sizeof(*past->heaps)),
                           .stop = calloc(nr, sizeof(*past->stop)),
                           .at_ns = calloc(nr, sizeof(*past->at_ns)),
-                          .begin = calloc(nr, sizeof(*past->begin))};
-    return past->heaps && past->stop && past->at_ns && past->begin ? NULL : seep_error_no_memory();
+                          .begin = calloc(nr, sizeof(*past->begin)),
+                          .first_ns = calloc(nr, sizeof(*past->first_ns)),
+                          .reached = calloc(nr, sizeof(*past->reached)),
+                          .shrunk = calloc(nr, sizeof(*past->shrunk))};
+    for (size_t i = 0; past->first_ns && i < nr; i++)
+        past->first_ns[i] = INT64_MAX;
+    bool fits = past->heaps && past->stop && past->at_ns && past->begin && past->first_ns && past->reached &&
+                past->shrunk;
+    return fits ? NULL : seep_error_no_memory();
 }
 
 static void past_deinit(struct past *past) {
@@ -330,6 +384,9 @@ static void past_deinit(struct past *past) {
     free(past->stop);
     free(past->at_ns);
     free(past->begin);
+    free(past->first_ns);
+    free(past->reached);
+    free(past->shrunk);
 }
 
 struct seep_error *seep_rebuild_go(struct seep_session *session, const char *path, int64_t at_ns,
