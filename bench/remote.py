@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """What the link of `seep serve` costs: bytes by number of sites, processor time by clients, memory of the server, and the
-program's throughput beside no server, one that is asked, and one that is stopped.
+program's throughput beside no server, one that is asked, one that is stopped, one whose client takes nothing, and one that was
+killed.
 
-    remote.py --build DIR [--agent FILE] [--sites N...] [--blocks N] [--soak N]
+    remote.py --build DIR [--agent FILE] [--sites N...] [--blocks N] [--stall S] [--soak N]
 
 With --agent, that seep-agent is the server, and its size is told.
 
@@ -13,6 +14,7 @@ all; until a page of 1,000 of so many blocks is there; what so many requests lea
 The client is the one of the tests, written from docs/protocol.md; bytes of packed frames are counted as they come.
 """
 import argparse
+import fcntl
 import os
 import queue
 import signal
@@ -22,6 +24,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 
@@ -134,6 +137,30 @@ def throughput(traced):
     return [statistics.median(column) for column in zip(*rounds)]
 
 
+def stalled(traced, seconds):
+    """The same while a client takes nothing of what it asked for, then without a server; alone is before and after the client."""
+    def some(nr):
+        return [traced.tell("spin 250") for _ in range(nr)]
+
+    alone = some(seconds)
+    link = socket.socket(socket.AF_UNIX)
+    link.connect(traced.path)
+    link.sendall(wire_client.frame(1, 0, wire_client.hello()) + wire_client.frame(2, 1, b"\0\0\0") * 100)
+    begin, during = time.monotonic(), []
+    while time.monotonic() - begin < seconds:
+        during += some(4)
+    taken = struct.unpack("I", fcntl.ioctl(link, termios.FIONREAD, b"0000"))[0]
+    link.close()
+    alone += some(seconds)
+    traced.server.kill()
+    traced.server.wait()
+    without = some(2 * seconds)
+    expected = statistics.median(alone)
+    say(f"  throughput of the program: client stalled for {seconds} s ({taken:,} bytes unread) {statistics.median(during) / expected:.3f}, "
+        f"server killed {statistics.median(without) / expected:.3f} (alone: 1; quartiles {statistics.quantiles(alone)[0] / expected:.3f} to "
+        f"{statistics.quantiles(alone)[2] / expected:.3f})")
+
+
 class SlowLink:
     """Passes on what comes, at so many bytes a second and so much later."""
 
@@ -233,7 +260,7 @@ def soak(build, scratch, requests):
     traced.end()
 
 
-def measure(build, scratch, sites):
+def measure(build, scratch, sites, stall):
     traced = Traced(build, scratch, sites)
     client = wire_client.connect(traced.path, greeting=wire_client.hello(takes=2))
     first, _ = client.pull()
@@ -255,6 +282,8 @@ def measure(build, scratch, sites):
     asked, stopped = throughput(traced)
     say(f"  throughput of the program: asked 10 times a second {asked:.3f}, server stopped {stopped:.3f} (alone: 1)")
     say(f"  memory of the server at most {high_water(traced.server.pid):,} KiB")
+    if stall:
+        stalled(traced, stall)
     traced.end()
 
 
@@ -264,6 +293,7 @@ def main():
     parser.add_argument("--agent")
     parser.add_argument("--sites", type=int, nargs="+", default=[1000, 10000, 100000])
     parser.add_argument("--blocks", type=int, default=1_000_000)
+    parser.add_argument("--stall", type=int, default=10, help="seconds that a client takes nothing")
     parser.add_argument("--soak", type=int, default=10_000)
     options = parser.parse_args()
     if options.agent:
@@ -273,7 +303,7 @@ def main():
         for number, sites in enumerate(options.sites):
             folder = os.path.join(scratch, str(number))
             os.mkdir(folder)
-            measure(os.path.abspath(options.build), folder, sites)
+            measure(os.path.abspath(options.build), folder, sites, options.stall)
         for what, number in ((pages, options.blocks), (soak, options.soak)):
             folder = os.path.join(scratch, what.__name__)
             os.mkdir(folder)

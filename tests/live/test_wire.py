@@ -484,6 +484,17 @@ def test_a_server_that_lies(tmp_path, frames):
     assert process.returncode == 1 and err.count(b'\n') == 1 and not out and b'\x1b' not in err, (out, err)
 
 
+def test_a_server_that_begins_again_and_again(tmp_path):
+    """What it told before does not stay: 90 MB of other processes, in an answer without an end, take no 60 MB."""
+    told = LEB(9) + LEB(0) + LEB(1) + LEB(1) + b'\0' * 30000
+    liar = Liar(tmp_path, (frame for pid in range(3000) for frame in ((16, LOOK, 0), (17, LEB(0) + LEB(pid) + told, 0))))
+    process = subprocess.Popen(['prlimit', '--data=60000000', SEEP, 'connect', '-e', 'status', f'unix:{liar.path}'], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=environment())
+    liar.serve(process)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and not out and err.count(b'\n') == 1 and b'memory' not in err, err
+
+
 def test_what_has_most_comes_first(shop, serve, tmp_path):  # noqa: F811
     """A trace of a few sites, and of one for all others: the totals are those of the whole."""
     program = shop()

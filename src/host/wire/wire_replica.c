@@ -85,11 +85,16 @@ static void image_deinit(struct replica_image *image) {
     free(image->changes);
 }
 
+static void drop_images(struct seep_replica *replica) {
+    for (size_t i = 0; i < replica->nr_images; i++)
+        image_deinit(&replica->images[i]);
+    replica->nr_images = 0;
+}
+
 void seep_replica_destroy(struct seep_replica *replica) {
     if (!replica)
         return;
-    for (size_t i = 0; i < replica->nr_images; i++)
-        image_deinit(&replica->images[i]);
+    drop_images(replica);
     free(replica->images);
     free(replica->order);
     free(replica);
@@ -137,6 +142,9 @@ static struct seep_error *take_look(struct seep_replica *replica, struct seep_ta
     look.nr_processes = seep_take_leb(take);
     if (take->failed || !look.nr_processes || look.nr_processes > SEEP_WIRE_IMAGES_MAX || !look.server)
         return bad("a look");
+    // After an answer that did not end all is sent anew, so what came of it is of no use.
+    if (replica->at_work)
+        drop_images(replica);
     replica->look = look;
     replica->at_work = true;
     replica->nr_order = 0;
