@@ -461,10 +461,13 @@ SEEP_INLINE void seep_readable_mapped(uintptr_t start, uint64_t bytes) {
 void seep_readable_under_valgrind(
     void); // which reads a limit by itself, and dies of it where that cannot be read
 
-// start.c: resolves the real functions and makes the image, once. true: hooks may record.
+// start.c: finds the real functions and makes the image, once. true: hooks may record.
 bool seep_start(void);
+// real_functions.c: fills seep_g.real, and what is known of the allocator in front of ours or behind.
+void seep_real_find(void);
 // NULL contains nothing.
 bool seep_path_contains(const char *path, const char *word);
+// settings.c: says on standard error which settings mean nothing, and takes their defaults.
 void seep_config_read(struct seep_config *ret_config);
 
 // image.c
