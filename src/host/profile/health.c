@@ -149,44 +149,47 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
                             "run with fewer threads at a time",
     [SEEP_LOST_NO_COUNTERS] = "events for which there was no room to count them: totals are too low by this "
                               "many; give the system more shared memory",
-    [SEEP_LOST_FREE_UNSEEN] = "blocks whose free was never seen before their address was handed out again: "
-                              "counted as freed; a library may free past seep",
-    [SEEP_LOST_FORK] = "forked children that are not in this report: they could not make an image of their "
-                       "own (raise the limits of memory, file size and open files) or could not reach the "
-                       "tool (chroot, another user), or ended before probes could be put in place",
+    [SEEP_LOST_FREE_UNSEEN] =
+        "blocks whose address was allocated again although seep saw no free: counted as "
+        "freed; a library may free past seep",
+    [SEEP_LOST_FORK] =
+        "forked children that are not in this report: no image of their own could be made (raise the limits "
+        "of memory, file size and open files), the tool could not be reached (chroot, another user), or the "
+        "child ended before its probes were in place",
     [SEEP_LOST_NO_MODULE] = "frames shown as bare addresses because the module table was full: load fewer "
                             "libraries, or trace a shorter run",
-    [SEEP_LOST_FORK_INEXACT] = "forked children whose inherited blocks are as in the parent a little after "
-                               "the fork: what they allocated themselves is exact",
+    [SEEP_LOST_FORK_INEXACT] =
+        "forked children whose inherited blocks are those of the parent a little after "
+        "the fork: their own allocations are exact",
     [SEEP_LOST_PASSIVE] =
-        "events that passed by uncounted after seep gave up, at least this many: see the reason it gave up",
+        "this many events or more were not counted after seep gave up: the report says why it gave up",
     [SEEP_LOST_NO_MAPPING] = "mappings of the program that were not kept because their table was full or "
-                             "busy: the mappings are not all there are; the heap's figures are right",
-    [SEEP_LOST_NO_MISUSE] = "blocks freed in a wrong way that were not kept because their table was full or "
+                             "busy: the list of mappings is not complete; the heap's figures are right",
+    [SEEP_LOST_NO_MISUSE] = "invalid or mismatched frees that were not kept because their table was full or "
                             "busy: mend those that are shown first",
     [SEEP_LOST_NO_PIECE] = "pieces of the program's own pools that were not kept because their table was "
                            "full or busy: the figures of pools are too low; the heap's are right",
     [SEEP_LOST_NO_NOTE] =
-        "names, marks, ignored blocks or roots that the program told of and that were not kept because their "
-        "table was full or busy: tell less often; all other figures are right",
+        "names, marks, ignored blocks or roots that were not kept because their table was full or busy: let "
+        "the program tell of fewer; all other figures are right",
     [SEEP_LOST_RING] = "events of the kernel that found no room in the ring buffer: totals are too low, and "
                        "a block whose free was lost counts as live; set a larger --buffer or a --sample-rate",
     [SEEP_LOST_EXEC] =
-        "programs executed as another user, in another root (chroot) or under a filter of system calls, from "
-        "where seep cannot be told of them: those that are not in this report were not traced; run seep as "
-        "that user or inside of that root, or trace them by 'seep attach'",
+        "programs executed as another user, in another root (chroot) or under a filter of system calls: from "
+        "there they cannot reach the tool, and those that are not in this report were not traced; run seep "
+        "as that user or in that root, or use 'seep attach'",
     [SEEP_LOST_SWAPPED] =
-        "times that seep's own records were swapped out and could not all be read back: what was in them is "
-        "missing, and totals are too low; give the system more memory, or trace with --sample",
-    [SEEP_LOST_LOG] =
-        "calls whose line could not be written to the log: the counts have them; the program closed the "
-        "descriptor, has a filter of system calls, or there was no room: name a file with --log",
-    [SEEP_LOST_EVENT] = "events that are counted and not in the recording: there was no room in the file, or "
-                        "seep was stopped, killed or too slow to take them (or --drop was given), so what "
-                        "was live at a moment is not exact; the totals are right",
+        "times that records of seep were swapped out and could not all be read back: totals are too low; "
+        "give the system more memory, or trace with --sample",
+    [SEEP_LOST_LOG] = "calls that are counted and not in the log: the program closed the descriptor, has a "
+                      "filter of system "
+                      "calls, or there was no room; name a file with --log",
+    [SEEP_LOST_EVENT] =
+        "events that are counted and not in the recording: the file had no room, or seep was stopped, killed "
+        "or too slow, or --drop was given; totals are right, the heap at a moment is not exact",
     [SEEP_LOST_STOPPED] =
-        "allocations that were not recorded because recording was stopped ('stop' of seep connect): neither "
-        "they nor their releases are in the figures; what was live before is exact",
+        "allocations that were not recorded because recording was stopped ('stop' of seep connect): the "
+        "figures have neither them nor their frees; what was live before is exact",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {
@@ -197,8 +200,8 @@ static const char *const cut_names[SEEP_CUT_NR] = {
 
 static const char *const cut_meanings[SEEP_CUT_NR] = {
     [SEEP_CUT_NO_CFI] = "code without call-frame information, as JIT compilers and hand-written assembly "
-                        "make: build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer, "
-                        "and what musl-gcc links with -Wl,--eh-frame-hdr too",
+                        "make: compile with -fasynchronous-unwind-tables or -fno-omit-frame-pointer; with "
+                        "musl-gcc, link with -Wl,--eh-frame-hdr too",
     [SEEP_CUT_BAD_READ] = "the next frame was not in readable memory: the stack may be damaged, or of a kind "
                           "of coroutine that seep does not know",
     [SEEP_CUT_BAD_CFI] = "call-frame information that cannot be interpreted: the module may be damaged or "
@@ -207,11 +210,12 @@ static const char *const cut_meanings[SEEP_CUT_NR] = {
                       "damaged, or the call-frame information is wrong; build the module again",
     [SEEP_CUT_DEPTH] =
         "the stack was deeper than the limit and its outermost frames are missing: set a larger --depth",
-    [SEEP_CUT_UNREAD] = "code of a program or library that no traced process had mapped before ran while "
-                        "seep was still reading its call-frame information, for some milliseconds, of a "
-                        "large one some hundred: what comes later, or when it is started again, is complete",
-    [SEEP_CUT_PROBE] = "a return probe (uretprobe) of another tracer, perf or bpftrace, say, stood in place "
-                       "of the return address, and the kernel does not tell what that was: end that tracer",
+    [SEEP_CUT_UNREAD] =
+        "seep was still reading the call-frame information of a module that no traced process "
+        "had mapped before (some milliseconds, some hundred for a large one): later stacks "
+        "are complete",
+    [SEEP_CUT_PROBE] = "a return probe (uretprobe) of another tracer, as perf or bpftrace, stood in place of "
+                       "the return address, which the kernel does not tell: end that tracer",
 };
 
 static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
