@@ -6,6 +6,11 @@
 // has the same stack, because the unwinder goes from each return address to the next one by a table that
 // knows nothing but the address. Where a word could have been taken for a return address, though it was
 // none, it is in the memo as well, so a wrong guess costs an unwinding and never an answer.
+//
+// From the entry of an exception the unwinder goes on by what that interrupted. A fault of user code and one
+// of kernel code, which has the first one's entry further out, differ in nothing but their height. So a memo
+// holds at its own height alone, until its stack was seen at another one: the kernel shifts its stack at
+// random for each system call, and never for an exception.
 #ifndef SEEP_BPF_KERNEL_STACKS_BPF_H
 #define SEEP_BPF_KERNEL_STACKS_BPF_H
 
@@ -57,6 +62,7 @@ struct memo {
     uint64_t tag;      // name of the cache, and the class
     uint32_t nr_words; // 0: this stack cannot be known by its words
     uint32_t nr_last;
+    uint32_t height;                 // the one at which it holds; 0: it holds at any
     uint64_t last;                   // the outermost frame: where the kernel was entered
     uint64_t words[MEMO_WORDS];      // all other frames
     uint16_t at[MEMO_WORDS];         // bytes above the tracepoint's arguments
@@ -172,6 +178,8 @@ static __always_inline uint64_t stack_word(const struct scratch *scratch, uint32
 static __always_inline bool has_words(const struct memo *memo, const struct scratch *scratch, uint32_t height,
                                       bool directly) {
     uint32_t nr = memo->nr_words;
+    if (memo->height && memo->height != height)
+        return false;
     for (uint32_t i = 0; i < MEMO_WORDS && i < nr; i++)
         if (stack_word(scratch, memo->at[i], directly) != memo->words[i])
             return false;
@@ -332,12 +340,15 @@ static inline void memorize(struct scratch *scratch, uint32_t height, uint32_t n
         return;
     struct search search = {.scratch = scratch, .memo = memo, .height = height, .nr_frames = OWN_FRAMES};
     if (memo->site == number) {
+        if (memo->height != height)
+            memo->height = 0;
         bpf_loop(memo->nr_words, sift_word, &search, 0);
         sift_last(&search);
     } else {
         memo->site = number;
         memo->call_site = scratch->origin.call_site;
         memo->tag = tag_of(&scratch->origin);
+        memo->height = height;
         memo->last = site->frames[outermost];
         memo->nr_last = 0;
         filter_frames(scratch);
