@@ -27,7 +27,7 @@ PARTS = {
     'limits': {'fork'},
     'bare': set(),
     'ends': set(),
-    'generations': set(),
+    'generations': {'fork_inexact'},  # as in descriptors: each parent goes on while its child copies
 }
 
 COVERS = [
