@@ -369,13 +369,13 @@ def uses_operators(tmp_path_factory):
     return folder / 'uses.o'
 
 
-@pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'SIZED'])
+@pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'SIZED', 'SIZE_TOLD', 'DELETE_NOTHROW', 'ALL'])
 def test_a_program_that_defines_some_operators(which, uses_operators, tmp_path):
     """The other operators call the program's, as those of the C++ library do: new[] calls its new, sized delete its delete."""
     check_some_operators(tmp_path, which, [uses_operators, '-D', which, 'some.cpp', '-o', 'program'])
 
 
-@pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'ARRAY'])
+@pytest.mark.parametrize('which', ['HEADER', 'POOL', 'NEW', 'DELETE', 'NOTHROW', 'ARRAY', 'SIZED', 'SIZE_TOLD', 'DELETE_NOTHROW', 'ALL'])
 def test_a_library_that_defines_some_operators(which, uses_operators, tmp_path):
     """The library is behind libseep.so in the search order. Its operators are called, and each block of their malloc counts once."""
     check_some_operators(tmp_path, which, ['-D', which, '-shared', '-fPIC', 'some.cpp', '-o', 'libsome.so'],

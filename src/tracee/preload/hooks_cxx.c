@@ -60,6 +60,9 @@ static real_new_fn *real_new(enum real_new form) {
         void *library = dlopen(libraries[i], RTLD_NOLOAD | RTLD_LAZY);
         found = library ? seep_loader_dlsym(library, new_names[form]) : NULL;
     }
+    void *(*hook)(size_t) = malloc;
+    if (!found && seep_g.operators_replaced && form < NEW_ALIGNED)
+        __builtin_memcpy(&found, &hook, sizeof(found)); // a library of C that defines some
     if (!found)
         abort(); // out of memory, and no C++ library to say so: as an uncaught bad_alloc
     errno = kept;
@@ -161,58 +164,58 @@ OPERATOR(void *, operator_new_array_aligned_nothrow, "_Zna" SEEP_CXX_SIZE "St11a
 // ---- delete: never throws -------------------------------------------------------------------------
 
 // The standard defines the sized and nothrow forms to call the plain ones, and every known allocator does so.
-// They are separate here because the program may define only some forms.
+// They are separate here because a program or library may define only some forms.
 enum real_delete {
     DELETE,
     DELETE_ARRAY,
     DELETE_ALIGNED,
     DELETE_ARRAY_ALIGNED,
     PLAIN_NR,
-    BY_PLAIN = PLAIN_NR, // and one of the above
-    DELETE_NR = 2 * PLAIN_NR
+    DELETE_SIZED = PLAIN_NR,
+    DELETE_ARRAY_SIZED,
+    DELETE_SIZED_ALIGNED,
+    DELETE_ARRAY_SIZED_ALIGNED,
+    DELETE_NOTHROW,
+    DELETE_ARRAY_NOTHROW,
+    DELETE_ALIGNED_NOTHROW,
+    DELETE_ARRAY_ALIGNED_NOTHROW,
+    DELETE_NR
 };
 
-static const char *const delete_names[PLAIN_NR] = {
+static const char *const delete_names[DELETE_NR] = {
     [DELETE] = "_ZdlPv",
     [DELETE_ARRAY] = "_ZdaPv",
     [DELETE_ALIGNED] = "_ZdlPvSt11align_val_t",
     [DELETE_ARRAY_ALIGNED] = "_ZdaPvSt11align_val_t",
+    [DELETE_SIZED] = "_ZdlPv" SEEP_CXX_SIZE,
+    [DELETE_ARRAY_SIZED] = "_ZdaPv" SEEP_CXX_SIZE,
+    [DELETE_SIZED_ALIGNED] = "_ZdlPv" SEEP_CXX_SIZE "St11align_val_t",
+    [DELETE_ARRAY_SIZED_ALIGNED] = "_ZdaPv" SEEP_CXX_SIZE "St11align_val_t",
+    [DELETE_NOTHROW] = "_ZdlPvRKSt9nothrow_t",
+    [DELETE_ARRAY_NOTHROW] = "_ZdaPvRKSt9nothrow_t",
+    [DELETE_ALIGNED_NOTHROW] = "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    [DELETE_ARRAY_ALIGNED_NOTHROW] = "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 };
 
-// Whether the first definition behind ours is neither the C++ library's nor the allocator's (call_real_new);
-// *ret_other is set where it is one of these.
-static bool is_of_library(const char *name, const char *allocator, bool *ret_other) {
-    const char *module = seep_loader_behind(name);
-    bool known = !module || seep_path_contains(module, "libstdc++") || seep_path_contains(module, "libc++") ||
-                 (allocator && seep_path_contains(module, allocator));
-    *ret_other |= module && known;
-    return !known;
-}
-
-// A library that defines all of them does not count: a C++ library may be linked into it statically.
-static bool some_are_of_library(const char *allocator) {
-    bool some = false, others = false;
-    for (size_t i = 0; i < NEW_NR; i++)
-        some |= is_of_library(new_names[i], allocator, &others);
-    for (size_t i = 0; i < PLAIN_NR; i++)
-        some |= is_of_library(delete_names[i], allocator, &others);
-    return some && others;
+// Whether the first definition is a library's that is neither the C++ library nor the allocator
+// (call_real_new). A C++ library may be linked statically into another one.
+static bool is_of_library(const char *name, const char *allocator) {
+    const char *module = seep_loader_behind(name, "_ZSt15set_new_handlerPFvvE");
+    return module && !seep_path_contains(module, "libstdc++") && !seep_path_contains(module, "libc++") &&
+           !(allocator && seep_path_contains(module, allocator));
 }
 
 bool seep_operators_replaced(const char *allocator) {
-    for (size_t i = 0; i < NEW_NR; i++)
-        if (seep_loader_in_front(new_names[i]))
+    for (size_t i = 0; i < NEW_NR + DELETE_NR; i++) {
+        const char *name = i < NEW_NR ? new_names[i] : delete_names[i - NEW_NR];
+        if (seep_loader_in_front(name) || is_of_library(name, allocator))
             return true;
-    // A program may define only sized forms. No program is known that defines only nothrow forms.
-    static const char sized[] = "_ZdlPv" SEEP_CXX_SIZE "\0_ZdaPv" SEEP_CXX_SIZE;
-    for (size_t i = 0; i < PLAIN_NR; i++)
-        if (seep_loader_in_front(delete_names[i]))
-            return true;
-    return seep_loader_in_front(sized) || seep_loader_in_front(sized + sizeof(sized) / 2) ||
-           some_are_of_library(allocator);
+    }
+    return false;
 }
 
-typedef void real_delete_fn(void *, const void *);
+// All real forms are called with three arguments, as those of new.
+typedef void real_delete_fn(void *, const void *, const void *);
 static _Atomic(real_delete_fn *) real_deletes[DELETE_NR];
 
 // NULL: there is none.
@@ -221,14 +224,23 @@ static real_delete_fn *real_delete(uint32_t form) {
     if (function)
         return function;
     int kept = errno;
-    const char *name = delete_names[form % PLAIN_NR];
-    void *found = form >= BY_PLAIN ? seep_loader_in_front(name) : NULL;
-    if (!found)
-        found = seep_loader_dlsym(RTLD_NEXT, name);
+    void *found = seep_loader_dlsym(RTLD_NEXT, delete_names[form]);
     errno = kept;
     __builtin_memcpy(&function, &found, sizeof(function));
     atomic_store_explicit(&real_deletes[form], function, memory_order_relaxed);
     return function;
+}
+
+// Where operators are replaced: what the program would have called without this library. The C++ library's
+// sized and nothrow forms call the plain ones by name, which come here again.
+static void hand_on(uint32_t form, void *block, const void *second, const void *third) {
+    real_delete_fn *function = real_delete(form);
+    if (function)
+        function(block, second, third);
+    else if (form >= PLAIN_NR && (function = real_delete(form % 2)))
+        function(block, NULL, NULL); // the C++ library is too old to have this form
+    else
+        free(block);
 }
 
 static SEEP_NOINLINE void call_real_delete(uint32_t form, void *block, size_t alignment) {
@@ -240,21 +252,25 @@ static SEEP_NOINLINE void call_real_delete(uint32_t form, void *block, size_t al
     // A delete that calls free comes to our hook again, for a block that the map no longer has: the
     // guard keeps it from being counted. Nothing can pass it: delete does not throw.
     struct seep_thread *thread = seep_self();
-    bool guarded = !seep_g.operators_replaced && SEEP_GUARD_IS_IDLE(thread->guard);
+    bool guarded = SEEP_GUARD_IS_IDLE(thread->guard);
     if (guarded)
         thread->nested_release = true;
-    function(block, (const void *)alignment);
+    function(block, (const void *)alignment, NULL);
     if (guarded)
         thread->nested_release = false;
 }
 
 SEEP_NOINLINE void seep_delete_here(void *block, size_t alignment, uint32_t form, bool recorded) {
     if (SEEP_UNLIKELY(seep_g.operators_replaced)) {
-        call_real_delete(form, block, alignment);
+        hand_on(form, block, (const void *)alignment, NULL);
         return;
     }
     if (!block)
         return;
+    if (form == DELETE_SIZED) {
+        form = DELETE;
+        alignment = 0;
+    }
     struct seep_caller caller = SEEP_HOOK_CALLER();
     enum seep_release via = form % 2 ? SEEP_RELEASE_DELETE_ARRAY : SEEP_RELEASE_DELETE;
     bool tried = seep_g.delete_is_free || seep_g.apart;
@@ -269,23 +285,33 @@ SEEP_NOINLINE void seep_delete_here(void *block, size_t alignment, uint32_t form
 }
 
 // The fast path is only for a delete that is free: a program's own delete may keep the block, and hand it out
-// again without malloc.
-SEEP_INLINE void delete_block(enum real_delete form, void *block, enum seep_release via) {
+// again without malloc. `second`: the argument behind the block, where there is one.
+SEEP_INLINE void delete_block(enum real_delete form, void *block, size_t second, enum seep_release via) {
     if (SEEP_UNLIKELY(seep_g.apart)) {
-        seep_delete_apart(block, 0, form);
+        seep_delete_apart(block, second, form);
         return;
     }
     if (SEEP_LIKELY(seep_g.delete_is_free) && SEEP_LIKELY(released_short(block, via)))
         seep_g.real.free(block);
     else
-        seep_delete_here(block, 0, form, false);
+        seep_delete_here(block, second, form, false);
+}
+
+// `plain`: the form that a rare one means, where operators are not replaced.
+SEEP_INLINE void delete_rare(enum real_delete form, enum real_delete plain, void *block, const void *second,
+                             const void *third) {
+    bool has_size = form == DELETE_SIZED_ALIGNED || form == DELETE_ARRAY_SIZED_ALIGNED;
+    if (SEEP_UNLIKELY(seep_g.operators_replaced))
+        hand_on(form, block, second, third);
+    else
+        seep_delete_apart(block, (size_t)(has_size ? third : second), plain);
 }
 
 OPERATOR(void, operator_delete, "_ZdlPv", void *block) {
-    delete_block(DELETE, block, SEEP_RELEASE_DELETE);
+    delete_block(DELETE, block, 0, SEEP_RELEASE_DELETE);
 }
 OPERATOR(void, operator_delete_array, "_ZdaPv", void *block) {
-    delete_block(DELETE_ARRAY, block, SEEP_RELEASE_DELETE_ARRAY);
+    delete_block(DELETE_ARRAY, block, 0, SEEP_RELEASE_DELETE_ARRAY);
 }
 OPERATOR(void, operator_delete_aligned, "_ZdlPvSt11align_val_t", void *block, size_t alignment) {
     seep_delete_apart(block, alignment, DELETE_ALIGNED);
@@ -293,33 +319,21 @@ OPERATOR(void, operator_delete_aligned, "_ZdlPvSt11align_val_t", void *block, si
 OPERATOR(void, operator_delete_array_aligned, "_ZdaPvSt11align_val_t", void *block, size_t alignment) {
     seep_delete_apart(block, alignment, DELETE_ARRAY_ALIGNED);
 }
-OPERATOR(void, operator_delete_sized, "_ZdlPv" SEEP_CXX_SIZE, void *block) {
-    delete_block(BY_PLAIN + DELETE, block, SEEP_RELEASE_DELETE);
+OPERATOR(void, operator_delete_sized, "_ZdlPv" SEEP_CXX_SIZE, void *block, size_t size) {
+    delete_block(DELETE_SIZED, block, size, SEEP_RELEASE_DELETE);
 }
-OPERATOR(void, operator_delete_array_sized, "_ZdaPv" SEEP_CXX_SIZE, void *block) {
-    seep_delete_apart(block, 0, BY_PLAIN + DELETE_ARRAY);
-}
-OPERATOR(void, operator_delete_sized_aligned, "_ZdlPv" SEEP_CXX_SIZE "St11align_val_t", void *block,
-         size_t size, size_t alignment) {
-    (void)size;
-    seep_delete_apart(block, alignment, BY_PLAIN + DELETE_ALIGNED);
-}
-OPERATOR(void, operator_delete_array_sized_aligned, "_ZdaPv" SEEP_CXX_SIZE "St11align_val_t", void *block,
-         size_t size, size_t alignment) {
-    (void)size;
-    seep_delete_apart(block, alignment, BY_PLAIN + DELETE_ARRAY_ALIGNED);
-}
-OPERATOR(void, operator_delete_nothrow, "_ZdlPvRKSt9nothrow_t", void *block) {
-    seep_delete_apart(block, 0, BY_PLAIN + DELETE);
-}
-OPERATOR(void, operator_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", void *block) {
-    seep_delete_apart(block, 0, BY_PLAIN + DELETE_ARRAY);
-}
-OPERATOR(void, operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", void *block,
-         size_t alignment) {
-    seep_delete_apart(block, alignment, BY_PLAIN + DELETE_ALIGNED);
-}
-OPERATOR(void, operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t", void *block,
-         size_t alignment) {
-    seep_delete_apart(block, alignment, BY_PLAIN + DELETE_ARRAY_ALIGNED);
-}
+#define RARE(name, symbol, form, plain)                                                                      \
+    OPERATOR(void, name, symbol, void *block, const void *second, const void *third) {                       \
+        delete_rare(form, plain, block, second, third);                                                      \
+    }
+RARE(operator_delete_array_sized, "_ZdaPv" SEEP_CXX_SIZE, DELETE_ARRAY_SIZED, DELETE_ARRAY)
+RARE(operator_delete_sized_aligned, "_ZdlPv" SEEP_CXX_SIZE "St11align_val_t", DELETE_SIZED_ALIGNED,
+     DELETE_ALIGNED)
+RARE(operator_delete_array_sized_aligned, "_ZdaPv" SEEP_CXX_SIZE "St11align_val_t",
+     DELETE_ARRAY_SIZED_ALIGNED, DELETE_ARRAY_ALIGNED)
+RARE(operator_delete_nothrow, "_ZdlPvRKSt9nothrow_t", DELETE_NOTHROW, DELETE)
+RARE(operator_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", DELETE_ARRAY_NOTHROW, DELETE_ARRAY)
+RARE(operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", DELETE_ALIGNED_NOTHROW,
+     DELETE_ALIGNED)
+RARE(operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+     DELETE_ARRAY_ALIGNED_NOTHROW, DELETE_ARRAY_ALIGNED)

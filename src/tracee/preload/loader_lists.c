@@ -6,6 +6,7 @@
 
 #include "preload/cpu.h"
 #include "preload/loader_lists.h"
+#include "preload/proc_maps.h"
 #include "preload/stack.h"
 
 extern struct r_debug _r_debug __attribute__((weak)); // glibc's loader has it, musl's hides it
@@ -118,12 +119,19 @@ void *seep_loader_in_front(const char *name) {
     return NULL;
 }
 
-const char *seep_loader_behind(const char *name) {
-    bool behind = false;
-    for (const struct link_map *map = seep_loader_first(); map; map = map->l_next) {
+const char *seep_loader_behind(const char *name, const char *unless) {
+    const struct link_map *map = seep_loader_first();
+    if (!map) {
+        void *found = seep_dlsym ? seep_dlsym(RTLD_NEXT, name) : NULL;
+        const struct seep_maps_module *module = found ? seep_maps_module((uintptr_t)found) : NULL;
+        return module ? module->path : NULL;
+    }
+    for (bool behind = false; map; map = map->l_next) {
         const ElfW(Sym) *symbol = behind ? seep_loader_symbol(map, name) : NULL;
-        if (symbol && symbol->st_shndx != SHN_UNDEF)
-            return map->l_name;
+        if (symbol && symbol->st_shndx != SHN_UNDEF) {
+            symbol = seep_loader_symbol(map, unless);
+            return symbol && symbol->st_shndx != SHN_UNDEF ? NULL : map->l_name;
+        }
         behind |= map->l_ld == _DYNAMIC;
     }
     return NULL;
