@@ -138,17 +138,28 @@ def throughput(traced):
 
 
 def stalled(traced, seconds):
-    """The same while a client takes nothing of what it asked for, then without a server; alone is before and after the client."""
+    """The same while a client takes nothing of what it asked for, then without a server; alone is before and after the client. In
+    pairs a second of the program's processor time, which another program's load changes less; waits are told beside it."""
     def some(nr):
-        return [traced.tell("spin 250") for _ in range(nr)]
+        rates = []
+        for _ in range(nr):
+            before = processor_time(traced.pid)
+            pairs = traced.tell("spin 250")
+            rates.append(pairs / (processor_time(traced.pid) - before))
+        return rates
+
+    def waits():
+        with open(f"/proc/{traced.pid}/status", encoding="utf-8") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
 
     alone = some(seconds)
     link = socket.socket(socket.AF_UNIX)
     link.connect(traced.path)
     link.sendall(wire_client.frame(1, 0, wire_client.hello()) + wire_client.frame(2, 1, b"\0\0\0") * 100)
-    begin, during = time.monotonic(), []
+    begin, during, before = time.monotonic(), [], waits()
     while time.monotonic() - begin < seconds:
         during += some(4)
+    waited = waits() - before
     taken = struct.unpack("I", fcntl.ioctl(link, termios.FIONREAD, b"0000"))[0]
     link.close()
     alone += some(seconds)
@@ -157,6 +168,7 @@ def stalled(traced, seconds):
     without = some(2 * seconds)
     expected = statistics.median(alone)
     say(f"  throughput of the program: client stalled for {seconds} s ({taken:,} bytes unread) {statistics.median(during) / expected:.3f}, "
+        f"{waited} waits in {len(during)} commands, "
         f"server killed {statistics.median(without) / expected:.3f} (alone: 1; quartiles {statistics.quantiles(alone)[0] / expected:.3f} to "
         f"{statistics.quantiles(alone)[2] / expected:.3f})")
 

@@ -118,7 +118,7 @@ static struct seep_error *list(void) {
         printf("%10d %10s %10s  ", pid, seep_format_bytes(profile->totals.live_bytes).text,
                seep_format_count(profile->totals.live_blocks).text);
         put_plain(stdout, profile->process.name ? profile->process.name : "");
-        putchar('\n');
+        fputc('\n', stdout);
         seep_session_destroy(session);
     }
     closedir(folder);

@@ -61,7 +61,7 @@ struct sink {
 
 static void put(struct sink *sink, char c) {
     if (sink->file)
-        putc(c, sink->file);
+        fputc(c, sink->file);
     else if (sink->nr + 1 < sink->room)
         sink->to[sink->nr] = c;
     sink->nr++;

@@ -3,8 +3,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
+#include <grp.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef __GLIBC__
@@ -156,5 +159,70 @@ int ioctl(int fd, int request, ...) {
     void *argument = va_arg(rest, void *);
     va_end(rest);
     return (int)syscall(SYS_ioctl, fd, request, argument);
+}
+
+// The agent has one thread.
+int pthread_mutex_lock(pthread_mutex_t *mutex) {
+    (void)mutex;
+    return 0;
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex) {
+    (void)mutex;
+    return 0;
+}
+
+// musl's make all threads take them over.
+#ifdef SYS_setgroups32
+#define IDS(name) SYS_##name##32
+#else
+#define IDS(name) SYS_##name
+#endif
+int setgroups(size_t nr, const gid_t *groups) {
+    return (int)syscall(IDS(setgroups), nr, groups);
+}
+
+int setresgid(gid_t real, gid_t effective, gid_t saved) {
+    return (int)syscall(IDS(setresgid), real, effective, saved);
+}
+
+int setresuid(uid_t real, uid_t effective, uid_t saved) {
+    return (int)syscall(IDS(setresuid), real, effective, saved);
+}
+
+int setrlimit(int which, const struct rlimit *limit) {
+    return (int)syscall(SYS_prlimit64, 0, which, limit, NULL);
+}
+
+int getrlimit(int which, struct rlimit *ret_limit) {
+    return (int)syscall(SYS_prlimit64, 0, which, NULL, ret_limit);
+}
+
+int fstatfs(int fd, struct statfs *ret_status) {
+#ifdef SYS_fstatfs64
+    return (int)syscall(SYS_fstatfs64, fd, sizeof(*ret_status), ret_status);
+#else
+    return (int)syscall(SYS_fstatfs, fd, ret_status);
+#endif
+}
+
+ssize_t getdelim(char **line, size_t *room, int end, FILE *file) {
+    size_t nr = 0;
+    for (int c = 0; c != end && (c = getc(file)) != EOF;) {
+        if (!*line || nr + 2 > *room) {
+            char *larger = realloc(*line, 2 * nr + 128);
+            if (!larger)
+                return -1;
+            *line = larger;
+            *room = 2 * nr + 128;
+        }
+        (*line)[nr++] = (char)c;
+        (*line)[nr] = 0;
+    }
+    return nr ? (ssize_t)nr : -1;
+}
+
+ssize_t getline(char **line, size_t *room, FILE *file) {
+    return getdelim(line, room, '\n', file);
 }
 #endif

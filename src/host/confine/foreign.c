@@ -23,11 +23,10 @@ bool seep_status_is_foreign(const struct stat *status, uid_t user, gid_t group) 
 // and the set-uid programs that mount for users let such mounts have neither set-uid programs nor devices.
 static bool is_on_users_mount(int fd) {
     struct statfs system;
-    struct statvfs flags;
-    if (fstatfs(fd, &system) != 0 || fstatvfs(fd, &flags) != 0)
+    if (fstatfs(fd, &system) != 0)
         return true;
     return system.f_type == FUSE_SUPER_MAGIC ||
-           (flags.f_flag & (ST_NOSUID | ST_NODEV)) == (ST_NOSUID | ST_NODEV);
+           ((unsigned long)system.f_flags & (ST_NOSUID | ST_NODEV)) == (ST_NOSUID | ST_NODEV);
 }
 
 bool seep_file_status(int fd, struct stat *ret_status) {
