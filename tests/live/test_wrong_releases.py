@@ -4,8 +4,9 @@
 from collections import Counter
 
 import pytest
-from harness import BUILD, LIBSEEP, PROGRAMS, environment, exit_status, plain_name, run, traced
+from harness import BUILD, LIBSEEP, PROGRAMS, SEEP, environment, exit_status, need, plain_name, report, run, traced
 from raw_image import Image
+from small_programs import program_source
 
 COVERS = [
     ('mismatched new[] and free', 'covered', 'test_mismatches', 'with both stacks'),
@@ -200,3 +201,17 @@ def test_addresses_that_are_no_blocks(how, kind, tmp_path):
     assert (row['kind'], row['count'], row['allocated_via'], row['released_via']) == (kind, 1, None, 'free')
     assert [plain_name(frame['function']) for frame in row['release_stack']][:2] == ['place_bad', 'main']
     assert row['allocation_stack'] == []
+
+
+def test_a_library_with_operators_of_its_own(tmp_path):
+    """Its operator new is not the program's, and comes as a malloc. (rust-lld and its libLLVM.)"""
+    need('g++')
+    (tmp_path / 'o.cpp').write_text(program_source('own_operators.cpp'))
+    hidden = ['-shared', '-fPIC', '-static-libstdc++', '-Wl,--exclude-libs,ALL', '-fvisibility=hidden']
+    assert run(['g++', '-g', '-DLIBRARY', *hidden, 'o.cpp', '-o', 'libo.so'], cwd=tmp_path).code == 0
+    assert run(['g++', '-g', 'o.cpp', '-L.', '-lo', f'-Wl,-rpath,{tmp_path}', '-o', 'o'], cwd=tmp_path).code == 0
+    for words, nr in ([], 0), (['malloc'], 1):
+        trace = tmp_path / f'{nr}.seep'
+        assert run([SEEP, 'run', '-q', '-o', trace, tmp_path / 'o', *words]).code == 0
+        assert [wrong['kind'] for wrong in report(trace)[0]['mismatches']] == ['mismatch'] * nr
+        assert run([SEEP, 'check', '-q', '--max-mismatches', '0', '--max-leaked', '1M', tmp_path / 'o', *words]).code == nr

@@ -10,6 +10,7 @@
 #include "analysis/check.h"
 #include "names/library_code.h"
 #include "profile/health.h"
+#include "view/own_operators.h"
 #include "view/stacks.h"
 
 struct builder {
@@ -273,8 +274,11 @@ static struct seep_error *add_wrong_free(struct builder *builder, uint32_t proce
                                     .via = profile->sites[wrong->site].via,
                                     .release_via = profile->sites[wrong->release_site].via,
                                     .count = wrong->count};
-    struct seep_error *error =
-        expand(builder, process, nodes[profile->sites[wrong->release_site].node], &fresh.freed);
+    bool is_none;
+    struct seep_error *error = seep_is_own_operator(builder->stacks, profile, nodes, wrong, &is_none);
+    if (error || is_none)
+        return error;
+    error = expand(builder, process, nodes[profile->sites[wrong->release_site].node], &fresh.freed);
     if (!error && wrong->site)
         error = expand(builder, process, nodes[profile->sites[wrong->site].node], &fresh.allocated);
     if (error || !(passes(&check->options, &fresh.freed) || passes(&check->options, &fresh.allocated)))

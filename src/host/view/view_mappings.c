@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "view/own_operators.h"
 #include "view/view_build.h"
 
 static void add_counts(struct seep_mapping_counts *into, const struct seep_mapping_counts *from) {
@@ -92,8 +93,13 @@ static struct seep_error *collect_wrong_releases(struct seep_view_build *build) 
         const struct seep_view_part *part = &build->parts[p];
         for (uint32_t i = 0; i < part->profile->nr_wrong_releases; i++) {
             const struct seep_wrong_release *from = &part->profile->wrong_releases[i];
-            if (part->site_ok[from->site] || part->site_ok[from->release_site] ||
-                (from->first_site && part->site_ok[from->first_site]))
+            bool is_none;
+            struct seep_error *error =
+                seep_is_own_operator(build->stacks, part->profile, part->nodes, from, &is_none);
+            if (error)
+                return error;
+            if (!is_none && (part->site_ok[from->site] || part->site_ok[from->release_site] ||
+                             (from->first_site && part->site_ok[from->first_site])))
                 view->wrong_releases[view->nr_wrong_releases++] = (struct seep_view_wrong_release){
                     .from = stack_of(build, part, from->site),
                     .at = stack_of(build, part, from->release_site),

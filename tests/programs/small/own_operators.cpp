@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// With LIBRARY: a library that has the C++ runtime for itself. Else the program, which deletes what that library made
+// with new; with an argument, also what it made with malloc.
+#ifdef LIBRARY
+#include <cstdlib>
+
+#define MADE extern "C" __attribute__((visibility("default")))
+
+MADE int *made() {
+    return new int(3);
+}
+MADE int *made_many() {
+    return new int[30];
+}
+MADE int *allocated() {
+    return static_cast<int *>(malloc(sizeof(int)));
+}
+#else
+extern "C" int *made();
+extern "C" int *made_many();
+extern "C" int *allocated();
+
+int main(int argc, char **) {
+    delete made();
+    delete[] made_many();
+    if (argc > 1)
+        delete allocated();
+    return 0;
+}
+#endif
