@@ -3,11 +3,14 @@
 // Threads that stop one after the other, each some time after the one before it: a thread that waits for its child of
 // vfork does not stop before that has ended. Says "ready" when all of them wait; leaves when its input ends. With an
 // argument: leaves while so many threads wait on a futex with a timeout, which ends during the scan; they do not wait again.
+// With "leave SECONDS" or "stay SECONDS": one thread that waits for its child of vfork for so long; leaves then, or as
+// without an argument.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -73,18 +76,15 @@ static void wait_for_vfork(int nr_threads) {
 int main(int argc, char **argv) {
     void *volatile block = malloc(100);
     pthread_t threads[THREADS];
-    if (argc > 2) { // leaves while a thread waits for its child of vfork, for so many seconds
-        if (pthread_create(threads, NULL, wait_long, (void *)(uintptr_t)atoi(argv[2])) != 0)
-            return 1;
-        wait_for_vfork(1);
-        exit(0);
-    }
-    if (argc > 1)
+    if (argc == 2)
         leave_late((unsigned)atoi(argv[1]));
-    for (unsigned i = 0; i < THREADS; i++)
-        if (pthread_create(&threads[i], NULL, wait_long, (void *)(uintptr_t)((i + 1) * STEP_S)) != 0)
+    unsigned nr_threads = argc > 2 ? 1 : THREADS, step_s = argc > 2 ? (unsigned)atoi(argv[2]) : STEP_S;
+    for (unsigned i = 0; i < nr_threads; i++)
+        if (pthread_create(&threads[i], NULL, wait_long, (void *)(uintptr_t)((i + 1) * step_s)) != 0)
             return 1;
-    wait_for_vfork(THREADS);
+    wait_for_vfork((int)nr_threads);
+    if (argc > 2 && strcmp(argv[1], "leave") == 0)
+        exit(0);
     puts("ready");
     fflush(stdout);
     (void)!getchar();

@@ -2,10 +2,15 @@
 """Threads that stop late, one after the other: those that have stopped are not held for the sum of the waits."""
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
 from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, environment, run  # noqa: E402
+from test_top import terminal  # noqa: E402, F401 (fixture)
+from test_wire import serve  # noqa: E402, F401 (fixture)
 
 
 def test_the_wait_is_one_for_all_threads():
@@ -34,5 +39,37 @@ def test_threads_that_do_not_wait_again_are_not_waited_for_each(tmp_path):
 def test_a_thread_that_did_not_stop_is_let_go_when_it_ends(tmp_path):
     """The tool traces the thread until then: the process would never end, nor would the run. Its child of vfork outlives it."""
     done = run([SEEP, 'run', '-q', '--scan', 'yes', '-o', tmp_path / 't.seep', '--',
-                BUILD / 'tests/hostile/hostile-threads', 'vfork', '6'], env=environment(), timeout=60)
+                BUILD / 'tests/hostile/hostile-threads', 'leave', '6'], env=environment(), timeout=60)
     assert done.code == 0, done
+
+
+def threads_of(pid):
+    return len(list(Path(f'/proc/{pid}/task').iterdir()))
+
+
+@pytest.mark.parametrize('tool', ['serve', 'top'])
+def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):  # noqa: F811
+    """Else the thread stands until the next scan: it ends here, which its tracer must hear, before the process has one thread."""
+    program = subprocess.Popen([BUILD / 'tests/hostile/hostile-threads', 'stay', '6'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null'))
+    try:
+        assert program.stdout.readline() == b'ready\n'
+        if tool == 'serve':
+            server = serve(program.pid)
+            done = run([SEEP, 'connect', server.address, '-e', 'scan'])
+            assert b'does not stop' in done.out + done.err, done
+        else:
+            screen = terminal(program.pid)
+            screen.shows('hostile-threads')
+            screen.keys('S')
+            screen.shows('does not stop')
+        assert threads_of(program.pid) == 2  # the scan has given up before the thread's wait ended
+        end = time.monotonic() + TIMEOUT
+        while threads_of(program.pid) != 1:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert tool == 'top' or server.process.poll() is None
+    finally:
+        program.stdin.close()
+        assert program.wait(TIMEOUT) == 0
+        program.stdout.close()

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "live/live_worker.h"
+#include "scan/stop.h"
 
 struct seep_live_worker {
     const struct seep_live_source *source;
@@ -51,12 +52,23 @@ static void do_order(const struct seep_live_source *source, const struct seep_li
     }
 }
 
+// Lets go, meanwhile, of threads that did not stop for a scan in time: this thread traces them.
+static void rest(struct seep_live_worker *worker) {
+    if (!seep_stop_holds()) {
+        pthread_cond_wait(&worker->wake, &worker->lock);
+        return;
+    }
+    int64_t until_ns = seep_monotonic_ns() + SEEP_STOP_HOLDS_MS * INT64_C(1000000);
+    struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+    pthread_cond_clockwait(&worker->wake, &worker->lock, CLOCK_MONOTONIC, &until);
+}
+
 static void *work(void *data) {
     struct seep_live_worker *worker = data;
     pthread_mutex_lock(&worker->lock);
     while (!worker->leave) {
         if (!worker->started || worker->done) {
-            pthread_cond_wait(&worker->wake, &worker->lock);
+            rest(worker);
             continue;
         }
         struct seep_live_order order = worker->order;

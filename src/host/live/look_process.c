@@ -16,6 +16,7 @@
 #include "process/process_group.h"
 #include "profile/health.h"
 #include "scan/scan.h"
+#include "scan/stop.h"
 #include "session/session_open.h"
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
@@ -230,6 +231,10 @@ void seep_look_make_here(const struct seep_live_source *source, const struct see
 struct seep_error *seep_look_scan(pid_t pid, struct seep_session **ret_session) {
     struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL};
     return seep_scan_process(pid, &options, ret_session);
+}
+
+int seep_look_rest_ms(int rest_ms) {
+    return seep_stop_holds() ? SEEP_MIN(rest_ms, SEEP_STOP_HOLDS_MS) : rest_ms;
 }
 
 struct seep_error *seep_look_control_one(pid_t pid, bool is_first, const struct seep_image_control *asked,

@@ -55,18 +55,39 @@ static long status_number(pid_t pid, pid_t tid, const char *key) {
     return value;
 }
 
-static char state_of(pid_t pid, pid_t tid) {
-    char path[64];
+struct thread_stat { // of /proc/PID/task/TID/stat
+    char state;      // 'X': there is none
+    bool leaves;     // it is in the kernel's exit code, or SIGKILL waits for it
+};
+
+static struct thread_stat read_stat(pid_t pid, pid_t tid) {
+    enum { PF_EXITING = 4 }; // include/linux/sched.h
+    struct thread_stat stat = {'X', true};
+    char path[64], line[512], state;
     snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
     FILE *file = fopen(path, "re");
     if (!file)
-        return 'X';
-    char line[256];
+        return stat;
     size_t nr = fread(line, 1, sizeof(line) - 1, file);
     fclose(file);
     line[nr] = 0;
     const char *name_end = strrchr(line, ')'); // the name may have anything in it
-    return name_end && name_end[1] == ' ' && name_end[2] ? name_end[2] : 'X';
+    unsigned flags;
+    unsigned long signals;
+    int nr_read = name_end ? sscanf(name_end + 1,
+                                    " %c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+                                    " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu",
+                                    &state, &flags, &signals)
+                           : 0;
+    if (nr_read >= 1)
+        stat.state = state;
+    if (nr_read == 3)
+        stat.leaves = flags & PF_EXITING || signals & 1UL << (SIGKILL - 1);
+    return stat;
+}
+
+static char state_of(pid_t pid, pid_t tid) {
+    return read_stat(pid, tid).state;
 }
 
 static bool has_ended(pid_t pid, pid_t tid) {
@@ -251,14 +272,33 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 
 #define BURY_MAX_MS 10000 // a killed process gives its memory back before it counts as ended
 
-// A thread that ended while it was ours: its parent is not told before we have waited for it. The end
-// of a child of our own (`seep run`) is for its parent to see.
-// false: it is still on its way out.
-static bool bury(pid_t pid, pid_t tid) {
+// Takes the end of a thread that was ours, which its parent is not told before, or detaches one that has
+// stopped meanwhile. The end of a child of our own (`seep run`) is for its parent to see. false: it is still
+// on its way.
+static bool let_go(pid_t pid, pid_t tid) {
     siginfo_t info = {.si_pid = 0};
-    if (tid == pid && status_number(pid, tid, "PPid:") == (long)getpid())
+    bool is_child = tid == pid && status_number(pid, tid, "PPid:") == (long)getpid();
+    if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | (is_child ? 0 : WEXITED) | WNOHANG | __WALL) != 0)
         return true;
-    return waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL) != 0 || info.si_pid == tid;
+    if (info.si_pid != tid)
+        return is_child && has_ended(pid, tid);
+    if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
+        return true;
+    struct seep_stopped_thread thread = {.tid = tid};
+    int signal = info.si_status & 0xff;
+    bool of_ptrace = info.si_status >> 8 == PTRACE_EVENT_STOP;
+    (void)read_registers(&thread, of_ptrace && signal == SIGTRAP);
+    free(thread.words);
+    ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)(of_ptrace ? 0 : signal));
+    return true;
+}
+
+static bool bury(pid_t pid, pid_t tid) {
+    return (tid == pid && status_number(pid, tid, "PPid:") == (long)getpid()) || let_go(pid, tid);
+}
+
+static bool is_buried(pid_t pid, pid_t tid) {
+    return bury(pid, tid) || !read_stat(pid, tid).leaves;
 }
 
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
@@ -476,14 +516,15 @@ void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt) {
     }
 }
 
-// Threads of a process that was killed: each is to be waited for, and the leader is told of last.
+// Threads of a process that was killed: each is to be waited for, and the leader is told of last. A thread
+// that was not killed, and has not stopped yet, is not waited for here: seep_stop_holds().
 static void bury_all(const struct seep_stopped *stopped) {
     for (int64_t end_ns = seep_monotonic_ns() + BURY_MAX_MS * NS_PER_MS; seep_monotonic_ns() < end_ns;) {
         bool all = true;
         for (size_t i = 0; i < stopped->nr_threads; i++)
-            all &= !stopped->threads[i].lost || bury(stopped->pid, stopped->threads[i].tid);
+            all &= !stopped->threads[i].lost || is_buried(stopped->pid, stopped->threads[i].tid);
         for (size_t i = 0; i < stopped->nr_unburied; i++)
-            all &= bury(stopped->pid, stopped->unburied[i]);
+            all &= is_buried(stopped->pid, stopped->unburied[i]);
         if (all)
             return;
         pause_ms(1);
@@ -542,24 +583,6 @@ static void keep_held(pid_t pid, pid_t tid) {
     bool is_ours = status_number(pid, tid, "TracerPid:") == (long)syscall(SYS_gettid);
     if (is_ours && seep_grow(&held, &held_capacity, nr_held + 1, sizeof(*held)))
         held[nr_held++] = (struct held){pid, tid};
-}
-
-static bool let_go(pid_t pid, pid_t tid) {
-    siginfo_t info = {.si_pid = 0};
-    bool is_child = tid == pid && status_number(pid, tid, "PPid:") == (long)getpid(); // as in bury()
-    if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | (is_child ? 0 : WEXITED) | WNOHANG | __WALL) != 0)
-        return true;
-    if (info.si_pid != tid)
-        return is_child && has_ended(pid, tid);
-    if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
-        return true;
-    struct seep_stopped_thread thread = {.tid = tid};
-    int signal = info.si_status & 0xff;
-    bool of_ptrace = info.si_status >> 8 == PTRACE_EVENT_STOP;
-    (void)read_registers(&thread, of_ptrace && signal == SIGTRAP);
-    free(thread.words);
-    ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)(of_ptrace ? 0 : signal));
-    return true;
 }
 
 bool seep_stop_holds(void) {

@@ -77,6 +77,7 @@ void seep_resume_process(struct seep_stopped *stopped); // takes NULL; releases 
 // Whether this thread of the tool still traces threads that did not stop in time. Detaches those that have
 // stopped since. The caller calls it again until it returns false, or ends.
 bool seep_stop_holds(void);
+#define SEEP_STOP_HOLDS_MS 100 // between two of these calls
 
 #if defined(__arm__)
 typedef struct user_regs seep_general_registers;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "live/look_process.h"
 #include "server/server_client.h"
 #include "wire/network.h"
 
@@ -487,7 +488,8 @@ static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret
         seep_server_watch_set(server->epoll_fd, &server->watch_listen, server->listen_fd, room ? EPOLLIN : 0);
     if (error)
         return error;
-    int nr = epoll_wait(server->epoll_fd, events, SEEP_ARRAY_SIZE(events), server->nr_due ? 0 : 1000);
+    int nr = epoll_wait(server->epoll_fd, events, SEEP_ARRAY_SIZE(events),
+                        server->nr_due ? 0 : seep_look_rest_ms(1000));
     if (nr < 0 && errno != EINTR)
         return seep_error_system(errno, "cannot wait for clients");
     for (int i = 0; i < nr; i++) {
