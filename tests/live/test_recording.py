@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from harness import BUILD, PROGRAMS, SEEP, environment, in_mount_namespace, most_memory_of, need, run
 from recording import ALLOCATION, FREE, KEPT, chunks
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 FIGURES = ('allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary', 'live_blocks', 'live_bytes')
 HANDING_ON = program_source('recording_handing_on.c')
@@ -704,3 +704,46 @@ def test_damage_makes_the_processes_behind_it_incomplete(tmp_path):
             assert same or not bad['health']['complete'], (moment, bad['process'], bad['totals'], good['totals'])
             found += not same
     assert found
+
+
+@pytest.fixture(scope='module')
+def older_faults(tmp_path_factory):
+    """At a fixed address, as older tools had no names of."""
+    need('gcc')
+    return built_program('older_faults.c', tmp_path_factory.mktemp('older'), '-g', '-O1', '-fno-builtin', '-no-pie')
+
+
+FIRST_CALLS = ('strdup', 'strndup', 'posix_memalign', 'aligned_alloc', 'memalign', 'valloc', 'reallocarray', 'calloc', 'realloc')
+
+
+@pytest.mark.parametrize('call', FIRST_CALLS)
+def test_any_call_may_be_the_first(call, older_faults, tmp_path):
+    trace = record(tmp_path, older_faults, call)
+    for (process,) in (report(trace), report(trace, '--at', '1000h')):
+        assert [block['size'] for site in process['sites'] for block in site['blocks']] == [28], process
+    words = run([SEEP, 'report', trace]).out.decode()
+    assert 'main (' in words and (call.startswith('str') or 'first_call (' in words), words
+
+
+def test_calls_that_fail_leave_what_there_is(older_faults, tmp_path):
+    """Sizes that overflow are no small blocks, and a realloc that fails frees nothing."""
+    trace = record(tmp_path, older_faults, 'fail')
+    for (process,) in (report(trace), report(trace, '--at', '1000h')):
+        assert [block['size'] for site in process['sites'] for block in site['blocks']] == [321]
+        assert process['totals']['failed'] == 4 and process['totals']['frees'] == 0
+    assert [event.kind for chunk in chunks(trace) for event in chunk.events].count(ALLOCATION) == 1
+
+
+def test_more_mappings_than_a_page_of_proc_maps_has_lines(older_faults, tmp_path):
+    trace = tmp_path / 'maps.seep'
+    assert run([SEEP, 'run', '-q', '--mode', 'record', '-o', trace, '--', older_faults, 'map'], env=environment()).code == 0
+    assert '1,048,576 bytes leaked in 1 block' in run([SEEP, 'report', trace]).out.decode()
+
+
+def test_alone_the_files_lie_where_the_program_began(older_faults, tmp_path):
+    """One for each process, though it changes its folder and forks."""
+    done = run([older_faults, 'move'], cwd=tmp_path, env=environment(
+        SEEP_MODE='record', SEEP_OUT='out-%p.seep', LD_PRELOAD=str(BUILD / 'libseep-record.so')))
+    assert done.code == 0, done
+    made = [report(file)[0]['totals']['live_bytes'] for file in tmp_path.glob('out-*.seep')]
+    assert sorted(made) == [999, 1000, 1001, 1002], made

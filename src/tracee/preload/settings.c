@@ -133,6 +133,24 @@ static int folder_of_out(char *file) {
     return 0;
 }
 
+// A program may change its folder before the file is written. The name stays as it is where that of the
+// folder is not known, or would be read as a pattern.
+static void make_absolute(char *file, size_t room) {
+    char folder[1024];
+    size_t length = __builtin_strlen(file);
+    if (!length || *file == '/')
+        return;
+    long got = sys3(SYS_getcwd, folder, sizeof(folder), 0); // with the byte that ends it
+    if (sys_failed(got) || *folder != '/' || (size_t)got + length + 1 > room)
+        return;
+    for (const char *at = folder; *at; at++)
+        if (*at == '%')
+            return;
+    __builtin_memmove(file + got, file, length + 1);
+    __builtin_memcpy(file, folder, (size_t)got);
+    file[got - 1] = '/';
+}
+
 // "follow", "ignore", or "ignore:PID": then no process is traced but that one, whatever it executes.
 static void read_children(struct seep_config *config) {
     static const char only[] = "ignore:";
@@ -231,6 +249,7 @@ void seep_config_read(struct seep_config *ret_config) {
                               "a file in a folder of this user's or root's, or a sticky one, is wanted");
     if (trouble == -ENOENT || trouble == -ENOTDIR || trouble == -EACCES)
         config.out[0] = 0;
+    make_absolute(config.out, sizeof(config.out));
     if (!copy_setting("SEEP_SOCKET", config.socket, sizeof(config.socket)))
         seep_setting_complain("SEEP_SOCKET", "a path of less than 108 bytes is wanted");
     config.depth = seep_setting_number("SEEP_DEPTH", SEEP_MAX_DEPTH, 1, SEEP_MAX_DEPTH, &bad);
