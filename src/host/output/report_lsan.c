@@ -26,7 +26,15 @@ struct named {
     size_t bare;  // the same; where there is no such line, `whole`
 };
 
+// Frames that were named lately, by the addresses of their words: those stay as long as their view.
+enum { RECENT_BITS = 10 };
+struct recent {
+    const char *function, *linkage, *module;
+    size_t named; // index + 1; 0: none
+};
+
 struct seep_lsan_census {
+    struct recent recent[1u << RECENT_BITS];
     struct seep_map named_ids; // hash of these three -> index in named + 1; where two share it, the next
     struct named *named;
     size_t nr_named;
@@ -107,9 +115,20 @@ static struct seep_error *share_of(struct seep_lsan_census *census, const char *
     return NULL;
 }
 
+static struct recent *recent_of(struct seep_lsan_census *census, const struct seep_view_frame *frame) {
+    uint64_t mixed = (uintptr_t)frame->function ^ (uintptr_t)frame->linkage << 20;
+    mixed = (mixed ^ (frame->function ? 0 : (uintptr_t)frame->module)) * UINT64_C(0x9e3779b97f4a7c15);
+    return &census->recent[mixed >> (64 - RECENT_BITS)];
+}
+
+static bool is_recent(const struct recent *recent, const struct seep_view_frame *frame) {
+    return recent->named && recent->function == frame->function && recent->linkage == frame->linkage &&
+           (frame->function || recent->module == frame->module);
+}
+
 // Valid until the next one.
-static struct seep_error *name_of(struct seep_lsan_census *census, const struct seep_view_frame *frame,
-                                  const struct named **ret_named) {
+static struct seep_error *find_name(struct seep_lsan_census *census, const struct seep_view_frame *frame,
+                                    const struct named **ret_named) {
     uint64_t module = frame->function ? 0 : seep_hash_bytes(frame->module, strlen(frame->module));
     uint64_t hash = seep_hash64((uintptr_t)frame->function ^ seep_hash64((uintptr_t)frame->linkage ^ module));
     for (uint64_t at = hash;; at++) {
@@ -133,6 +152,20 @@ static struct seep_error *name_of(struct seep_lsan_census *census, const struct 
         named->bare = named->whole;
         return error || !named->lines.bare ? error : share_of(census, named->lines.bare, &named->bare);
     }
+}
+
+static struct seep_error *name_of(struct seep_lsan_census *census, const struct seep_view_frame *frame,
+                                  const struct named **ret_named) {
+    struct recent *recent = recent_of(census, frame);
+    if (is_recent(recent, frame)) {
+        *ret_named = &census->named[recent->named - 1];
+        return NULL;
+    }
+    struct seep_error *error = find_name(census, frame, ret_named);
+    if (!error)
+        *recent = (struct recent){frame->function, frame->linkage, frame->module,
+                                  (size_t)(*ret_named - census->named) + 1};
+    return error;
 }
 
 static void count_line(struct seep_lsan_census *census, size_t line, size_t index,
@@ -179,6 +212,8 @@ struct seep_error *seep_lsan_census_create(const struct seep_view *view,
         if (all->rows[i].live_blocks > all->rows[i].suppressed_blocks)
             error = count_row(census, all, i);
     seep_view_destroy(all);
+    if (census)
+        memset(census->recent, 0, sizeof(census->recent));
     if (error)
         seep_lsan_census_destroy(census);
     else
