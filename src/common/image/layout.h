@@ -296,10 +296,9 @@ struct seep_image_module {
 // offset is the ELF virtual address (run-time address minus bias) of the return address; where
 // "exact" is set (a frame that a signal interrupted) of the instruction itself. Look a return
 // address up at offset-1. With module 0 the offset is the run-time address.
-#define SEEP_FRAME_OFFSET_BITS 47
-#define SEEP_FRAME_OFFSET(f)   ((f) & ((UINT64_C(1) << 47) - 1))
-#define SEEP_FRAME_EXACT(f)    ((unsigned)((f) >> 47) & 1u)
-#define SEEP_FRAME_MODULE(f)   ((uint32_t)((f) >> 48))
+#define SEEP_FRAME_OFFSET(f) ((f) & ((UINT64_C(1) << 47) - 1))
+#define SEEP_FRAME_EXACT(f)  ((unsigned)((f) >> 47) & 1u)
+#define SEEP_FRAME_MODULE(f) ((uint32_t)((f) >> 48))
 #define SEEP_FRAME_MAKE(module, exact, offset)                                                               \
     ((uint64_t)(module) << 48 | (uint64_t)((exact) ? 1 : 0) << 47 | ((offset) & ((UINT64_C(1) << 47) - 1)))
 

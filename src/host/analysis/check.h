@@ -154,6 +154,7 @@ struct seep_leaked seep_leak_beyond(const struct seep_leak *leak);
 // The C++ library's, or of a template of it that was compiled into the program.
 bool seep_leak_frame_is_library(const struct seep_leak_frame *frame);
 
+// Replaces the file `path` by the leaks that were found.
 SEEP_MUST_CHECK struct seep_error *seep_check_save_baseline(const struct seep_check *check, const char *path);
 
 #endif

@@ -70,6 +70,7 @@ SEEP_MUST_CHECK struct seep_error *seep_diff_create(const struct seep_session *b
                                                     struct seep_diff **ret_diff);
 void seep_diff_destroy(struct seep_diff *diff); // takes NULL
 
+// Lost and indirectly lost together; NULL has nothing.
 struct seep_diff_lost seep_diff_lost_of(const struct seep_view_row *row);
 
 // "same", "new", "gone", "grew", "shrank", "worse", "better", "empty"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Errors of the host side. A function that can fail returns struct seep_error *; NULL is success.
-// The caller owns the error: return it, or destroy it. Only command/ and ui/ print errors.
+// The caller owns the error: return it, or destroy it. Only command/ and output/ print errors.
 #ifndef SEEP_BASE_ERROR_H
 #define SEEP_BASE_ERROR_H
 
@@ -34,6 +34,7 @@ SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_error_create(enum seep
 SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_error_system(int sys_errno, const char *format,
                                                                        ...);
 
+// Static, see seep_error_create.
 SEEP_MUST_CHECK struct seep_error *seep_error_no_memory(void);
 
 // Adds or replaces the hint; returns `error`, so that it can stand in a return.

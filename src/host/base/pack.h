@@ -16,7 +16,8 @@ SEEP_MUST_CHECK struct seep_packer *seep_packer_create(void); // NULL: out of me
 void seep_packer_destroy(struct seep_packer *packer);         // takes NULL
 
 size_t seep_pack_bound(size_t nr); // enough room for a frame of any `nr` bytes
-// One frame. 0: there is no memory or no room for it.
+// One frame of `nr` bytes into `room` bytes; returns the bytes of the frame. 0: there is no memory or no room
+// for it.
 SEEP_MUST_CHECK size_t seep_pack(struct seep_packer *packer, unsigned char *to, size_t room, const void *raw,
                                  size_t nr, enum seep_pack_effort effort);
 // One frame whose blocks end where large parts do; `parts` are the ends of the parts.

@@ -10,6 +10,7 @@
 
 #define SEEP_FOLDER_ID_CHARS 16u
 
+// Links are followed.
 bool seep_folder_is_one(const char *path);
 
 // {"folder": ..., "traces": [{"id", "name", "bytes", "at_s"}], "left_out": n}, the newest first; the caller

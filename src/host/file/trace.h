@@ -23,6 +23,7 @@ bool seep_trace_type_is_known(uint32_t type);
 // anything that is not a regular file (pipe, device) is written in place.
 struct seep_trace_writer;
 
+// `path` "-" is standard output. A file gets its name by _commit or _show.
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create(const char *path,
                                                             struct seep_trace_writer **ret_writer);
 // A file that a writer made, wherever it is by now.

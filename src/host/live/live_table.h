@@ -56,6 +56,8 @@ struct seep_live_table {
     size_t nr_rows_all;
 };
 
+// The table is of the latest look; where query->kinds is not 0, of the latest scan. `session` stays NULL
+// where there is none. _deinit frees it.
 SEEP_MUST_CHECK struct seep_error *seep_live_table_make(const struct seep_live *live,
                                                         struct seep_symbols *symbols,
                                                         const struct seep_live_query *query,

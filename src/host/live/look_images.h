@@ -34,6 +34,7 @@ SEEP_MUST_CHECK struct seep_error *seep_images_take(const struct seep_live_sourc
 SEEP_MUST_CHECK struct seep_error *seep_images_session(const struct seep_images *images,
                                                        struct seep_session **ret_session);
 
+// *ret_done is false where a process has not done yet what was asked.
 SEEP_MUST_CHECK struct seep_error *seep_images_control(const struct seep_images *images,
                                                        const struct seep_image_control *asked,
                                                        bool *ret_done);

@@ -21,6 +21,7 @@ struct seep_debug_server {
     bool off; // never ask (again)
 };
 
+// `timeout_s` is for all questions together; 0: the default of debuginfod.
 void seep_debug_server_init(struct seep_debug_server *server, bool off, unsigned timeout_s);
 void seep_debug_server_deinit(struct seep_debug_server *server);
 

@@ -46,6 +46,7 @@ bool seep_type_member(Dwarf_Die *type, uint64_t off, struct seep_type_text *path
 // As for a member of a structure, by its entry: also a base class. false: static, a bit field, or not at a
 // fixed place.
 SEEP_MUST_CHECK bool seep_type_member_place(Dwarf_Die *member, uint64_t *ret_off, Dwarf_Die *ret_type);
+// How many indices an array takes.
 unsigned seep_type_dimensions(Dwarf_Die *array);
 bool seep_type_is_aggregate(int tag); // a structure, class or union
 // Whether it is declared in a program in C.

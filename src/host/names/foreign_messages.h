@@ -31,7 +31,9 @@ enum seep_foreign_wish { SEEP_FOREIGN_FILE, SEEP_FOREIGN_SERVER };
 #define SEEP_FOREIGN_ANSWER_BYTES ((size_t)8 << 20) // 256 inlined functions, each text at most 16 KiB
 #define SEEP_FOREIGN_STACK_BYTES  ((size_t)32 << 20)
 
+// The number of bytes, then the bytes.
 void seep_foreign_put_bytes(struct seep_put *put, const uint8_t *bytes, size_t nr_bytes);
+// Borrowed from `take`; NULL (and `take` failed) where there are fewer.
 const uint8_t *seep_foreign_take_bytes(struct seep_take *take, size_t *ret_bytes);
 // Kept in `names`; NULL where it is NULL.
 SEEP_MUST_CHECK struct seep_error *seep_foreign_take_text(struct seep_take *take, struct seep_names *names,

@@ -13,8 +13,6 @@ struct seep_symbol_table {
     struct seep_ranges unsized; // labels of assembly: value is the name, high the end of the section
 };
 
-#define SEEP_SYMBOL_TABLE_INIT                                                                               \
-    { SEEP_RANGES_INIT, SEEP_RANGES_INIT }
 void seep_symbol_table_deinit(struct seep_symbol_table *table);
 
 // Adds the symbols of all tables of that type. Seal after the last.

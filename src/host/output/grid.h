@@ -46,6 +46,7 @@ struct seep_grid {
     uint64_t nr_more;  // rows that there are beyond these
 };
 
+// `columns` are borrowed; an empty name ends them.
 void seep_grid_init(struct seep_grid *grid, const struct seep_grid_column *columns);
 void seep_grid_deinit(struct seep_grid *grid);
 // The next value, from the first column of a row on. Texts are copied; NULL is not known.

@@ -20,8 +20,6 @@ struct seep_json_stack {
     struct seep_arena arena;
 };
 
-#define SEEP_JSON_STACK_INIT                                                                                 \
-    { SEEP_MAP_INIT, SEEP_ARENA_INIT }
 void seep_json_stack_deinit(struct seep_json_stack *stack);
 
 json_t *seep_json_frame(const struct seep_view_frame *frame); // NULL: out of memory

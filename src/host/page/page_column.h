@@ -16,6 +16,7 @@ struct seep_page_column {
 };
 
 void seep_page_column_deinit(struct seep_page_column *column);
+// After a failed allocation nothing more is put; the column says so in `failed`.
 void seep_page_column_put(struct seep_page_column *column, uint64_t value);
 void seep_page_column_put_signed(struct seep_page_column *column, int64_t value);
 void seep_page_column_put_double(struct seep_page_column *column, double value); // 8 bytes, little-endian

@@ -32,6 +32,7 @@ void seep_bars_of_sizes(struct seep_bars *bars, const struct seep_view *view);
 // The live blocks of a view that has its blocks, by age. SEEP_E_UNSUPPORTED where no age is known.
 SEEP_MUST_CHECK struct seep_error *seep_bars_of_ages(struct seep_bars *bars, const struct seep_view *view);
 
+// In pixels.
 void seep_bars_size(const struct seep_bars *bars, double *ret_width, double *ret_height);
 void seep_bars_draw(const struct seep_bars *bars, const char *title, struct seep_pen *pen);
 

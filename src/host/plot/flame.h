@@ -18,6 +18,7 @@ struct seep_flame {
 
 void seep_flame_init(struct seep_flame *flame, const struct seep_call_tree *tree,
                      const struct seep_measure *measure);
+// In pixels.
 void seep_flame_size(const struct seep_flame *flame, double *ret_width, double *ret_height);
 void seep_flame_draw(const struct seep_flame *flame, const char *title, struct seep_pen *pen);
 

@@ -58,6 +58,7 @@ uint32_t seep_ink_dark(enum seep_ink ink);
 // something is left out; NULL: out of memory, or there is no room for anything. The caller frees it.
 SEEP_MUST_CHECK char *seep_pen_fit(const char *text, double size, double width);
 
+// `width` and `height` are in pixels. `out` is borrowed until the pen has ended.
 SEEP_MUST_CHECK struct seep_error *seep_pen_begin_svg(FILE *out, double width, double height,
                                                       const char *title, struct seep_pen **ret_pen);
 SEEP_MUST_CHECK struct seep_error *seep_pen_begin_png(FILE *out, double width, double height,

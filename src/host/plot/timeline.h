@@ -35,6 +35,7 @@ void seep_timeline_deinit(struct seep_timeline *timeline); // of zeros, too
 // "64 moments in 3.2 s, at most 12 MiB live at 2.1 s"; the caller frees it. NULL: out of memory.
 SEEP_MUST_CHECK char *seep_timeline_words(const struct seep_timeline *timeline);
 
+// In pixels.
 void seep_timeline_size(const struct seep_timeline *timeline, double *ret_width, double *ret_height);
 void seep_timeline_draw(const struct seep_timeline *timeline, const char *title, struct seep_pen *pen);
 

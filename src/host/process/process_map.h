@@ -30,6 +30,7 @@ struct seep_process_map {
     uint64_t stack_end_rt;   // 0: there is none
 };
 
+// SEEP_E_NOT_FOUND: the process has ended. _deinit frees the map.
 SEEP_MUST_CHECK struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret_map);
 void seep_process_map_deinit(struct seep_process_map *map);
 

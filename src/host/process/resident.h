@@ -36,6 +36,7 @@ struct seep_resident {
     size_t nr_regions;
 };
 
+// Reads the mappings of the process once. _close frees it.
 SEEP_MUST_CHECK struct seep_error *seep_resident_open(pid_t pid, struct seep_resident **ret_resident);
 void seep_resident_close(struct seep_resident *resident); // takes NULL
 

@@ -9,10 +9,10 @@
 
 struct seep_heap_block {
     uint64_t address; // 0: an empty slot
-    uint64_t size;
-    int64_t born_ns;
-    uint32_t site;
-    uint32_t thread;
+    uint64_t size;    // bytes
+    int64_t born_ns;  // since the start of the tracing
+    uint32_t site;    // id
+    uint32_t thread;  // index
 };
 
 struct seep_block_table {

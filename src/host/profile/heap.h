@@ -115,6 +115,7 @@ struct seep_heap {
     uint64_t lost[SEEP_LOST_NR];
 };
 
+// _deinit frees it.
 SEEP_MUST_CHECK struct seep_error *seep_heap_init(pid_t pid, struct seep_heap *ret_heap);
 void seep_heap_deinit(struct seep_heap *heap);
 

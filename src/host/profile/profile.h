@@ -518,10 +518,11 @@ struct seep_leaked {
     uint64_t blocks;
     uint64_t bytes;
 };
+struct seep_leaked seep_profile_leaked(const struct seep_profile *profile);
+
 // The holders of a site, *ret_nr of them; 0: none are known, but site.held may be.
 const struct seep_held *seep_profile_held(const struct seep_profile *profile, uint32_t site,
                                           uint32_t *ret_nr);
-struct seep_leaked seep_profile_leaked(const struct seep_profile *profile);
 // The suppression that takes a block: index + 1 in those of the session; 0: none. `site` and `kind` of
 // the block.
 static inline uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t site,

@@ -22,6 +22,7 @@ struct seep_spans {
     size_t capacity;
 };
 void seep_spans_deinit(struct seep_spans *spans);
+// [start, end), in any order until the spans are settled. false: out of memory.
 SEEP_MUST_CHECK bool seep_spans_add(struct seep_spans *spans, uint64_t start, uint64_t end);
 // Sorts; spans may touch and overlap.
 void seep_spans_settle(struct seep_spans *spans);

@@ -27,6 +27,7 @@ struct seep_holders {
 // What seep_chains.variables may be: one for many scans. Destroyed by the caller.
 SEEP_MUST_CHECK struct seep_error *seep_holders_variables(pid_t pid, struct seep_symbols **ret_symbols);
 
+// Borrows `chains`.
 SEEP_MUST_CHECK struct seep_error *seep_holders_create(const struct seep_chains *chains,
                                                        struct seep_holders **ret_holders);
 void seep_holders_destroy(struct seep_holders *holders); // takes NULL

@@ -72,7 +72,10 @@ struct seep_server {
     int64_t checked_ns; // whether clients have greeted
 };
 
+// Looks, unless the latest look is young enough. Where a look fails and there is one before, that one
+// stays.
 SEEP_MUST_CHECK struct seep_error *seep_server_look_again(struct seep_server *server);
+// Puts the answer to one question, or the error, into what the client is to be sent.
 void seep_server_answer(struct seep_server *server, struct seep_server_client *client,
                         const struct seep_wire_head *head, const unsigned char *bytes);
 // The job of the client has ended: what it did is the answer.

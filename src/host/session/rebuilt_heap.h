@@ -77,6 +77,8 @@ struct seep_rebuilt_heap {
     uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES];
 };
 
+// `nr_sites` is how many are known already; seep_rebuilt_heap_grow_sites() adds others. false: out of
+// memory, and _deinit frees what there is.
 SEEP_MUST_CHECK bool seep_rebuilt_heap_init(struct seep_rebuilt_heap *ret_heap, uint32_t nr_sites);
 void seep_rebuilt_heap_deinit(struct seep_rebuilt_heap *heap);
 

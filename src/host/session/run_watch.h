@@ -32,6 +32,7 @@ struct seep_watching {
     char *trouble;          // malloc'ed: why the first of them did
 };
 
+// `watch` is borrowed; NULL: nothing is watched.
 void seep_watching_init(struct seep_watching *watching, const struct seep_run_watch *watch);
 void seep_watching_deinit(struct seep_watching *watching);
 

@@ -51,8 +51,8 @@ static struct seep_error *check_options(const struct seep_source *source,
     return NULL;
 }
 
-struct seep_error *seep_source_scan(struct seep_source *source, const struct seep_scan_options *options,
-                                    struct seep_session **ret_session) {
+static struct seep_error *scan(struct seep_source *source, const struct seep_scan_options *options,
+                               struct seep_session **ret_session) {
     struct seep_error *err = check_options(source, options);
     if (err)
         return err;
@@ -70,7 +70,7 @@ struct seep_error *seep_session_scan(const char *spec, const struct seep_source_
     struct seep_error *err = seep_source_open(spec, source_options, &source);
     if (err)
         return err;
-    err = seep_source_scan(&source, options, ret_session);
+    err = scan(&source, options, ret_session);
     seep_source_close(&source);
     return err;
 }

@@ -60,13 +60,8 @@ void seep_source_close(struct seep_source *source);
 // May be called again for a source that is live.
 SEEP_MUST_CHECK struct seep_error *seep_source_snapshot(struct seep_source *source,
                                                         struct seep_session **ret_session);
-// Of a trace what was found when it was made. SEEP_E_UNSUPPORTED where its memory is not there, and was not
-// scanned; SEEP_E_USAGE where an option goes with another kind of source.
-SEEP_MUST_CHECK struct seep_error *seep_source_scan(struct seep_source *source,
-                                                    const struct seep_scan_options *options,
-                                                    struct seep_session **ret_session);
-
-// Opened, scanned, closed.
+// Opened, scanned, closed. Of a trace what was found when it was made. SEEP_E_UNSUPPORTED where its memory is
+// not there, and was not scanned; SEEP_E_USAGE where an option goes with another kind of source.
 SEEP_MUST_CHECK struct seep_error *seep_session_scan(const char *spec,
                                                      const struct seep_source_options *source_options,
                                                      const struct seep_scan_options *options,

@@ -18,8 +18,10 @@ struct seep_chain_words {
     const struct seep_type *type; // of the memory that the latest link leads to; NULL: not known
 };
 
+// All arguments are borrowed.
 void seep_chain_words_init(struct seep_chain_words *words, const struct seep_profile *profile,
                            struct seep_stacks *stacks, const uint32_t *nodes);
+// Makes the text empty for the next chain.
 void seep_chain_words_clear(struct seep_chain_words *words);
 // Texts that are too long are cut.
 void seep_chain_put(struct seep_chain_words *words, const char *format, ...) SEEP_PRINTF(2, 3);

@@ -74,6 +74,7 @@ struct seep_stacks {
     bool full_names;         // functions and types are not shortened
 };
 
+// Borrows `symbols`.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_create(struct seep_symbols *symbols,
                                                       struct seep_stacks **ret_stacks);
 void seep_stacks_destroy(struct seep_stacks *stacks); // takes NULL

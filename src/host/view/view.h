@@ -165,6 +165,7 @@ struct seep_view_kinds {
     uint64_t bytes[SEEP_KIND_NR];
 };
 
+// How many classes have a block.
 uint32_t seep_view_nr_kinds(const struct seep_view_kinds *kinds);
 
 struct seep_view_amount {

@@ -13,12 +13,6 @@
 #define APART (16 * MIB) // on CPUs of 32 bits, from other things
 
 enum { REMAP_MAYMOVE = 1, REMAP_FIXED = 2 };
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
 
 // A limit as large as this is none: the whole window fits below it.
 #if SEEP_ARCH_WORD == 8

@@ -25,6 +25,7 @@ struct seep_maps_area {
     char path[512]; // "": none. Longer ones are cut.
 };
 
+// /proc/self/maps. false: it cannot be opened, as under a filter of system calls.
 SEEP_MUST_CHECK bool seep_maps_open(struct seep_maps *ret_maps);
 // false: that was the last.
 SEEP_MUST_CHECK bool seep_maps_next(struct seep_maps *maps, struct seep_maps_area *ret_area);

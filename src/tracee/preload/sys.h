@@ -18,6 +18,14 @@
 #include "preload/cpu.h"
 #include "unwind/arch.h"
 
+// Of kernels that are newer than the headers of some C libraries.
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
 #if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
 #error "counters and locks need atomic operations on 64 bits, which this CPU does not have"
 #endif

@@ -25,6 +25,7 @@ struct seep_image_source {
     uint64_t page_bytes; // of the machine
 };
 
+// All of the image. The caller destroys the copy.
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_source(const struct seep_image_source *source,
                                                                struct seep_image_copy **ret_copy);
 

@@ -47,6 +47,7 @@ struct seep_listener {
     bool lost_a_file; // a message came whose file found no room all the same
 };
 
+// Makes a folder that only this user may enter, and a socket in it. _deinit removes both.
 SEEP_MUST_CHECK struct seep_error *seep_listener_init(struct seep_listener *ret_listener);
 void seep_listener_deinit(struct seep_listener *listener); // removes socket and folder
 
