@@ -17,6 +17,7 @@
 struct layout {
     struct seep_heap_area *areas;
     struct seep_bpf_mapping *mappings;
+    size_t *objects; // of each mapping
     size_t nr_areas;
     size_t nr_mappings;
 };
@@ -94,6 +95,7 @@ static struct seep_error *add_area(struct seep_attached *attached, struct seep_t
     if (err)
         return err;
     layout->nr_areas++;
+    layout->objects[layout->nr_mappings] = index;
     layout->mappings[layout->nr_mappings++] = (struct seep_bpf_mapping){
         .start = area->start,
         .end = area->end,
@@ -101,8 +103,7 @@ static struct seep_error *add_area(struct seep_attached *attached, struct seep_t
         .first_page = object->place.first_page,
         .nr_pages = object->place.nr_pages,
     };
-    err = warn_of_breakpoints(object, process, area);
-    return err ? err : seep_attach_probes(attached, index, process->heap.pid);
+    return warn_of_breakpoints(object, process, area);
 }
 
 // Some code that was there is gone, or is something else now.
@@ -140,8 +141,9 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
         return NULL;
     }
     struct layout layout = {.areas = calloc(map.nr_areas + 1, sizeof(*layout.areas)),
-                            .mappings = calloc(map.nr_areas + 1, sizeof(*layout.mappings))};
-    if (!layout.areas || !layout.mappings)
+                            .mappings = calloc(map.nr_areas + 1, sizeof(*layout.mappings)),
+                            .objects = calloc(map.nr_areas + 1, sizeof(*layout.objects))};
+    if (!layout.areas || !layout.mappings || !layout.objects)
         err = seep_error_no_memory();
     for (size_t i = 0; i < map.nr_areas && !err; i++)
         err = add_area(attached, process, &map.areas[i], &layout);
@@ -154,6 +156,10 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
                                           process->is_loading ? SEEP_BPF_PROCESS_LOADING : 0);
     if (!err && !later)
         err = seep_heap_set_areas(&process->heap, layout.areas, layout.nr_areas, attached->now_ns);
+    // Last: what the probes tell of needs all tables at once.
+    for (size_t i = 0; i < layout.nr_mappings && !err; i++)
+        err = seep_attach_probes(attached, layout.objects[i], process->heap.pid);
+    free(layout.objects);
     free(layout.areas);
     free(layout.mappings);
     seep_process_map_deinit(&map);
