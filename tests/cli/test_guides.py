@@ -3,14 +3,18 @@
 
 SEEP_GUIDES_WRITE=1 writes what they print now into the pages: read the diff.
 """
+import glob
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import time
 
 import pytest
+
+from small_programs import program_source
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "guides")
 PAGES = ["find-a-leak", "cut-the-peak", "tame-churn", "watch-a-server", "gate-ci", "a-device", "a-container", "the-kernel"]
@@ -183,3 +187,146 @@ def test_the_readme(tmp_path, environment):
             if line != "...":
                 assert line in shapes[at:], (command, line, printed)
                 at += shapes[at:].index(line) + 1
+
+
+# ---- the README's table: which command for which question ----------------------------------------------------------------
+
+# By command of the table: what is put behind it, so that it ends, and what it then prints. The words in capitals stand for
+# files, a block, and a process that runs under seep.
+ANSWERS = {
+    "seep run ./app": ("", r"^leaks +272 KiB lost in 10,000 blocks, all from read_order \(shop\.c:"),
+    "seep check ./app": ("", r"leaked, more than --max-leaked 0"),
+    "seep report --sort peak FILE": ("", r"most .*peak.* first"),
+    "seep report FILE@peak": ("", r"read_order \(shop\.c:"),
+    "seep report --sort temporary FILE": ("", r"most temporary .*first"),
+    "seep html FILE -o OUT.html": ("&& head -c 15 OUT.html", r"^<!DOCTYPE html>"),
+    "seep plot FILE": ("", r"[▁▂▃▄▅▆▇█]"),
+    "seep report PID": ("", r"make \(waits\.c:"),
+    "sudo seep attach PID": ("100ms 1", r"Top \d+ stacks with outstanding allocations"),
+    "seep scan PID": ("", r"^ +reachable +\d+ "),
+    "seep whois PID ADDRESS": ("", r"make \(waits\.c:"),
+    "seep growth PID": ("--interval 10ms --count 7", r"^growth .* snapshots? in "),
+    "seep diff OLD NEW": ("", r"1 grew.*\n(.*\n)*.*read_order \(shop\.c:"),
+    "seep mark PID NAME": ("&& seep report PID@NAME --json | grep '\"NAME\"'", r'"name": ?"NAME"'),
+    "seep report --rss PID": ("", r"resident"),
+    "sudo seep attach --cgroup PATH": ("100ms 1", r"Top \d+ stacks with outstanding allocations"),
+    "seep run --mode record": ("-q -o recorded ./app && seep history recorded", r"^.*read_order|30,00\d"),
+    "seep history FILE": ("", r"30,00\d|allocations"),
+    "seep sql FILE 'select …'": ("", r"^30001$"),
+    "seep run --allocator glibc,jemalloc ./app": ("", r"^jemalloc "),
+    "seep replay FILE": ("--rounds 3", r"^replayed program, pid \d+: \d|^replayed "),
+    "seep advise FILE": ("--rounds 4", r" calls, which take "),
+    "sudo seep kernel": ("100ms 1", r"outstanding"),
+    "seep report --tree FILE": ("", r"272 KiB +98\.6% .*read_order"),
+    "seep top PID": ("--once -i 50ms", r" 100 .* make:\d+$"),
+    "seep connect PID": ("<<<'sites 3'", r"make \(waits\.c:"),
+    "seep top ssh://HOST/PID": ("--once -i 50ms", r" 100 .* make:\d+$"),
+    "seep connect ssh://HOST/PID": ("-e 'sites 3'", r"make \(waits\.c:"),
+    "seep serve --http PID": ("", r"^http://127\.0\.0\.1:\d+/"),
+    "seep export --format NAME FILE": ("", r"^_start;.*;main;read_order;\S+ 278890$"),
+}
+ELSEWHERE = {  # what runs them
+    "(gdb) seep holders head->next": "cli/test_gdb.py", "seep whois": "cli/test_gdb.py", "seep leaks": "cli/test_gdb.py",
+    "sudo seep attach --all": "live/test_attach.py",  # reads all programs of the machine
+    "sudo seep service enable UNIT": "live/test_service.py",  # of a systemd that runs
+}
+
+
+def table_of_questions():
+    with open(os.path.join(FOLDER, "..", "..", "README.md"), encoding="utf-8") as file:
+        table = file.read().split("## Which command for which question")[1].split("\n## ")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ") and not line.startswith("| ---")][1:]
+    assert len(rows) >= 20
+    return [command for row in rows for command in re.findall(r"`([^`]+)`", row)]
+
+
+def test_every_question_is_answered():
+    commands = table_of_questions()
+    assert sorted(commands) == sorted([*ANSWERS, *ELSEWHERE]) and len(set(commands)) == len(commands)
+    for command, name in ELSEWHERE.items():
+        with open(os.path.join(FOLDER, "..", "..", "tests", name)) as file:
+            words = re.sub(r"^\(gdb\) |^sudo ", "", command).split()
+            assert re.search(r"\b%s\b" % words[1], file.read()), (command, name)
+
+
+@pytest.fixture(scope="module")
+def questioned(tmp_path_factory, seep, libseep):
+    """question(command): what it prints, on a process of its own that waits, with the README's program and recordings of it."""
+    folder = tmp_path_factory.mktemp("questions")
+    with open(os.path.join(FOLDER, "..", "..", "README.md"), encoding="utf-8") as file:
+        (folder / "shop.c").write_text(re.search(r"^```c\n(.*?)^```$", file.read(), re.M | re.S).group(1))
+    (folder / "waits.c").write_text(program_source("cross_waits.c"))
+    (folder / "bin").mkdir()
+    (folder / "bin" / "seep").symlink_to(seep)
+    (folder / "bin" / "sudo").write_text("#!/bin/sh\nexec \"$@\"\n")
+    (folder / "bin" / "ssh").write_text("#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n")  # to this machine
+    for name in ("sudo", "ssh"):
+        (folder / "bin" / name).chmod(0o755)
+    environment = {"PATH": "%s:/usr/sbin:/usr/bin:/bin" % (folder / "bin"), "HOME": "/proc/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "dumb",
+                   **{name: value for name, value in os.environ.items() if name == "SEEP_DEBUG_DIR"}}
+
+    def call(script, **more):
+        return subprocess.run(["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=110, **more).stdout.decode("utf-8", "replace")
+
+    built = call("gcc -g -o app shop.c && gcc -w -g -o waits waits.c && seep run -q --mode record -o FILE ./app && "
+                 "sed 's/10000/5000/' shop.c >fewer.c && gcc -g -o fewer fewer.c && seep run -q -o OLD ./fewer && seep run -q -o NEW ./app")
+    waits = subprocess.Popen([seep, "run", "-q", "-o", "waits.seep", "./waits"], cwd=folder, env=environment, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
+    pid = waits.stdout.readline().decode().strip()
+    assert pid.isdigit(), built
+    address = re.search(r"0x[0-9a-f]{6,}", call("seep report --blocks --function make " + pid)).group()
+    words = {"PID": pid, "ADDRESS": address, "HOST": "localhost", "select …": "select count(*) from event"}
+
+    def question(command, more, until=None):
+        real = "%s %s" % (command, more)
+        for word, value in words.items():
+            real = re.sub(r"(?<![\w.])%s(?!\w)" % re.escape(word), lambda _: value, real)
+        if command.startswith("seep export"):
+            real = real.replace("NAME", "folded")
+        if until is None:
+            return call(real)
+        process = subprocess.Popen(["bash", "-c", "exec " + real], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        first = process.stdout.readline().decode()
+        process.send_signal(until)
+        process.communicate(timeout=110)
+        return first
+
+    yield question
+    waits.communicate(b"\n", timeout=110)
+
+
+@pytest.fixture
+def group(tmp_path):
+    """A control group with one process, that allocates."""
+    top = next((line.split()[1] for line in open("/proc/self/mounts") if line.split()[2] == "cgroup2"), None)
+    if not top:
+        pytest.skip("cgroup2 is not mounted: no control group")
+    folder = os.path.join(top, "seep-question-%d" % os.getpid())
+    try:
+        os.mkdir(folder)
+    except OSError:
+        pytest.skip("no control group can be made here")
+    inside = subprocess.Popen(["sh", "-c", "while :; do read line <%s/none 2>/dev/null; done" % tmp_path], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        with open(os.path.join(folder, "cgroup.procs"), "w") as file:
+            file.write(str(inside.pid))
+        yield folder
+    finally:
+        inside.kill()
+        inside.wait()
+        os.rmdir(folder)
+
+
+@pytest.mark.parametrize("command", ANSWERS)
+def test_a_question_is_answered(command, questioned, request):
+    if command.startswith("sudo"):
+        if os.getuid():
+            pytest.skip("only root attaches")
+        request.getfixturevalue("whole_machine")  # its probes would disturb Valgrind
+    if "jemalloc" in command and not glob.glob("/usr/lib/*/libjemalloc.so*"):
+        pytest.skip("libjemalloc is not installed")
+    more, wanted = ANSWERS[command]
+    command = command.replace("PATH", request.getfixturevalue("group")) if "PATH" in command else command
+    printed = questioned(command, more, signal.SIGINT if "serve" in command else None)
+    assert re.search(wanted, printed, re.M), printed
