@@ -36,7 +36,8 @@
 #define ASK_BYTES ((uint64_t)256 << 10)
 
 // Small reads are of few pages: headers of modules, the loader's lists, control blocks of threads.
-#define PAGES_KEPT 64u
+#define PAGES_KEPT     64u
+#define PLACES_OF_PAGE 8u // any of which may have it: the first pages of modules would often share one
 
 struct seep_memory_pages {
     uint64_t addresses[PAGES_KEPT]; // with bit 0 set, where there is one
@@ -391,14 +392,21 @@ void seep_memory_is_still(struct seep_memory *memory) {
 
 // NULL: not all of it can be read.
 static const unsigned char *page_at(const struct seep_memory *memory, uint64_t address) {
-    size_t i = address / PAGE_BYTES % PAGES_KEPT;
+    uint64_t *addresses = memory->pages->addresses;
+    size_t first = address / PAGE_BYTES % PAGES_KEPT, i = PAGES_KEPT;
+    for (size_t k = 0; k < PLACES_OF_PAGE; k++) {
+        size_t at = (first + k) % PAGES_KEPT;
+        if (addresses[at] == (address | 1))
+            return memory->pages->bytes[at];
+        if (!addresses[at] && i == PAGES_KEPT)
+            i = at;
+    }
+    i = i == PAGES_KEPT ? first : i;
     unsigned char *page = memory->pages->bytes[i];
-    if (memory->pages->addresses[i] == (address | 1))
-        return page;
-    memory->pages->addresses[i] = 0;
+    addresses[i] = 0;
     if (!read_checked(memory, address, page, PAGE_BYTES))
         return NULL;
-    memory->pages->addresses[i] = address | 1;
+    addresses[i] = address | 1;
     return page;
 }
 
