@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Numbers and texts as bytes, see records.h.
-#include "base/map.h"
+#include <stdlib.h>
+
 #include "base/records.h"
 
 bool seep_put_room(struct seep_put *put, size_t nr_bytes) {
@@ -8,11 +9,18 @@ bool seep_put_room(struct seep_put *put, size_t nr_bytes) {
         return false;
     if (put->capacity - put->used >= nr_bytes)
         return true;
-    size_t need;
-    if (__builtin_add_overflow(put->used, nr_bytes, &need) ||
-        !seep_grow(&put->bytes, &put->capacity, need, 1))
-        put->failed = true;
-    return !put->failed;
+    // Not zeroed, as pages without bytes in them take no memory.
+    size_t need, wanted;
+    unsigned char *larger = NULL;
+    if (!__builtin_add_overflow(put->used, nr_bytes, &need) &&
+        !__builtin_add_overflow(need, need / 2 + 64, &wanted))
+        larger = realloc(put->bytes, wanted);
+    put->failed = !larger;
+    if (!larger)
+        return false;
+    put->bytes = larger;
+    put->capacity = wanted;
+    return true;
 }
 
 void seep_put_bytes(struct seep_put *put, const void *bytes, size_t nr_bytes) {
