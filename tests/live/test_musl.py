@@ -202,3 +202,35 @@ def test_a_counter_that_may_not_be_read_from_the_start_on(tmp_path):
     assert done.code == 0, done
     done = run([tmp_path / 'program', 'exec'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone'))
     assert (done.code, done.err) == (7, b''), done
+
+
+def musl_build(tmp_path, library, user):
+    """A program of two files, one of them a library that is linked."""
+    need('musl-gcc')
+    for name in (library, user):
+        (tmp_path / f'{name}.c').write_text(program_source(f'{name}.c'))
+    options = ['musl-gcc', '-g', '-O1', '-D_GNU_SOURCE', '-fno-builtin', '-fasynchronous-unwind-tables', '-w', '-Wl,--eh-frame-hdr']
+    for args in (['-fPIC', '-shared', f'{library}.c', '-o', 'libown.so'],
+                 [f'{user}.c', '-Wl,--no-as-needed,-rpath,$ORIGIN', 'libown.so', '-o', 'user']):
+        done = run([*options, *args], cwd=tmp_path)
+        assert done.code == 0, done
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', tmp_path / 'user'])
+    assert (done.code, done.out, done.err) == (0, b'', b'') == (run([tmp_path / 'user']).code, b'', b''), done
+    process, = report(tmp_path / 't.seep')
+    no_losses(process)
+    return {(s['size_max'], s['via']): (s['allocations'], s['frees']) for s in process['sites']
+            if any(f['function'] == 'main' for f in s['stack'])}
+
+
+def test_an_allocator_whose_functions_call_one_another(tmp_path):
+    found = musl_build(tmp_path, 'nested_own', 'nested_user')
+    kept = {101: 'malloc', 102: 'calloc', 103: 'realloc', 104: 'realloc', 106: 'memalign', 107: 'posix_memalign',
+            128: 'aligned_alloc', 109: 'valloc', 111: 'operator new', 112: 'operator new[]'}
+    assert {key: found.get(key) for key in ((size, via) for size, via in kept.items())} == dict.fromkeys(
+        ((size, via) for size, via in kept.items()), (10, 7)), found
+
+
+def test_a_library_that_defines_some_operators(tmp_path):
+    """They are called, and each block counts once, as that of their malloc."""
+    found = musl_build(tmp_path, 'musl_operators', 'musl_uses_operators')
+    assert found == {(143, 'malloc'): (10, 7)}
