@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import BUILD, ROOT, SEEP, environment, kill, need, report, run
+from harness import BUILD, LIBSEEP, ROOT, SEEP, environment, kill, need, report, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import report_json  # noqa: E402
@@ -230,6 +230,25 @@ def test_looks_at_what_does_not_run_say_nothing(tmp_path):
     assert 'too few looks with the process running: 7 are needed to say what grows' in text, text
     done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
     assert done.code == 1 and b'too few' in done.err, done
+
+
+def test_snapshots_of_what_does_not_run_say_nothing(tmp_path):
+    """Files do not know what the process ran: those between which it allocated and freed nothing do not count."""
+    program = subprocess.Popen([PROGRAM, 'steps'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone.seep'),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    names = [tmp_path / f'{i}.seep' for i in range(9)]
+    try:
+        program.stdin.write(b'\n')
+        program.stdin.flush()
+        assert program.stdout.readline() == b'ok\n'
+        os.kill(program.pid, signal.SIGSTOP)
+        for name in names:
+            assert run([SEEP, 'snap', program.pid, '-o', name]).code == 0
+    finally:
+        kill(program)
+    text = run([SEEP, 'growth', *names]).out.decode()
+    assert 'the process neither allocated nor freed anything between looks: 8 of 9 say nothing of growth' in text, text
+    assert 'too few looks with the process running' in text and 'steady' not in text, text
 
 
 def test_what_came_and_went_is_not_steady(tmp_path):

@@ -21,11 +21,13 @@ static bool is_as_before(const struct seep_snapshot_site *last, const struct see
     return last->live_blocks == site->live_blocks && last->live_bytes == site->live_bytes;
 }
 
-// Whether the process used no processor time since the look before, and allocated nothing.
+// Whether the process used no processor time since the look before, and allocated nothing. Where its time is
+// not known (in a file, from another machine): whether it neither allocated nor freed anything.
 static bool stands_still(const struct seep_series *series, const struct seep_profile *profile,
                          const struct seep_series_memory *memory) {
-    if (!series->nr_snapshots || !memory->cpu_ns || memory->cpu_ns != series->cpu_ns ||
-        series->capacity < profile->nr_sites)
+    bool is_known = memory->cpu_ns && series->cpu_ns;
+    if (!series->nr_snapshots || (is_known && memory->cpu_ns != series->cpu_ns) ||
+        (!is_known && profile->health.events != series->nr_events) || series->capacity < profile->nr_sites)
         return false;
     for (uint32_t i = 1; i < profile->nr_sites; i++)
         if (!is_as_before(&series->last[i], &profile->sites[i]))
@@ -96,8 +98,10 @@ struct seep_error *seep_series_add(struct seep_series *series, const struct seep
     series->nr_looks++;
     if (stands_still(series, profile, memory)) {
         series->nr_still++;
+        series->is_by_events |= !memory->cpu_ns;
         return NULL;
     }
+    series->nr_events = profile->health.events;
     series->cpu_ns = memory->cpu_ns;
     if (++series->skipped < series->step && series->nr_snapshots)
         return NULL;
@@ -146,8 +150,9 @@ struct seep_error *seep_series_give(const struct seep_series *series, struct see
     profile->nr_snapshots = series->nr_snapshots;
     struct seep_error *error = seep_growth_judge(profile);
     if (!error && series->nr_still)
-        error = seep_profile_note(profile, SEEP_NOTE_STOOD_STILL,
-                                  "the process did not run between looks: %u of %u say nothing of growth",
-                                  series->nr_still, series->nr_looks);
+        error = seep_profile_note(
+            profile, SEEP_NOTE_STOOD_STILL, "the process %s between looks: %u of %u say nothing of growth",
+            series->is_by_events ? "neither allocated nor freed anything" : "did not run", series->nr_still,
+            series->nr_looks);
     return error;
 }

@@ -15,8 +15,10 @@ struct seep_series {
     uint32_t step;    // one of so many snapshots is kept; 0: all, as 1
     uint32_t skipped; // snapshots since the last that was kept
     uint32_t nr_looks;
-    uint32_t nr_still; // looks that were left out, because the process had not run since the last one kept
-    uint64_t cpu_ns;   // of the process, at the last look that was kept
+    uint32_t nr_still;  // looks that were left out, because the process had not run since the last one kept
+    uint64_t cpu_ns;    // of the process, at the last look that was kept; 0: not known
+    uint64_t nr_events; // heap operations so far, at that look
+    bool is_by_events;  // of those left out, some by nr_events alone
     struct seep_snapshot_site *last; // by id: what is known of each site
     size_t capacity;
     uint64_t limit_bytes; // 0: none

@@ -139,7 +139,7 @@ static struct seep_error *life_go_on(struct seep_life *life, const struct seep_p
     life->last = (struct seep_live_moment){NULL};
     life->last_ns = look->at_ns;
     life->there = true;
-    struct seep_series_memory memory = {.rss_bytes = look->rss_bytes};
+    struct seep_series_memory memory = {.rss_bytes = look->rss_bytes, .cpu_ns = profile->process.cpu_ns};
     struct seep_error *error = moment_take(profile, &life->last);
     return error ? error : seep_series_add(&life->series, profile, &memory);
 }

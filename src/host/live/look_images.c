@@ -115,6 +115,7 @@ static struct seep_error *look_at(struct making *making, pid_t pid) {
         return error;
     }
     seep_image_look_profile(image)->process.is_main = !making->now.nr;
+    seep_image_look_profile(image)->process.cpu_ns = seep_process_cpu_ns(pid);
     making->now.items[making->now.nr++] = image;
     making->now.rss_bytes += seep_process_rss(pid);
     making->now.nr_threads += seep_look_nr_threads(pid);

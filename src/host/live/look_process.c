@@ -124,6 +124,7 @@ static struct seep_error *look_at(struct seep_look *look, const struct seep_look
     error = join(look, session);
     if (error)
         return error;
+    look->session->profiles[look->session->nr_profiles - 1]->process.cpu_ns = seep_process_cpu_ns(pid);
     look->rss_bytes += seep_process_rss(pid);
     look->nr_threads += seep_look_nr_threads(pid);
     int fd = seep_image_open_pid(pid);

@@ -325,6 +325,7 @@ struct seep_process {
     uint32_t nr_args_all;      // more than nr_args: the rest was not kept
     int64_t start_realtime_ns; // CLOCK_REALTIME
     int64_t duration_ns;       // to the end, or to the snapshot
+    uint64_t cpu_ns;           // that its threads had run when it was looked at, alive; 0: not known
     enum seep_exit_kind exit_kind;
     int exit_value; // code or signal number
     bool is_main;   // the program the user named, not one of its descendants
