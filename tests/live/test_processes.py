@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import BUILD, LIBSEEP, SEEP, check_sums, environment, has_ended, need, no_losses, plain_name, report, run, traced, wait_until
+from harness import BUILD, LIBSEEP, SEEP, check_sums, children_of, environment, has_ended, need, no_losses, plain_name, report, run, traced, wait_until
 import report_json
 from small_programs import built_program
 
@@ -263,8 +263,11 @@ def test_what_a_killed_tool_left_is_removed_by_the_next(tmp_path):
     )
     try:
         wait_until(lambda: len(list(tmp_path.glob('seep-*/*'))) == 2, 'two sockets')
+        helpers = [child for child in children_of(other.pid) if os.path.samefile(f'/proc/{child}/exe', SEEP)]
         other.kill()
         other.wait()
+        for helper in helpers:  # has the socket open, and ends when it hears of the tool's end
+            wait_until(lambda helper=helper: has_ended(helper), 'the end of its helper')
         assert len(list(tmp_path.glob('seep-*'))) == 2
         (tmp_path / 'seep-foreig').mkdir()
         assert run([SEEP, 'run', '-q', '-o', tmp_path / 'z.seep', '--', 'true'], env=env).code == 0
