@@ -14,16 +14,8 @@
 #include "file/trace_index.h"
 #include "source/image/unseen.h"
 #include "file/trace.h"
+#include "file/trace_arrays.h"
 #include "profile/health.h"
-
-// A section of an array, unpacked, that waits until all sections of its type are there.
-struct part {
-    struct seep_trace_section section;
-    unsigned char *raw;
-    struct seep_take take; // behind first and count
-    uint64_t first;
-    uint64_t count;
-};
 
 struct loader {
     struct seep_trace_reader reader;
@@ -37,35 +29,11 @@ struct loader {
     bool said_cut; // in a note of some process
 
     // The process at work.
-    struct seep_profile *profile; // NULL: none
+    struct seep_trace_arrays arrays;
     struct seep_trace_section process_section;
-    uint32_t type;                         // of the last section in the group
-    uint64_t promised[SEEP_TRACE_TYPE_NR]; // elements, by type of section
-    uint64_t loaded[SEEP_TRACE_TYPE_NR];   // the same, as far as there
-    struct seep_health health;             // derived figures as they were saved
+    struct seep_health health; // derived figures as they were saved
     struct seep_totals totals;
-    struct part *parts; // malloc'ed, all of `type`
-    size_t nr_parts;
-    size_t parts_capacity;
-
-    // The part at work.
-    const struct part *part;
-    struct seep_take take;
-    uint64_t previous;
 };
-
-static const char no_memory[] = "out of memory";
-
-// NULL, or what is wrong with the row.
-typedef const char *(*row_function)(struct loader *loader, uint32_t id);
-
-// *ret_text is NULL where NULL was saved. false: out of memory.
-static bool take_text(struct loader *loader, struct seep_take *take, const char **ret_text) {
-    size_t length;
-    const char *bytes = seep_take_text(take, &length);
-    *ret_text = bytes ? seep_arena_strndup(&loader->profile->arena, bytes, length) : NULL;
-    return !bytes || *ret_text;
-}
 
 static struct seep_error *section_error(struct loader *loader, const struct seep_trace_section *section,
                                         const char *text) {
@@ -87,7 +55,7 @@ static struct seep_error *check_take(struct loader *loader, const struct seep_tr
 
 static struct seep_error *load_session(struct loader *loader, const struct seep_trace_section *section,
                                        struct seep_take *take) {
-    if (loader->has_session || loader->profile || loader->session->nr_profiles)
+    if (loader->has_session || loader->arrays.profile || loader->session->nr_profiles)
         return section_error(loader, section, "out of order");
     loader->has_session = true;
     loader->nr_processes = seep_take_leb(take);
@@ -96,15 +64,15 @@ static struct seep_error *load_session(struct loader *loader, const struct seep_
 
 static struct seep_error *load_args(struct loader *loader, const struct seep_trace_section *section,
                                     struct seep_take *take) {
-    struct seep_process *process = &loader->profile->process;
+    struct seep_process *process = &loader->arrays.profile->process;
     uint32_t nr_args = seep_take_u32(take);
     if (take->failed || nr_args > seep_take_left(take))
         return section_error(loader, section, "cut short, or a number is out of range");
-    const char **args = seep_arena_alloc(&loader->profile->arena, nr_args, sizeof(*args));
+    const char **args = seep_arena_alloc(&loader->arrays.profile->arena, nr_args, sizeof(*args));
     if (!args)
         return seep_error_no_memory();
     for (uint32_t i = 0; i < nr_args; i++) {
-        if (!take_text(loader, take, &args[i]))
+        if (!seep_trace_take_text(&loader->arrays.profile->arena, take, &args[i]))
             return seep_error_no_memory();
         if (!args[i])
             return section_error(loader, section, "an argument is missing");
@@ -116,15 +84,15 @@ static struct seep_error *load_args(struct loader *loader, const struct seep_tra
 
 static struct seep_error *load_process(struct loader *loader, const struct seep_trace_section *section,
                                        struct seep_take *take) {
-    struct seep_error *error = seep_profile_create(&loader->profile);
+    struct seep_error *error = seep_profile_create(&loader->arrays.profile);
     if (error)
         return error;
-    struct seep_process *process = &loader->profile->process;
+    struct seep_process *process = &loader->arrays.profile->process;
     process->pid = seep_take_u32(take);
     process->ppid = seep_take_u32(take);
     process->forked_from = seep_take_u32(take);
     process->is_main = seep_take_bool(take);
-    if (!take_text(loader, take, &process->exe))
+    if (!seep_trace_take_text(&loader->arrays.profile->arena, take, &process->exe))
         return seep_error_no_memory();
     if (!process->exe) // "none" in the file; never NULL in a profile
         process->exe = "";
@@ -141,8 +109,8 @@ static struct seep_error *load_process(struct loader *loader, const struct seep_
         take->failed = true;
     process->exit_value = (int)exit_value;
     for (uint32_t type = SEEP_TRACE_MODULES; type <= SEEP_TRACE_BLOCKS; type++) {
-        loader->promised[type] = seep_take_leb(take);
-        loader->loaded[type] = 0;
+        loader->arrays.promised[type] = seep_take_leb(take);
+        loader->arrays.loaded[type] = 0;
     }
     loader->process_section = *section;
     return check_take(loader, section, take);
@@ -163,12 +131,12 @@ static void derive_note(struct seep_note *note) {
 
 static struct seep_error *load_notes(struct loader *loader, const struct seep_trace_section *section,
                                      struct seep_take *take, size_t nr_notes) {
-    struct seep_health *health = &loader->profile->health;
+    struct seep_health *health = &loader->arrays.profile->health;
     health->notes = NULL;
-    if (!seep_arena_more(&loader->profile->arena, &health->notes, 0, nr_notes, sizeof(*health->notes)))
+    if (!seep_arena_more(&loader->arrays.profile->arena, &health->notes, 0, nr_notes, sizeof(*health->notes)))
         return seep_error_no_memory();
     for (size_t i = 0; i < nr_notes; i++) {
-        if (!take_text(loader, take, &health->notes[i].text))
+        if (!seep_trace_take_text(&loader->arrays.profile->arena, take, &health->notes[i].text))
             return seep_error_no_memory();
         if (!health->notes[i].text)
             return section_error(loader, section, "a note is missing");
@@ -188,7 +156,7 @@ static struct seep_error *load_notes(struct loader *loader, const struct seep_tr
 
 static struct seep_error *load_health(struct loader *loader, const struct seep_trace_section *section,
                                       struct seep_take *take) {
-    struct seep_health *health = &loader->profile->health;
+    struct seep_health *health = &loader->arrays.profile->health;
     health->events = seep_take_leb(take);
     seep_take_list(take, health->lost, SEEP_LOST_NR);
     seep_take_list(take, health->cut, SEEP_CUT_NR);
@@ -196,7 +164,7 @@ static struct seep_error *load_health(struct loader *loader, const struct seep_t
     health->state = seep_take_u32(take);
     health->passive_reason = seep_take_u32(take);
     health->flags = seep_take_u32(take);
-    if (!take_text(loader, take, &health->preempted_by))
+    if (!seep_trace_take_text(&loader->arrays.profile->arena, take, &health->preempted_by))
         return seep_error_no_memory();
     health->depth_limit = seep_take_u32(take);
     health->sample_bytes = seep_take_leb(take);
@@ -212,7 +180,7 @@ static struct seep_error *load_health(struct loader *loader, const struct seep_t
 
 static struct seep_error *load_totals(struct loader *loader, const struct seep_trace_section *section,
                                       struct seep_take *take) {
-    struct seep_totals *totals = &loader->profile->totals;
+    struct seep_totals *totals = &loader->arrays.profile->totals;
     totals->allocations = seep_take_leb(take);
     totals->allocated_bytes = seep_take_leb(take);
     totals->frees = seep_take_leb(take);
@@ -239,326 +207,19 @@ static struct seep_error *load_totals(struct loader *loader, const struct seep_t
 static struct seep_error *load_with(struct loader *loader, const struct seep_trace_section *section,
                                     struct seep_take *take, const struct seep_section *codec) {
     bool no_memory_left;
-    const char *wrong = codec->take(take, loader->profile, &no_memory_left);
+    const char *wrong = codec->take(take, loader->arrays.profile, &no_memory_left);
     if (no_memory_left)
         return seep_error_no_memory();
     return wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
-}
-
-// ---- Rows of arrays.
-
-static uint64_t add_difference(struct seep_take *take, uint64_t from) {
-    return from + (uint64_t)seep_take_zigzag(take); // modulo 2^64
-}
-
-static void take_counters(struct seep_take *take, struct seep_counters *counters) {
-    counters->allocations = seep_take_leb(take);
-    counters->allocated_bytes = seep_take_leb(take);
-    counters->frees = counters->allocations - (uint64_t)seep_take_zigzag(take);
-    counters->freed_bytes = counters->allocated_bytes - (uint64_t)seep_take_zigzag(take);
-    counters->temporary = seep_take_leb(take);
-    counters->peak_bytes = seep_take_leb(take);
-    counters->size_max = seep_take_leb(take);
-    counters->size_min = counters->size_max - (uint64_t)seep_take_zigzag(take);
-}
-
-static const char *load_module(struct loader *loader, uint32_t id) {
-    struct seep_take *take = &loader->take;
-    struct seep_module *module = &loader->profile->modules[id];
-    if (!take_text(loader, take, &module->path))
-        return no_memory;
-    if (!module->path)
-        return "no path";
-    module->bias_rt = seep_take_leb(take);
-    module->start_rt = add_difference(take, module->bias_rt);
-    module->end_rt = add_difference(take, module->start_rt);
-    module->first_seen_ns = seep_take_zigzag(take);
-    module->unloaded_ns = seep_take_zigzag(take);
-    uint64_t build_id_bytes = seep_take_leb(take);
-    if (build_id_bytes > sizeof(module->build_id))
-        return "the build-id is too long";
-    const unsigned char *build_id = seep_take_bytes(take, build_id_bytes);
-    if (build_id && build_id_bytes)
-        memcpy(module->build_id, build_id, (size_t)build_id_bytes);
-    module->build_id_bytes = (uint32_t)build_id_bytes;
-    return NULL;
-}
-
-static const char *load_node(struct loader *loader, uint32_t id) {
-    struct seep_take *take = &loader->take;
-    struct seep_node *node = &loader->profile->nodes[id];
-    uint64_t back = seep_take_leb(take);
-    if (back >= id)
-        return "its parent is not below its own id";
-    uint64_t coded = seep_take_leb(take);
-    if (coded >> 3 >= loader->profile->nr_modules)
-        return "its module does not exist";
-    node->parent = id - 1 - (uint32_t)back;
-    node->module = (uint32_t)(coded >> 3);
-    node->exact = coded >> 2 & 1;
-    node->kind = coded & 3;
-    node->offset = seep_take_leb(take);
-    if (node->kind > SEEP_NODE_CUT)
-        return "its kind does not exist";
-    if (node->kind == SEEP_NODE_CUT && node->parent)
-        return "a cut mark that is not a child of the root";
-    return NULL;
-}
-
-static const char *load_site(struct loader *loader, uint32_t id) {
-    struct seep_take *take = &loader->take;
-    struct seep_site *site = &loader->profile->sites[id];
-    uint64_t node = add_difference(take, loader->previous);
-    if (node >= loader->profile->nr_nodes)
-        return "its node does not exist";
-    site->node = (uint32_t)node;
-    site->via = seep_take_u32(take);
-    take_counters(take, &site->counters);
-    loader->previous = node;
-    return NULL;
-}
-
-static const char *load_thread(struct loader *loader, uint32_t id) {
-    struct seep_take *take = &loader->take;
-    struct seep_thread *thread = &loader->profile->threads[id];
-    thread->tid = seep_take_u32(take);
-    thread->nr_owners = seep_take_u32(take);
-    size_t length;
-    const char *name = seep_take_text(take, &length);
-    if (length >= sizeof(thread->name))
-        return "its name is too long";
-    if (name)
-        memcpy(thread->name, name, length);
-    thread->allocations = seep_take_leb(take);
-    thread->allocated_bytes = seep_take_leb(take);
-    thread->frees = seep_take_leb(take);
-    thread->freed_bytes = seep_take_leb(take);
-    return NULL;
-}
-
-static const char *load_thread_site(struct loader *loader, uint32_t id) {
-    struct seep_take *take = &loader->take;
-    struct seep_thread_site *row = &loader->profile->thread_sites[id];
-    uint64_t further = seep_take_leb(take);
-    uint64_t thread = seep_take_leb(take);
-    if (further >= loader->profile->nr_sites - loader->previous)
-        return "its site does not exist";
-    if (thread >= loader->profile->nr_threads)
-        return "its thread does not exist";
-    row->site = (uint32_t)(loader->previous + further);
-    row->thread = (uint32_t)thread;
-    if (id && (row->site < row[-1].site || (row->site == row[-1].site && row->thread <= row[-1].thread)))
-        return "out of order";
-    take_counters(take, &row->counters);
-    loader->previous = row->site;
-    return NULL;
-}
-
-static struct seep_error *load_rows(struct loader *loader, row_function load_row) {
-    for (size_t i = 0; i < loader->nr_parts; i++) {
-        const struct part *part = &loader->parts[i];
-        loader->take = part->take;
-        loader->previous = 0;
-        for (uint64_t id = part->first; id < part->first + part->count; id++) {
-            const char *wrong = load_row(loader, (uint32_t)id);
-            if (loader->take.failed)
-                wrong = "cut short, or a number is out of range";
-            if (wrong == no_memory)
-                return seep_error_no_memory();
-            if (wrong)
-                return seep_trace_section_error(&loader->reader, &part->section, "element %llu: %s",
-                                                (unsigned long long)id, wrong);
-        }
-        if (loader->take.at != loader->take.end)
-            return seep_trace_section_error(&loader->reader, &part->section, "bytes left over: %zu",
-                                            seep_take_left(&loader->take));
-    }
-    return NULL;
-}
-
-// ---- Blocks: columns instead of rows, for speed and size. Proof: test_trace.c.
-
-enum { COLUMN_ADDRESS, COLUMN_SIZE, COLUMN_SITE, COLUMN_THREAD, COLUMN_AGE, COLUMN_NR };
-
-static struct seep_error *block_error(struct loader *loader, const struct part *part, uint64_t id,
-                                      const char *wrong) {
-    return seep_trace_section_error(&loader->reader, &part->section, "element %llu: %s",
-                                    (unsigned long long)id, wrong);
-}
-
-// Threads and ages, where the section has them; otherwise both are "not kept".
-static struct seep_error *load_block_extras(struct loader *loader, const struct part *part,
-                                            struct seep_take *columns) {
-    struct seep_block *blocks = loader->profile->blocks + part->first;
-    bool with_threads = seep_take_left(&columns[COLUMN_THREAD]) > 0;
-    bool with_ages = seep_take_left(&columns[COLUMN_AGE]) > 0;
-    uint64_t age = 0;
-    for (uint64_t i = 0; i < part->count; i++) {
-        uint64_t thread = with_threads ? seep_take_leb(&columns[COLUMN_THREAD]) : 0;
-        if (thread > loader->profile->nr_threads)
-            return block_error(loader, part, part->first + i, "its thread does not exist");
-        blocks[i].thread = (uint32_t)thread - 1;
-        if (with_ages)
-            age = add_difference(&columns[COLUMN_AGE], age);
-        blocks[i].age_ns = with_ages ? (int64_t)age : -1;
-    }
-    return NULL;
-}
-
-static struct seep_error *load_block_columns(struct loader *loader, const struct part *part, uint64_t shift,
-                                             struct seep_take *columns) {
-    struct seep_block *blocks = loader->profile->blocks;
-    uint32_t nr_sites = loader->profile->nr_sites;
-    uint64_t most = UINT64_MAX >> shift;
-    uint64_t address = 0;
-    for (uint64_t id = part->first; id < part->first + part->count; id++) {
-        uint64_t further = seep_take_leb(&columns[COLUMN_ADDRESS]);
-        if (further > most || __builtin_add_overflow(address, further << shift, &address))
-            return block_error(loader, part, id, "its address is out of range");
-        uint64_t site = seep_take_leb(&columns[COLUMN_SITE]);
-        if (site >= nr_sites)
-            return block_error(loader, part, id, "its site does not exist");
-        blocks[id].address = address;
-        blocks[id].size = seep_take_leb(&columns[COLUMN_SIZE]);
-        blocks[id].site = (uint32_t)site;
-    }
-    if (part->first && part->count && blocks[part->first].address < blocks[part->first - 1].address)
-        return block_error(loader, part, part->first, "out of order");
-    return load_block_extras(loader, part, columns);
-}
-
-static struct seep_error *load_block_part(struct loader *loader, const struct part *part) {
-    struct seep_take take = part->take;
-    struct seep_take columns[COLUMN_NR];
-    uint64_t shift = seep_take_leb(&take);
-    uint64_t bytes[COLUMN_NR];
-    for (size_t i = 0; i < COLUMN_NR; i++)
-        bytes[i] = seep_take_leb(&take);
-    for (size_t i = 0; i < COLUMN_NR; i++) {
-        const unsigned char *at = seep_take_bytes(&take, bytes[i]);
-        columns[i] = (struct seep_take){at, at ? at + bytes[i] : at, false};
-    }
-    if (take.failed || take.at != take.end || shift > 63)
-        return section_error(loader, &part->section, "the columns do not fit");
-    struct seep_error *error = load_block_columns(loader, part, shift, columns);
-    for (size_t i = 0; !error && i < COLUMN_NR; i++)
-        if (columns[i].failed || columns[i].at != columns[i].end)
-            error = section_error(loader, &part->section, "the columns do not fit");
-    return error;
-}
-
-static struct seep_error *load_blocks(struct loader *loader) {
-    for (size_t i = 0; i < loader->nr_parts; i++) {
-        struct seep_error *error = load_block_part(loader, &loader->parts[i]);
-        if (error)
-            return error;
-    }
-    return NULL;
-}
-
-// ---- Arrays: their sections are collected, and made into one array when the last has been seen.
-
-struct array {
-    uint64_t first_id; // elements below it are the same in every profile and not saved
-    uint32_t row_bytes_least;
-    uint32_t element_bytes;
-    row_function load_row; // NULL: blocks
-};
-
-static const struct array arrays[SEEP_TRACE_TYPE_NR] = {
-    [SEEP_TRACE_MODULES] = {1, 7, sizeof(struct seep_module), load_module},
-    [SEEP_TRACE_NODES] = {1, 3, sizeof(struct seep_node), load_node},
-    [SEEP_TRACE_SITES] = {1, 10, sizeof(struct seep_site), load_site},
-    [SEEP_TRACE_THREADS] = {0, 7, sizeof(struct seep_thread), load_thread},
-    [SEEP_TRACE_THREAD_SITES] = {0, 10, sizeof(struct seep_thread_site), load_thread_site},
-    [SEEP_TRACE_BLOCKS] = {0, 3, sizeof(struct seep_block), NULL},
-};
-
-// Puts the array in its place in the profile. Its element 0 is kept where it is implied.
-static void place_array(struct seep_profile *profile, uint32_t type, void *elements, uint64_t nr) {
-    switch (type) {
-    case SEEP_TRACE_MODULES:
-        memcpy(elements, profile->modules, sizeof(*profile->modules));
-        profile->modules = elements;
-        profile->nr_modules = (uint32_t)nr;
-        break;
-    case SEEP_TRACE_NODES:
-        memcpy(elements, profile->nodes, sizeof(*profile->nodes));
-        profile->nodes = elements;
-        profile->nr_nodes = (uint32_t)nr;
-        break;
-    case SEEP_TRACE_SITES:
-        memcpy(elements, profile->sites, sizeof(*profile->sites));
-        profile->sites = elements;
-        profile->nr_sites = (uint32_t)nr;
-        break;
-    case SEEP_TRACE_THREADS:
-        profile->threads = elements;
-        profile->nr_threads = (uint32_t)nr;
-        break;
-    case SEEP_TRACE_THREAD_SITES:
-        profile->thread_sites = elements;
-        profile->nr_thread_sites = (size_t)nr;
-        break;
-    default:
-        profile->blocks = elements;
-        profile->nr_blocks = (size_t)nr;
-    }
-}
-
-static void drop_parts(struct loader *loader) {
-    for (size_t i = 0; i < loader->nr_parts; i++)
-        free(loader->parts[i].raw);
-    loader->nr_parts = 0;
-}
-
-static struct seep_error *finish_array(struct loader *loader) {
-    if (!loader->nr_parts)
-        return NULL;
-    const struct array *array = &arrays[loader->type];
-    uint64_t nr = array->first_id + loader->loaded[loader->type];
-    uint64_t most = loader->type == SEEP_TRACE_MODULES ? SEEP_MODULES_MAX : UINT32_MAX;
-    if (array->load_row && nr > most)
-        return section_error(loader, &loader->parts[0].section, "more elements than there are ids");
-    void *elements = seep_arena_alloc(&loader->profile->arena, (size_t)nr, array->element_bytes);
-    if (!elements)
-        return seep_error_no_memory();
-    place_array(loader->profile, loader->type, elements, nr);
-    struct seep_error *error = array->load_row ? load_rows(loader, array->load_row) : load_blocks(loader);
-    drop_parts(loader);
-    return error;
-}
-
-// Takes `raw` when it succeeds.
-static struct seep_error *add_part(struct loader *loader, const struct seep_trace_section *section,
-                                   unsigned char *raw) {
-    const struct array *array = &arrays[section->type];
-    struct part part = {.section = *section, .raw = raw, .take = {raw, raw + section->raw_bytes, false}};
-    part.first = seep_take_leb(&part.take);
-    part.count = seep_take_leb(&part.take);
-    uint64_t loaded = loader->loaded[section->type];
-    uint64_t promised = loader->promised[section->type];
-    if (part.take.failed || part.count > seep_take_left(&part.take) / array->row_bytes_least)
-        return section_error(loader, section, "more elements than bytes for them");
-    if (part.first != array->first_id + loaded)
-        return section_error(loader, section, "does not continue where the one before ended");
-    if (part.count > promised - loaded)
-        return seep_trace_section_error(&loader->reader, section, "more elements than the %llu promised",
-                                        (unsigned long long)promised);
-    if (!seep_grow(&loader->parts, &loader->parts_capacity, loader->nr_parts + 1, sizeof(*loader->parts)))
-        return seep_error_no_memory();
-    loader->parts[loader->nr_parts++] = part;
-    loader->loaded[section->type] += part.count;
-    return NULL;
 }
 
 // ---- Processes.
 
 static bool same_derived(const struct loader *loader) {
     const struct seep_totals *a = &loader->totals;
-    const struct seep_totals *b = &loader->profile->totals;
-    return loader->health.events == loader->profile->health.events &&
-           loader->health.stacks_cut == loader->profile->health.stacks_cut &&
+    const struct seep_totals *b = &loader->arrays.profile->totals;
+    return loader->health.events == loader->arrays.profile->health.events &&
+           loader->health.stacks_cut == loader->arrays.profile->health.stacks_cut &&
            a->allocations == b->allocations && a->allocated_bytes == b->allocated_bytes &&
            a->frees == b->frees && a->freed_bytes == b->freed_bytes && a->live_blocks == b->live_blocks &&
            a->live_bytes == b->live_bytes && a->temporary == b->temporary &&
@@ -567,23 +228,23 @@ static bool same_derived(const struct loader *loader) {
 
 // A process can be shown when its totals, stacks and sites are whole; threads and blocks may lack.
 static bool is_usable(const struct loader *loader) {
-    if (loader->type < SEEP_TRACE_TOTALS)
+    if (loader->arrays.type < SEEP_TRACE_TOTALS)
         return false;
     for (uint32_t type = SEEP_TRACE_MODULES; type <= SEEP_TRACE_SITES; type++)
-        if (loader->loaded[type] != loader->promised[type])
+        if (loader->arrays.loaded[type] != loader->arrays.promised[type])
             return false;
     return true;
 }
 
 static struct seep_error *check_complete(struct loader *loader) {
-    if (loader->type < SEEP_TRACE_TOTALS)
+    if (loader->arrays.type < SEEP_TRACE_TOTALS)
         return section_error(loader, &loader->process_section, "its HEALTH or TOTALS section is missing");
     for (uint32_t type = SEEP_TRACE_MODULES; type <= SEEP_TRACE_BLOCKS; type++)
-        if (loader->loaded[type] != loader->promised[type])
+        if (loader->arrays.loaded[type] != loader->arrays.promised[type])
             return seep_trace_section_error(
                 &loader->reader, &loader->process_section, "promises %llu elements in %s, and there are %llu",
-                (unsigned long long)loader->promised[type], seep_trace_type_name(type),
-                (unsigned long long)loader->loaded[type]);
+                (unsigned long long)loader->arrays.promised[type], seep_trace_type_name(type),
+                (unsigned long long)loader->arrays.loaded[type]);
     return NULL;
 }
 
@@ -593,41 +254,42 @@ static struct seep_error *note_cut(struct loader *loader, struct seep_profile *p
         profile, SEEP_NOTE_TRACE_CUT,
         "the trace was cut at offset %llu and what precedes is shown: %llu of %llu blocks of "
         "this process",
-        (unsigned long long)loader->reader.cut_at, (unsigned long long)loader->loaded[SEEP_TRACE_BLOCKS],
-        (unsigned long long)loader->promised[SEEP_TRACE_BLOCKS]);
+        (unsigned long long)loader->reader.cut_at,
+        (unsigned long long)loader->arrays.loaded[SEEP_TRACE_BLOCKS],
+        (unsigned long long)loader->arrays.promised[SEEP_TRACE_BLOCKS]);
 }
 
 // Ends the group at work and hands its profile to the session.
 static struct seep_error *finish_process(struct loader *loader) {
-    if (!loader->profile)
+    if (!loader->arrays.profile)
         return NULL;
-    struct seep_error *error = finish_array(loader);
+    struct seep_error *error = seep_trace_arrays_finish(&loader->arrays);
     if (!error && !loader->reader.cut)
         error = check_complete(loader);
     if (error)
         return error;
     if (!is_usable(loader)) {
-        seep_profile_destroy(loader->profile);
-        loader->profile = NULL;
+        seep_profile_destroy(loader->arrays.profile);
+        loader->arrays.profile = NULL;
         return NULL;
     }
-    seep_profile_derive(loader->profile);
-    error = seep_growth_judge(loader->profile);
+    seep_profile_derive(loader->arrays.profile);
+    error = seep_growth_judge(loader->arrays.profile);
     if (error)
         return error;
     if (!same_derived(loader))
         error = seep_profile_note(
-            loader->profile, SEEP_NOTE_TOTALS_DIFFER,
+            loader->arrays.profile, SEEP_NOTE_TOTALS_DIFFER,
             "the totals saved in the trace differ from the sum over its sites: the sum is shown");
     bool incomplete = false;
     for (uint32_t type = SEEP_TRACE_THREADS; type <= SEEP_TRACE_BLOCKS; type++)
-        incomplete |= loader->loaded[type] != loader->promised[type];
+        incomplete |= loader->arrays.loaded[type] != loader->arrays.promised[type];
     if (!error && incomplete)
-        error = note_cut(loader, loader->profile);
+        error = note_cut(loader, loader->arrays.profile);
     if (error)
         return error;
-    struct seep_profile *profile = loader->profile;
-    loader->profile = NULL;
+    struct seep_profile *profile = loader->arrays.profile;
+    loader->arrays.profile = NULL;
     return seep_session_add(loader->session, profile);
 }
 
@@ -674,7 +336,7 @@ static struct seep_error *check_order(struct loader *loader, const struct seep_t
         return section_error(loader, section, "stands before the SESSION section");
     if (type == SEEP_TRACE_PROCESS)
         return NULL;
-    if (!loader->profile)
+    if (!loader->arrays.profile)
         return section_error(loader, section, "stands before the first PROCESS section");
     if (type == SEEP_TRACE_INDEX)
         return NULL;
@@ -682,7 +344,8 @@ static struct seep_error *check_order(struct loader *loader, const struct seep_t
     bool may_repeat = codec ? codec->repeats : type >= SEEP_TRACE_MODULES && type <= SEEP_TRACE_BLOCKS;
     // HEALTH and TOTALS must be there, each once; arrays without elements have no section.
     uint32_t least = type <= SEEP_TRACE_TOTALS ? type - 1 : SEEP_TRACE_TOTALS;
-    if (loader->type < least || loader->type > type || (loader->type == type && !may_repeat))
+    if (loader->arrays.type < least || loader->arrays.type > type ||
+        (loader->arrays.type == type && !may_repeat))
         return section_error(loader, section, "out of order");
     return NULL;
 }
@@ -691,8 +354,8 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
     struct seep_error *error = check_order(loader, section);
     if (!error && (section->type == SEEP_TRACE_PROCESS || section->type == SEEP_TRACE_INDEX))
         error = finish_process(loader);
-    else if (!error && section->type != loader->type)
-        error = finish_array(loader);
+    else if (!error && section->type != loader->arrays.type)
+        error = seep_trace_arrays_finish(&loader->arrays);
     unsigned char *raw = NULL;
     if (!error)
         error = seep_trace_section_unpack(&loader->reader, section, &raw);
@@ -721,11 +384,11 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
     default:
         if (codec)
             error = load_with(loader, section, &take, codec);
-        else if (!(error = add_part(loader, section, raw)))
+        else if (!(error = seep_trace_arrays_add(&loader->arrays, section, raw)))
             raw = NULL; // the part has it
     }
     free(raw);
-    loader->type = section->type;
+    loader->arrays.type = section->type;
     return error;
 }
 
@@ -774,16 +437,15 @@ static struct seep_error *check_session(struct loader *loader) {
 }
 
 static void loader_deinit(struct loader *loader) {
-    drop_parts(loader);
-    free(loader->parts);
+    seep_trace_arrays_deinit(&loader->arrays);
     free(loader->group_offs);
-    seep_profile_destroy(loader->profile);
+    seep_profile_destroy(loader->arrays.profile);
 }
 
 static struct seep_error *load_trace(const void *bytes, size_t size, const char *name,
                                      const struct seep_trace_passed *passed,
                                      struct seep_session **ret_session) {
-    struct loader loader = {0};
+    struct loader loader = {.arrays.reader = &loader.reader};
     struct seep_error *error = seep_trace_reader_init(bytes, size, name, &loader.reader);
     if (!error)
         seep_trace_reader_pass(&loader.reader, passed);
@@ -808,7 +470,7 @@ static struct seep_error *load_trace(const void *bytes, size_t size, const char 
 
 struct seep_error *seep_profile_load(const struct seep_trace_reader *part,
                                      struct seep_profile **ret_profile) {
-    struct loader loader = {.reader = *part, .has_session = true};
+    struct loader loader = {.reader = *part, .has_session = true, .arrays.reader = &loader.reader};
     struct seep_error *error = seep_session_create(&loader.session);
     if (error)
         return error;
