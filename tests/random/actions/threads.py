@@ -51,7 +51,8 @@ def parked(p, kind, lines):
 
     def release(p):
         p.line(f'sem_post(&{gate});')
-        p.line(f'CHECK(pthread_join(thread_{name}, NULL) == 0);')
+        # Its stack may be unmapped, and a block mapped at what was the thread's number. (Seed 7118088.)
+        p.line(f'CHECK(pthread_join(thread_{name}, NULL) == 0); thread_{name} = 0;')
         p.threads -= 1
     return name, release
 
@@ -143,7 +144,7 @@ def result_not_fetched(p):
 
     def fetch(p):
         fetch = p.name('fetch')
-        p.leaf(fetch, ['void *result = NULL;', f'CHECK(pthread_join(thread_{name}, &result) == 0);',
+        p.leaf(fetch, ['void *result = NULL;', f'CHECK(pthread_join(thread_{name}, &result) == 0); thread_{name} = 0;',
                        f'{make.release}(result);'])
         p.life.free(group)
 
