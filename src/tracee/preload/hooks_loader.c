@@ -9,6 +9,7 @@
 // tests/lint/test_libseep.py, tests/live/test_loading.py.
 #include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 
 #include "preload/deep_bind.h"
 #include "preload/hooks.h"
@@ -44,9 +45,19 @@ static __attribute__((noinline)) void *open_deep(const char *path, int mode,
     return library;
 }
 
+// Who opens libc by its name asks it for functions, of which malloc may be one.
+static void note_libc(const char *path) {
+    const char *name = path;
+    for (; path && *path; path++)
+        if (*path == '/')
+            name = path + 1;
+    seep_g.libc_opened |= name && strncmp(name, "libc.so", 7) == 0;
+}
+
 SEEP_EXPORT void *dlopen(const char *path, int mode) {
     if (!seep_g.real.dlopen)
         seep_start(); // or there is no real function yet
+    note_libc(path);
 #ifdef RTLD_DEEPBIND
     if (mode & RTLD_DEEPBIND && is_recorded()) {
         struct seep_deep_bind loaded;

@@ -148,6 +148,8 @@ void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep
     uint64_t first = seep_freed_at(address);
     if (first && SEEP_ENTRY_SUB(first) != map_sub(address))
         freed = 0; // a neighbour: the block at `address` was there before it
+    if (seep_g.libc_opened || seep_g.header->nr_deep_bound)
+        freed = 0; // libc's own malloc, which is not seen, may have handed the address out again
     if (freed && freed < seep_g.header->areas[SEEP_AREA_SITES].used) {
         found(thread,
               (struct seep_image_misuse){.kind = SEEP_MISUSE_DOUBLE_FREE,

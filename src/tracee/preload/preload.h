@@ -424,6 +424,7 @@ struct seep_global {
     bool operators_replaced;       // the program or a library defines some; ours behave as the C++ library's
     bool emulated;                 // who answers system calls is no kernel (qemu-user)
     bool handed_over;              // a tool has the image
+    bool libc_opened;              // by dlopen: its malloc may be called past ours
     bool was_stopped;              // there may be blocks that were allocated while recording was stopped
     _Atomic uint64_t control_done; // see control.h
     struct seep_config config;
