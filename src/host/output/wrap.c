@@ -11,6 +11,9 @@
 
 // Of a table that is folded.
 enum { TABLE_COLUMNS = 512, PARTS_MOST = 24, FURTHER_INDENT = 4 };
+// Lines of one that is not, which are looked at again from the second on: the first may have kept it from
+// being folded. Of more that would take the square of their number.
+enum { LINES_AGAIN = 16 };
 
 FILE *seep_wrap_begin(struct seep_wrap *wrap, FILE *out, const struct seep_style *style) {
     *wrap = (struct seep_wrap){.out = out, .width = style->width};
@@ -100,6 +103,7 @@ struct part {
 
 struct table {
     const char *end; // of its text
+    bool is_folded;
     struct part parts[PARTS_MOST];
     unsigned nr_parts;
     size_t beside; // where the last one would be in the row before its own
@@ -174,8 +178,8 @@ static bool place_parts(struct table *table, unsigned width) {
     return true;
 }
 
-// The lines from `line` on that are a table which has to be folded. false: there is none.
-static bool find_table(const char *line, const char *end, unsigned width, struct table *ret_table) {
+// The lines from `line` on that are a table, and whether it has to be folded. They may be none.
+static void find_table(const char *line, const char *end, unsigned width, struct table *ret_table) {
     bool covered[TABLE_COLUMNS] = {false}, further[TABLE_COLUMNS];
     size_t nr_lines = 0, widest = 0;
     struct table found = {.end = line};
@@ -189,13 +193,13 @@ static bool find_table(const char *line, const char *end, unsigned width, struct
         found.end = line_end < end ? line_end + 1 : end;
         nr_lines++;
     }
-    if (nr_lines < 2 || widest <= width || !find_parts(&found, covered))
-        return false;
-    bool fits = found.parts[found.nr_parts - 1].from + SEEP_MIN(ROOM_LEAST, width / 2) <= width;
-    if ((width >= TABLE_LEAST && fits) || !place_parts(&found, width))
-        return false;
+    if (nr_lines > 1 && widest > width && find_parts(&found, covered)) {
+        bool fits = found.parts[found.nr_parts - 1].from + SEEP_MIN(ROOM_LEAST, width / 2) <= width;
+        found.is_folded = (width < TABLE_LEAST || !fits) && place_parts(&found, width);
+    }
+    if (!found.is_folded && nr_lines <= LINES_AGAIN)
+        found.end = line;
     *ret_table = found;
-    return true;
 }
 
 struct folding {
@@ -260,9 +264,10 @@ struct seep_error *seep_wrap_end(struct seep_wrap *wrap, struct seep_error *erro
     const char *end = failed ? wrap->text : wrap->text + wrap->nr_bytes;
     struct table table = {.end = wrap->text};
     for (const char *line = wrap->text, *line_end; line < end; line = line_end) {
-        bool is_folded = line < table.end || find_table(line, end, wrap->width, &table);
+        if (line >= table.end)
+            find_table(line, end, wrap->width, &table);
         line_end = end_of_line(line, end);
-        if (is_folded)
+        if (table.is_folded)
             put_folded(wrap->out, &table, wrap->width, line, line_end);
         else
             put_line(wrap, line, line_end);

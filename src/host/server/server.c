@@ -402,7 +402,8 @@ static bool take_questions(struct seep_server *server, struct seep_server_client
 #define TURNS 64
 static bool serve_client(struct seep_server *server, struct seep_server_client *client, bool *ret_more) {
     bool stays = true;
-    if (client->watch_in.came & ~(uint32_t)EPOLLOUT)
+    // A link that broke is told of where only its output is waited for, too.
+    if (client->watch_in.came & ~(uint32_t)EPOLLOUT && !client->has_ended && has_room(client))
         stays = client->noise ? read_sealed(client) : read_plain(client);
     if (stays && client->job.pid && client->watch_job.came)
         seep_server_answer_job(server, client);
