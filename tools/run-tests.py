@@ -366,8 +366,6 @@ def build_sanitized(aside, werror, environment, options):
         record("build", "clang with sanitizers", "skipped", "there is no clang here")
         return None
     clang = dict(environment, CC="clang", CXX="clang++")
-    if shutil.which("ld.lld"):  # links in half the time
-        clang.update(CC_LD="lld", CXX_LD="lld")
     # gdwarf-4: addr2line of binutils 2.40 misreads the inlined functions of clang in DWARF 5.
     # b_lundef: the sanitizers' symbols come from the executable.
     # optimization=0: to optimize what the sanitizers put in takes six times as long as to compile it.

@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -231,9 +232,8 @@ def test_the_program_does_its_work_whatever_listens(kind, tmp_path):
 @pytest.mark.parametrize('owner, mode, used', [(12345, 0o755, False), (12345, 0o1777, False), (0, 0o777, False), (0, 0o1777, True)])
 def test_a_place_where_the_folder_could_be_exchanged(owner, mode, used, tmp_path):
     """A user who owns the folder, or may rename in it, could listen in place of the tool, and would get the images."""
-    place = tmp_path / 'place'
-    place.mkdir()
-    os.chown(place, owner, owner)
-    place.chmod(mode)
-    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', 'sh', '-c', 'echo $SEEP_SOCKET'], env=environment(TMPDIR=place))
+    with tempfile.TemporaryDirectory(dir='/tmp') as place:  # short: a socket's path has 108 bytes
+        os.chown(place, owner, owner)
+        os.chmod(place, mode)
+        done = run([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', 'sh', '-c', 'echo $SEEP_SOCKET'], env=environment(TMPDIR=place))
     assert done.code == 0 and done.out.startswith(b'/') and done.out.startswith(os.fsencode(place)) == used, done
