@@ -120,6 +120,17 @@ static bool is_of_family(const char *name) {
     return false;
 }
 
+// malloc and free are called most, and each is quiet only where the module calls what it may be made of.
+// jemalloc's operators call malloc, free and aligned_alloc by name; its malloc and free call nothing so.
+static bool may_make_malloc(const char *name) {
+    return is_of_family(name) && __builtin_strcmp(name, "malloc") != 0 &&
+           __builtin_strcmp(name, "free") != 0 && __builtin_strcmp(name, "aligned_alloc") != 0;
+}
+
+static bool may_make_free(const char *name) {
+    return __builtin_strcmp(name, "realloc") == 0;
+}
+
 static bool has_defined(const struct link_map *map, const char *name, const void *address) {
     const ElfW(Sym) *symbol = seep_loader_symbol(map, name);
     return symbol && symbol->st_shndx != SHN_UNDEF &&
@@ -131,7 +142,10 @@ static bool is_in_caller(const char *name, const void *function) {
     const struct link_map *map = seep_loader_first();
     while (map && !has_defined(map, name, function))
         map = map->l_next;
-    return map && !has_defined(map, "_exit", NULL) && seep_loader_binds(map, is_of_family);
+    return map && !has_defined(map, "_exit", NULL) &&
+           seep_loader_binds(map, __builtin_strcmp(name, "malloc") == 0 ? may_make_malloc
+                                  : __builtin_strcmp(name, "free") == 0 ? may_make_free
+                                                                        : is_of_family);
 }
 
 // With musl the loader's lists are not known: an allocator that is not musl's may call any of its functions.
