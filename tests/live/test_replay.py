@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -215,30 +213,3 @@ def test_recorded_speed(tmp_path):
     trace = record(tmp_path, program)
     result = json.loads(replay(tmp_path, trace, '--json', '--speed', 'recorded').out)
     assert result['allocators'][0]['time_ns'] > 0
-
-
-def may_go_first():
-    """Whether a process of ours may have the highest priority."""
-    child = subprocess.Popen(['sleep', '60'])
-    try:
-        os.setpriority(os.PRIO_PROCESS, child.pid, -20)
-        return True
-    except PermissionError:
-        return False
-    finally:
-        child.kill()
-        child.wait()
-
-
-def test_a_replay_goes_before_other_work(threads):
-    wanted = -20 if may_go_first() else os.getpriority(os.PRIO_PROCESS, 0)
-    seen = set()
-    with subprocess.Popen([SEEP, 'replay', '--rounds', '10', '--allocator', 'glibc,glibc', threads], stdout=subprocess.DEVNULL) as tool:
-        children = Path(f'/proc/{tool.pid}/task/{tool.pid}/children')
-        while tool.poll() is None and wanted not in seen:
-            try:
-                seen.update(os.getpriority(os.PRIO_PROCESS, int(child)) for child in children.read_text().split())
-            except (FileNotFoundError, ProcessLookupError):
-                pass
-        tool.kill()
-    assert wanted in seen, (wanted, seen)

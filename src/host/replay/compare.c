@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +22,7 @@
 
 extern char **environ;
 
-enum { STREAM_FD = 100, RESULTS_FD, ENVIRONMENT_MAX = 4, FIRST_OF_ALL = -20 };
+enum { STREAM_FD = 100, RESULTS_FD, ENVIRONMENT_MAX = 4 };
 
 struct allocator {
     struct seep_allocator_choice choice;
@@ -104,9 +103,6 @@ static struct seep_error *run_once(struct compared *compared, const struct alloc
     struct seep_error *error = spawn(compared, allocator, round, &pid);
     if (error)
         return error;
-    // Other work of the machine takes the caches too, so processor time is no shelter from it. Refused
-    // without the right to it: then intervals are wider.
-    (void)setpriority(PRIO_PROCESS, (id_t)pid, FIRST_OF_ALL);
     int status = 0;
     while (waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR)
