@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "image/layout.h"
@@ -91,6 +93,38 @@ static void many(void) {
     wait_for_look();
 }
 
+// Rings of many threads, far from one another, all of whose pages will be needed, as they say. Status 97: the tool has made
+// those pages.
+static void far(void) {
+    enum {
+        RINGS = 128,
+        FIRST = 2048,
+        RING_PAGES = 1 + SEEP_RING_EVENTS * sizeof(struct seep_event) / SEEP_IMAGE_PAGE
+    };
+    const size_t nr_bytes = (size_t)(FIRST + RINGS * RING_PAGES) * SEEP_IMAGE_PAGE;
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    static unsigned char present[(FIRST + RINGS * RING_PAGES)];
+    // Of no bytes, it maps the same pages once more, and those behind them.
+    void *view = (void *)syscall(SYS_mremap, page_of_image(0), 0, nr_bytes, MREMAP_MAYMOVE);
+    if (view == MAP_FAILED)
+        _exit(99);
+    for (uint32_t i = 0; i < RINGS; i++) {
+        uint32_t page = FIRST + i * RING_PAGES;
+        *(struct seep_ring *)((unsigned char *)view + (size_t)page * SEEP_IMAGE_PAGE) = (struct seep_ring){
+            .capacity = SEEP_RING_EVENTS, .written = SEEP_RING_EVENTS / 4, .read = SEEP_RING_EVENTS / 4};
+        ring_pages()[i + 1] = page;
+    }
+    header()->areas[SEEP_AREA_THREADS].used = RINGS + 1;
+    wait_for_look();
+    size_t nr_present = 0;
+    if (mincore(view, nr_bytes, present))
+        _exit(99);
+    for (size_t i = 0; i < nr_bytes / page_bytes; i++)
+        nr_present += present[i] & 1;
+    if (nr_present * page_bytes >> 20 > 100)
+        _exit(97);
+}
+
 // A site with the number four million, in an image with few sites.
 static void site(void) {
     enum { SITES = 4 << 20 };
@@ -122,6 +156,8 @@ int main(int argc, char **argv) {
         future();
     else if (strcmp(argv[1], "many") == 0)
         many();
+    else if (strcmp(argv[1], "far") == 0)
+        far();
     else if (strcmp(argv[1], "site") == 0)
         site();
     else if (strcmp(argv[1], "blocks") == 0)

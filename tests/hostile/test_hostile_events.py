@@ -24,6 +24,12 @@ def test_memory_of_the_tool(what, tmp_path):
     assert report.code == 0 and b'hostile-events' in report.out, report
 
 
+def test_rings_whose_pages_the_tool_would_make(tmp_path):
+    """Of one page for each ring the program gets no 4 MiB more, which would count as the tool's."""
+    done = run([SEEP, 'run', '-q', '--mode', 'record', '-o', tmp_path / 'x.seep', '--', TARGET, 'far'])
+    assert done.code == 0, done
+
+
 def pages_of(data):
     """The place of each page of the image in a raw dump. A page may be there several times; the last one counts."""
     pages, at = {}, 16

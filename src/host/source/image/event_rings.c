@@ -102,9 +102,11 @@ static bool is_own(struct seep_event_rings *rings, struct seep_event_ring *ring)
 
 // The first time round each page of a ring has to be made and cleared, which takes the program as long as a
 // hundred events. So that is done here, for the events that come: some thousand at least of a thread that has
-// made any, and three times as many as there were. The pages are mapped for the call and not touched.
+// made any, and three times as many as there were. The pages are mapped for the call and not touched. They
+// count as the tool's, and how many events there were the program says: so there is a limit.
 static void prepare(struct seep_event_rings *rings, size_t slot, uint64_t written) {
     enum { AHEAD = 1024, AHEAD_FIRST = 8192 }; // of the first thread
+    enum { BYTES_MOST = 64 << 20 };            // of a process
     struct seep_event_ring *ring = &rings->rings[slot];
     if (ring->prepared >= ring->capacity || (!written && slot))
         return;
@@ -118,6 +120,9 @@ static void prepare(struct seep_event_rings *rings, size_t slot, uint64_t writte
         (at + SEEP_MAX(ring->prepared, SEEP_MIN(written, until)) * sizeof(struct seep_event)) & ~(page - 1);
     uint64_t bytes = at + until * sizeof(struct seep_event) - from;
     ring->prepared = until;
+    if (bytes > BYTES_MOST - rings->prepared_bytes)
+        return;
+    rings->prepared_bytes += bytes;
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, rings->fd, (off_t)from);
     if (map == MAP_FAILED)
         return;

@@ -27,7 +27,8 @@ struct seep_event_rings {
     struct seep_event_ring *rings; // by slot
     size_t nr_rings;
     size_t capacity;
-    bool own; // the library has taken over: see image/ring.h
+    uint64_t prepared_bytes; // of all rings
+    bool own;                // the library has taken over: see image/ring.h
 };
 
 // false: no image that records events.
