@@ -257,9 +257,13 @@ bool seep_fork_child(bool *ret_made) {
            (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_PASSIVE && pass());
 }
 
+bool seep_fork_lacks_image(void) {
+    return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY && seep_g.alive &&
+           atomic_load_explicit(seep_g.alive, memory_order_acquire) == WIPED;
+}
+
 void seep_fork_make_image(void) {
     bool is_made;
-    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY && seep_g.alive &&
-        atomic_load_explicit(seep_g.alive, memory_order_acquire) == WIPED)
+    if (seep_fork_lacks_image())
         seep_fork_child(&is_made);
 }

@@ -18,10 +18,20 @@
 
 // ---- limits ---------------------------------------------------------------------------------------
 
-// An image takes a descriptor while it is made, and is a file to the kernel.
-static void limit_changes(unsigned resource) {
-    if (resource == RLIMIT_NOFILE || resource == RLIMIT_FSIZE)
-        seep_fork_make_image();
+enum { DESCRIPTORS_FEW = 64 };
+
+// An image takes a descriptor while it is made, and is a file to the kernel, larger than a limit of files is.
+// But most children that leave themselves descriptors execute a program and never allocate, and to make an
+// image takes as long as it is large.
+static bool is_in_the_way(unsigned resource, uint64_t limit) {
+    return resource == RLIMIT_NOFILE ? limit < DESCRIPTORS_FEW
+                                     : resource == RLIMIT_FSIZE && limit != UINT64_MAX;
+}
+
+// Whether to look at a limit that is still to be set. It may be where nothing is, as the kernel would say.
+static bool is_looked_at(unsigned resource, const void *limit, size_t bytes) {
+    return limit && (resource == RLIMIT_NOFILE || resource == RLIMIT_FSIZE) && seep_fork_lacks_image() &&
+           seep_calls_are_free() && seep_maps_readable((uintptr_t)limit, bytes);
 }
 
 // After the fact: a limit that was refused changes nothing. Below what is mapped already it is allowed.
@@ -44,8 +54,8 @@ static int set_limit(unsigned resource, const struct rlimit *limit) {
         errno = ENOSYS;
         return -1;
     }
-    if (limit)
-        limit_changes(resource);
+    if (is_looked_at(resource, limit, sizeof(*limit)) && is_in_the_way(resource, soft_of(limit)))
+        seep_fork_make_image();
     int result = seep_g.real.setrlimit(resource, limit);
     if (result == 0 && limit)
         limit_changed(resource, soft_of(limit));
@@ -64,8 +74,8 @@ SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 
         errno = ENOSYS;
         return -1;
     }
-    if (limit)
-        limit_changes(resource);
+    if (is_looked_at(resource, limit, sizeof(*limit)) && is_in_the_way(resource, limit->rlim_cur))
+        seep_fork_make_image();
     int result = seep_g.real.setrlimit64(resource, limit);
     if (result == 0 && limit)
         limit_changed(resource, limit->rlim_cur);
@@ -85,8 +95,8 @@ static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, st
         return -1;
     }
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
-    if (own)
-        limit_changes(resource);
+    if (own && is_looked_at(resource, limit, sizeof(*limit)) && is_in_the_way(resource, soft_of(limit)))
+        seep_fork_make_image();
     int result = seep_g.real.prlimit(pid, resource, limit, ret_before);
     if (result == 0 && own)
         limit_changed(resource, soft_of(limit));
@@ -107,8 +117,8 @@ SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const stru
         return -1;
     }
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
-    if (own)
-        limit_changes(resource);
+    if (own && is_looked_at(resource, limit, sizeof(*limit)) && is_in_the_way(resource, limit->rlim_cur))
+        seep_fork_make_image();
     int result = seep_g.real.prlimit64(pid, resource, limit, ret_before);
     if (result == 0 && own)
         limit_changed(resource, limit->rlim_cur);

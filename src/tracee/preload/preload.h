@@ -503,7 +503,9 @@ void seep_news_take(void);
 
 // true: this process has an image of its own now; *ret_made: this thread has made it, and looked for filters.
 bool seep_fork_child(bool *ret_made);
-// Before what would make it impossible: a child of fork that has no image yet makes it now.
+// Whether this is a child of fork that has no image yet.
+bool seep_fork_lacks_image(void);
+// Before what would make it impossible: such a child makes it now.
 void seep_fork_make_image(void);
 void seep_fork_prepare(void); // atfork handlers
 void seep_fork_in_child(void);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A child of fork that limits its descriptors, then one that limits its files, each before its first allocation.
+// A child of fork that limits its descriptors, then one that limits its files, each before its first allocation; and one
+// that leaves itself descriptors, names a limit where there is no memory, and never allocates.
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -22,7 +24,18 @@ static int child_under(__rlimit_resource_t resource, rlim_t most) {
     return waitpid(pid, &status, 0) != pid || status;
 }
 
+static int child_without_allocation(void) {
+    struct rlimit limit = {200, 200};
+    const struct rlimit *volatile nowhere = (const struct rlimit *)8;
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(setrlimit(RLIMIT_NOFILE, &limit) != 0 || setrlimit(RLIMIT_FSIZE, nowhere) != -1 ||
+              errno != EFAULT);
+    return waitpid(pid, &status, 0) != pid || status;
+}
+
 int main(void) {
     kept = malloc(10);
-    return child_under(RLIMIT_NOFILE, 3) + child_under(RLIMIT_FSIZE, 0);
+    return child_under(RLIMIT_NOFILE, 3) + child_under(RLIMIT_FSIZE, 0) + child_without_allocation();
 }
