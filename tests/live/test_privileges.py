@@ -118,6 +118,17 @@ def test_the_folder_of_the_file(folder):
     assert len(dumped(theirs, uid=USER)) == 1
 
 
+def test_a_name_alone_in_a_folder_of_another(folder):
+    """It is said, as of a path, that nothing can be written there."""
+    theirs = folder / 'theirs'
+    theirs.mkdir()
+    os.chown(theirs, USER, USER)
+    for out in ('x.seep', theirs / 'x.seep'):
+        done = run(['/bin/true'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=out), cwd=theirs)
+        assert (done.code, list(theirs.iterdir())) == (0, []), done
+        assert done.err.startswith(b"libseep: SEEP_OUT: a file in a folder of this user's"), done
+
+
 @pytest.mark.parametrize('kind', ['fifo', 'link to a file', 'link to a device', 'block device', 'null'])
 def test_what_is_there_already(kind, folder):
     """Nothing but a regular file is ever written, and that is a new one."""

@@ -241,6 +241,7 @@ void seep_config_read(struct seep_config *ret_config) {
     bool bad = false;
     if (!copy_setting("SEEP_OUT", config.out, sizeof(config.out)))
         seep_setting_complain("SEEP_OUT", "a file name of less than 1024 bytes is wanted");
+    make_absolute(config.out, sizeof(config.out));
     int trouble = folder_of_out(config.out);
     if (trouble == -ENOENT || trouble == -ENOTDIR)
         seep_setting_complain("SEEP_OUT", "a file in a folder that is there is wanted");
@@ -249,7 +250,6 @@ void seep_config_read(struct seep_config *ret_config) {
                               "a file in a folder of this user's or root's, or a sticky one, is wanted");
     if (trouble == -ENOENT || trouble == -ENOTDIR || trouble == -EACCES)
         config.out[0] = 0;
-    make_absolute(config.out, sizeof(config.out));
     if (!copy_setting("SEEP_SOCKET", config.socket, sizeof(config.socket)))
         seep_setting_complain("SEEP_SOCKET", "a path of less than 108 bytes is wanted");
     config.depth = seep_setting_number("SEEP_DEPTH", SEEP_MAX_DEPTH, 1, SEEP_MAX_DEPTH, &bad);
