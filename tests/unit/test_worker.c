@@ -132,14 +132,15 @@ static enum seep_worker_verdict ask(struct seep_worker *worker, unsigned what, i
                                     struct seep_put *answer) {
     struct seep_put words = {NULL};
     seep_put_leb(&words, what);
-    const struct seep_worker_question question = {.words = &words,
-                                                  .file = file,
-                                                  .answer_max = 1000,
-                                                  .cpu_s = 1,
-                                                  .memory_max = 64 << 20,
-                                                  .stop = &stop,
-                                                  .give = give,
-                                                  .context = what == WISH_FILE ? &file : NULL};
+    const struct seep_worker_question question = {
+        .words = &words,
+        .file = file,
+        .answer_max = 1000,
+        .cpu_s = 1,
+        .memory_max = 256 << 20, // more than what AddressSanitizer keeps of ours
+        .stop = &stop,
+        .give = give,
+        .context = what == WISH_FILE ? &file : NULL};
     enum seep_worker_verdict verdict = seep_worker_ask(worker, &question, answer);
     if (verdict != SEEP_WORKER_ANSWERED)
         assert_int_equal(seep_worker_ask(worker, &question, answer), verdict);
