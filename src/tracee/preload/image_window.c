@@ -372,7 +372,7 @@ void seep_window_limit(uint64_t limit_bytes) {
 uint64_t seep_window_visible(enum seep_area_kind area) {
     if (is_view && is_left_out[area])
         return 0;
-    return seep_g.reserved ? seep_g.area_size[area] : seep_g.opened[area];
+    return seep_g.reserved ? seep_g.area_size[area] : __atomic_load_n(&seep_g.opened[area], __ATOMIC_ACQUIRE);
 }
 
 uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area) {
