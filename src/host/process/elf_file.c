@@ -8,6 +8,7 @@
 
 #include "base/large.h"
 #include "process/elf_file.h"
+#include "process/elf_notes.h"
 
 // No table of a real file is larger; a count that lies must not cost memory.
 #define TABLE_BYTES_MAX (UINT64_C(256) << 20)
@@ -308,26 +309,6 @@ struct seep_error *seep_elf_functions(const struct seep_elf_file *elf, seep_elf_
     return err ? err : visit_table_of(elf, SHT_DYNSYM, visit, context, &stop);
 }
 
-static uint32_t find_build_id(const unsigned char *notes, uint64_t nr_bytes, uint8_t *ret_id, uint32_t room) {
-    uint64_t at = 0;
-    while (nr_bytes - at >= sizeof(Elf64_Nhdr)) {
-        Elf64_Nhdr note;
-        memcpy(&note, notes + at, sizeof(note));
-        at += sizeof(note);
-        uint64_t name_bytes = ((uint64_t)note.n_namesz + 3) & ~UINT64_C(3);
-        uint64_t content_bytes = ((uint64_t)note.n_descsz + 3) & ~UINT64_C(3);
-        if (name_bytes > nr_bytes - at || note.n_descsz > nr_bytes - at - name_bytes)
-            return 0;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + at, "GNU", 4) == 0) {
-            uint32_t nr = SEEP_MIN(note.n_descsz, room);
-            memcpy(ret_id, notes + at + name_bytes, nr);
-            return nr;
-        }
-        at += SEEP_MIN(name_bytes + content_bytes, nr_bytes - at);
-    }
-    return 0;
-}
-
 uint32_t seep_elf_build_id(const struct seep_elf_file *elf, uint8_t *ret_id, uint32_t room) {
     uint32_t found = 0;
     uint64_t left = NOTES_BYTES_MAX; // of all segments: they may be the same bytes again and again
@@ -338,7 +319,7 @@ uint32_t seep_elf_build_id(const struct seep_elf_file *elf, uint8_t *ret_id, uin
         left -= segment->p_filesz;
         unsigned char *notes = read_bytes(elf, segment->p_offset, segment->p_filesz);
         if (notes)
-            found = find_build_id(notes, segment->p_filesz, ret_id, room);
+            found = seep_elf_notes_build_id(notes, segment->p_filesz, ret_id, room);
         free(notes);
     }
     return found;

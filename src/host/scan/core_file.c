@@ -11,6 +11,7 @@
 
 #include "base/read_at.h"
 #include "base/map.h"
+#include "process/elf_notes.h"
 #include "scan/core_file.h"
 
 #define SEGMENTS_MAX   (UINT32_C(1) << 22)
@@ -112,20 +113,13 @@ bool seep_core_read(const struct seep_core *core, uint64_t address, void *ret_by
 
 // ---- notes ----
 
-struct note {
-    uint32_t type;
-    bool of_linux; // its name; else "CORE"
-    const unsigned char *bytes;
-    size_t nr_bytes;
-};
-
 static uint64_t word_at(const unsigned char *bytes, size_t off) {
     uint64_t word;
     memcpy(&word, bytes + off, sizeof(word));
     return word;
 }
 
-static bool add_thread(struct seep_core *core, const struct note *note) {
+static bool add_thread(struct seep_core *core, const struct seep_elf_note *note) {
     struct user_regs_struct registers;
     if (note->nr_bytes < STATUS_REGISTERS + sizeof(registers))
         return true; // of another kernel than any we know: without its registers
@@ -153,7 +147,7 @@ static bool add_thread(struct seep_core *core, const struct note *note) {
 }
 
 // More registers of the thread whose status came last.
-static bool add_registers(struct seep_core *core, const struct note *note) {
+static bool add_registers(struct seep_core *core, const struct seep_elf_note *note) {
     struct seep_stopped_thread *thread = core->nr_threads ? &core->threads[core->nr_threads - 1] : NULL;
     size_t nr = note->nr_bytes / sizeof(uint64_t);
     if (!thread || nr > SEEP_REGISTER_WORDS_MAX || thread->nr_words + nr > 2 * SEEP_REGISTER_WORDS_MAX)
@@ -167,7 +161,7 @@ static bool add_registers(struct seep_core *core, const struct note *note) {
     return true;
 }
 
-static void take_info(struct seep_core *core, const struct note *note) {
+static void take_info(struct seep_core *core, const struct seep_elf_note *note) {
     int32_t pid;
     if (note->nr_bytes < INFO_NAME + INFO_NAME_BYTES)
         return;
@@ -176,7 +170,7 @@ static void take_info(struct seep_core *core, const struct note *note) {
     memcpy(core->name, note->bytes + INFO_NAME, INFO_NAME_BYTES);
 }
 
-static void take_auxv(struct seep_core *core, const struct note *note) {
+static void take_auxv(struct seep_core *core, const struct seep_elf_note *note) {
     for (size_t at = 0; at + 16 <= note->nr_bytes; at += 16)
         if (word_at(note->bytes, at) == AT_RANDOM)
             core->in_stack_rt = word_at(note->bytes, at + 8);
@@ -188,7 +182,7 @@ static int compare_files(const void *left, const void *right) {
 }
 
 // Number of mappings, bytes of a page; start, end and offset in pages of each; then all their names.
-static bool take_files(struct seep_core *core, const struct note *note) {
+static bool take_files(struct seep_core *core, const struct seep_elf_note *note) {
     if (core->files || note->nr_bytes < 16)
         return true;
     uint64_t nr = word_at(note->bytes, 0), page = word_at(note->bytes, 8);
@@ -217,15 +211,15 @@ static bool take_files(struct seep_core *core, const struct note *note) {
     return true;
 }
 
-static bool take_note(struct seep_core *core, const struct note *note) {
-    if (note->of_linux)
-        return note->type == VECTORS ? add_registers(core, note) :
+static bool take_linux_note(struct seep_core *core, const struct seep_elf_note *note) {
 #if defined(__aarch64__)
-               note->type == NT_ARM_TLS && core->nr_threads && note->nr_bytes >= 8
-                   ? (core->threads[core->nr_threads - 1].tls = word_at(note->bytes, 0), true)
-                   :
+    if (note->type == NT_ARM_TLS && core->nr_threads && note->nr_bytes >= 8)
+        core->threads[core->nr_threads - 1].tls = word_at(note->bytes, 0);
 #endif
-                   true;
+    return note->type != VECTORS || add_registers(core, note);
+}
+
+static bool take_core_note(struct seep_core *core, const struct seep_elf_note *note) {
     switch (note->type) {
     case NT_PRSTATUS:
         return add_thread(core, note);
@@ -246,23 +240,12 @@ static bool take_note(struct seep_core *core, const struct note *note) {
 
 // false: out of memory. What does not fit its segment ends it.
 static bool take_notes(struct seep_core *core, const unsigned char *bytes, size_t nr_bytes) {
-    for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= nr_bytes;) {
-        Elf64_Nhdr header;
-        memcpy(&header, bytes + at, sizeof(header));
-        uint64_t name = at + sizeof(header);
-        uint64_t body = name + (((uint64_t)header.n_namesz + 3) & ~UINT64_C(3));
-        uint64_t next = body + (((uint64_t)header.n_descsz + 3) & ~UINT64_C(3));
-        if (body + header.n_descsz > nr_bytes)
-            return true;
-        struct note note = {.type = header.n_type, .bytes = bytes + body, .nr_bytes = header.n_descsz};
-        note.of_linux = header.n_namesz >= 5 && memcmp(bytes + name, "LINUX", 5) == 0;
-        bool of_core = header.n_namesz >= 4 && memcmp(bytes + name, "CORE", 4) == 0;
-        if ((of_core || note.of_linux) && !take_note(core, &note))
+    struct seep_elf_note note;
+    for (uint64_t at = 0; seep_elf_note_next(bytes, nr_bytes, &at, &note);)
+        if (!(seep_elf_note_is_of(&note, "LINUX")  ? take_linux_note(core, &note)
+              : seep_elf_note_is_of(&note, "CORE") ? take_core_note(core, &note)
+                                                   : true))
             return false;
-        if (next >= nr_bytes)
-            return true;
-        at = (size_t)next;
-    }
     return true;
 }
 

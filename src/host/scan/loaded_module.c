@@ -3,34 +3,19 @@
 #include <elf.h>
 #include <string.h>
 
+#include "process/elf_notes.h"
 #include "scan/loaded_module.h"
 
 #define HEADERS_MAX 64
 
 // The build-id among the notes of a segment, as far as there is one.
-// Source: the Linux ELF note format; NT_GNU_BUILD_ID of GNU ld.
 static void read_build_id(const struct seep_memory *memory, uint64_t address, uint64_t nr_bytes,
                           struct seep_module *module) {
     unsigned char notes[1024];
     size_t nr = (size_t)SEEP_MIN(nr_bytes, sizeof(notes));
-    if (!seep_memory_read(memory, address, notes, nr))
-        return;
-    for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= nr;) {
-        Elf64_Nhdr note;
-        memcpy(&note, notes + at, sizeof(note));
-        size_t name = at + sizeof(note);
-        uint64_t id = name + (((uint64_t)note.n_namesz + 3) & ~UINT64_C(3));
-        uint64_t next = id + (((uint64_t)note.n_descsz + 3) & ~UINT64_C(3));
-        if (next > nr)
-            return;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0 &&
-            note.n_descsz <= sizeof(module->build_id)) {
-            module->build_id_bytes = note.n_descsz;
-            memcpy(module->build_id, notes + id, note.n_descsz);
-            return;
-        }
-        at = (size_t)next;
-    }
+    if (seep_memory_read(memory, address, notes, nr))
+        module->build_id_bytes =
+            seep_elf_notes_build_id(notes, nr, module->build_id, sizeof(module->build_id));
 }
 
 // The program headers of the file that begins at `start`.

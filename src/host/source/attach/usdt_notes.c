@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reads the notes of USDT probes, see usdt_notes.h.
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/elf_notes.h"
 #include "source/attach/usdt_notes.h"
 
 #define NOTE_TYPE 3u
@@ -34,21 +34,12 @@ static bool read_probe(const unsigned char *bytes, uint64_t nr_bytes, struct see
 }
 
 void seep_usdt_notes(const unsigned char *bytes, uint64_t nr_bytes, seep_usdt_visit *visit, void *context) {
-    uint64_t at = 0;
-    while (nr_bytes - at >= sizeof(Elf64_Nhdr)) {
-        Elf64_Nhdr note;
-        memcpy(&note, bytes + at, sizeof(note));
-        at += sizeof(note);
-        uint64_t name_bytes = ((uint64_t)note.n_namesz + 3) & ~UINT64_C(3);
-        uint64_t content_bytes = ((uint64_t)note.n_descsz + 3) & ~UINT64_C(3);
-        if (name_bytes > nr_bytes - at || note.n_descsz > nr_bytes - at - name_bytes)
-            return;
+    struct seep_elf_note note;
+    for (uint64_t at = 0; seep_elf_note_next(bytes, nr_bytes, &at, &note);) {
         struct seep_usdt_probe probe;
-        if (note.n_type == NOTE_TYPE && note.n_namesz == sizeof(NOTE_NAME) &&
-            memcmp(bytes + at, NOTE_NAME, sizeof(NOTE_NAME)) == 0 &&
-            read_probe(bytes + at + name_bytes, note.n_descsz, &probe) && !visit(context, &probe))
+        if (note.type == NOTE_TYPE && seep_elf_note_is_of(&note, NOTE_NAME) &&
+            read_probe(note.bytes, note.nr_bytes, &probe) && !visit(context, &probe))
             return;
-        at += SEEP_MIN(name_bytes + content_bytes, nr_bytes - at);
     }
 }
 

@@ -6,10 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <elf.h>
-
 #include "base/map.h"
 #include "base/numbers.h"
+#include "process/elf_notes.h"
 #include "source/image/profile_image.h"
 #include "source/kernel/profile_kernel.h"
 #include "names/symbols.h"
@@ -102,21 +101,7 @@ static uint32_t read_build_id(const char *path, uint8_t id[44]) {
     ssize_t nr = fd >= 0 ? read(fd, bytes, sizeof(bytes)) : 0;
     if (fd >= 0)
         close(fd);
-    for (size_t at = 0; nr > 0 && at + sizeof(Elf64_Nhdr) <= (size_t)nr;) {
-        Elf64_Nhdr note;
-        memcpy(&note, bytes + at, sizeof(note));
-        size_t name = at + sizeof(note), desc = name + ((size_t)note.n_namesz + 3) / 4 * 4;
-        size_t end = desc + ((size_t)note.n_descsz + 3) / 4 * 4;
-        if (end > (size_t)nr)
-            break;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(bytes + name, "GNU", 4) == 0 &&
-            note.n_descsz <= 44) {
-            memcpy(id, bytes + desc, note.n_descsz);
-            return note.n_descsz;
-        }
-        at = end;
-    }
-    return 0;
+    return nr > 0 ? seep_elf_notes_build_id(bytes, (uint64_t)nr, id, 44) : 0;
 }
 
 static struct seep_error *add_module(struct building *building, const char *kernel_name, uint64_t base,
