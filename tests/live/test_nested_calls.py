@@ -10,11 +10,11 @@ from small_programs import program_source
 
 COVERS = [
     ('an allocator whose functions call one another', 'covered', 'test_only_the_outermost_call_counts',
-     'linked, preloaded, in an array of its own; with a header before the block; its operators new and delete too'),
+     'linked or preloaded; memory from an array; a header before the block; operators new and delete'),
     ('an allocator whose functions call one another', 'covered', 'test_one_that_is_opened',
-     'opened later: the calls of the program are those of libc'),
+     'opened later by dlopen: the program still calls the functions of libc'),
     ('an allocator whose functions call one another', 'declared', 'test_one_that_is_in_front',
-     "in the program, or preloaded in front: its calls are not libseep.so's"),
+     'in the program, or preloaded in front of libseep.so: the calls do not reach libseep.so'),
 ]
 
 # size of the blocks: function. 10 are allocated and 7 freed; of those that realloc takes or frees none is left.
