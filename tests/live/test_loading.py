@@ -59,6 +59,25 @@ COVERS = [
     ('other interposers preloaded', 'covered', 'test_two_other_interposers_in_any_order', 'before and behind'),
 ]
 
+CLOSED_OPERATORS = """
+#include <stdlib.h>
+void *_ZnwmRKSt9nothrow_t(size_t size, const void *nothrow) { return size >> 40 ? NULL : malloc(size); }
+"""
+CLOSED_USER = """
+#include <stdlib.h>
+void *_ZnwmRKSt9nothrow_t(size_t size, const void *nothrow);
+void *use(void) { return _ZnwmRKSt9nothrow_t((size_t)1 << 50, NULL); }
+"""
+
+
+def test_a_library_with_operators_that_is_closed(compiler, tmp_path):
+    """An operator new that failed was looked up in it: it is not called where it was."""
+    program = compiler(program_source('loading_closed.c'), 'program', '-ldl')
+    operators = compiler(CLOSED_OPERATORS, 'liboperators.so', '-shared', '-fPIC')
+    user = compiler(CLOSED_USER, 'libuser.so', '-shared', '-fPIC')
+    same([program, operators, user], tmp_path)
+
+
 def test_a_library_opened_by_a_relative_name(tmp_path):
     """Its place is the whole path, whichever folder the program goes to and the trace is read in."""
     (tmp_path / 'here').mkdir()

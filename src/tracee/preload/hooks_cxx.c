@@ -337,3 +337,11 @@ RARE(operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", DEL
      DELETE_ALIGNED)
 RARE(operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t",
      DELETE_ARRAY_ALIGNED_NOTHROW, DELETE_ARRAY_ALIGNED)
+
+// Functions of a library that was closed are not there any more.
+void seep_operators_closed(void) {
+    for (size_t i = 0; i < NEW_NR; i++)
+        atomic_store_explicit(&real_news[i], NULL, memory_order_relaxed);
+    for (size_t i = 0; i < DELETE_NR; i++)
+        atomic_store_explicit(&real_deletes[i], NULL, memory_order_relaxed);
+}

@@ -87,6 +87,8 @@ SEEP_EXPORT void *dlmopen(long space, const char *path, int mode) {
 SEEP_EXPORT int dlclose(void *handle) {
     seep_start(); // if nothing has been allocated yet, there is no real dlclose yet
     int result = seep_g.real.dlclose(handle);
+    if (seep_operators_closed)
+        seep_operators_closed();
     if (result == 0 && is_recorded())
         seep_modules_check();
     return result;
