@@ -469,6 +469,19 @@ def test_a_moment_of_a_shrunk_recording_says_what_it_lacks(tmp_path):
         assert ("'seep shrink'" in str(of_rest['health']['notes'])) == (moment != '1000h')
 
 
+@pytest.mark.parametrize('how', ['shrink', '--keep-last'])
+def test_history_and_advise_say_that_a_recording_lacks_events(how, tmp_path):
+    program = compiled(tmp_path, program_source('recording_flight.c'))
+    trace = record(tmp_path, program, options=['--keep-last', '300K'] if how == '--keep-last' else [])
+    shown = tmp_path / 'shrunk.seep' if how == 'shrink' else trace
+    if how == 'shrink':
+        assert b'--keep-last' not in run([SEEP, 'history', trace]).err
+        assert run([SEEP, 'shrink', '-o', shown, trace]).code == 0
+    for command in ('history', 'advise'):
+        said = run([SEEP, command, shown])
+        assert said.code == 0 and said.err.count(b'is incomplete: the recording has ') == 1, (command, said)
+
+
 RESIDENCE, EVENT_INDEX, END = 34, 31, 1
 
 

@@ -2,6 +2,7 @@
 // Reads a recording chunk by chunk, see event_file.h.
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -393,6 +394,18 @@ struct seep_error *seep_event_file_note(const struct seep_event_file *file, stru
     return is_told ? NULL
                    : seep_profile_note(profile, SEEP_NOTE_EVENTS_DAMAGED,
                                        "%s: events from there on are not known", file->trouble);
+}
+
+struct seep_error *seep_event_file_note_dropped(struct seep_event_file *file, uint64_t nr_events,
+                                                struct seep_profile *profile) {
+    if (file->alone || seep_event_file_is_whole(file) || nr_events >= profile->health.events ||
+        seep_profile_verdict(profile) != SEEP_VERDICT_COMPLETE)
+        return NULL;
+    return seep_profile_note(profile, SEEP_NOTE_EVENTS_DROPPED,
+                             "the recording has %" PRIu64 " of %" PRIu64
+                             " events ('seep shrink' or --keep-last dropped the others): what is said of "
+                             "times, rates and calls leaves the others out",
+                             nr_events, profile->health.events);
 }
 
 // A recording begins with what it has of events.

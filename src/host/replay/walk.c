@@ -7,14 +7,20 @@
 static struct seep_error *walk(struct seep_event_file *file, struct seep_profile *profile, void *data,
                                struct seep_error *(*step)(void *, const struct seep_recorded *, int64_t)) {
     const struct seep_process *process = &profile->process;
+    uint64_t nr_events = 0;
     for (;;) {
         const struct seep_chunk *chunk;
         struct seep_error *error = seep_event_file_next(file, &chunk);
+        if (!error && !chunk)
+            error = seep_event_file_note(file, profile);
+        if (!error && !chunk)
+            error = seep_event_file_note_dropped(file, nr_events, profile);
         if (error || !chunk)
-            return error ? error : seep_event_file_note(file, profile);
+            return error;
         if (!seep_process_is(process, chunk->pid, chunk->start_realtime_ns))
             continue;
         const struct seep_recorded *events = seep_event_file_events(file);
+        nr_events += chunk->nr_events;
         struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
         for (uint64_t i = 0; !error && i < chunk->nr_events; i++)
             error = step(data, &events[i], seep_chunk_scaled_ns(&scale, events[i].stamp));

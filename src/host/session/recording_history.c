@@ -527,6 +527,8 @@ static struct seep_error *of_events(struct seep_session *session, struct seep_ev
         error = finish(&walk.processes[i]);
     if (!error)
         error = seep_event_file_note(file, session->profiles[0]);
+    for (size_t i = 0; !error && i < session->nr_profiles; i++)
+        error = seep_event_file_note_dropped(file, walk.processes[i].heap.nr_events, session->profiles[i]);
     if (!error && options->pages)
         error = look_at_regions(&walk, file);
     for (size_t i = 0; walk.processes && i < session->nr_profiles; i++)
