@@ -84,7 +84,7 @@ static struct seep_error *open_now(struct serving *serving, const char *source,
 
 static struct seep_error *pack_now(struct serving *serving) {
     int64_t now = seep_monotonic_ns();
-    if (serving->packed.sites.nr_bytes && now - serving->packed_ns < FRESH_NS)
+    if (serving->packed.sites.put.used && now - serving->packed_ns < FRESH_NS)
         return NULL;
     struct seep_session *session = NULL;
     struct seep_error *error = open_now(serving, serving->source, &session);
@@ -106,7 +106,7 @@ static struct seep_error *pack_now(struct serving *serving) {
 
 // A trace of the folder: it is packed once for both of its parts.
 static struct seep_error *pack_trace(struct serving *serving, const char *id) {
-    if (serving->packed.sites.nr_bytes && strcmp(serving->packed_id, id) == 0)
+    if (serving->packed.sites.put.used && strcmp(serving->packed_id, id) == 0)
         return NULL;
     seep_page_packed_deinit(&serving->packed);
     struct seep_folder_file file = {.fd = -1};
@@ -145,12 +145,12 @@ static struct seep_error *answer_part(struct serving *serving, const char *id, b
     if (error)
         return error;
     const struct seep_page_column *part = times ? &serving->packed.times : &serving->packed.sites;
-    answer->body = malloc(part->nr_bytes + 1);
+    answer->body = malloc(part->put.used + 1);
     if (!answer->body)
         return seep_error_no_memory();
-    if (part->nr_bytes)
-        memcpy(answer->body, part->bytes, part->nr_bytes);
-    answer->nr_bytes = part->nr_bytes;
+    if (part->put.used)
+        memcpy(answer->body, part->put.bytes, part->put.used);
+    answer->nr_bytes = part->put.used;
     answer->type = "application/octet-stream";
     answer->status = 200;
     return NULL;
@@ -164,23 +164,23 @@ static struct seep_error *answer_page(const struct serving *serving, struct seep
                                       {"@seep-times@", ""}};
     size_t nr_left;
     const char *left = seep_page_template(&nr_left);
-    struct seep_page_column out = {NULL};
+    struct seep_put out = {NULL};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(changes); i++) {
         const char *place = memmem(left, nr_left, changes[i][0], strlen(changes[i][0]));
         if (!place)
             continue;
-        seep_page_column_put_bytes(&out, left, (size_t)(place - left));
-        seep_page_column_put_bytes(&out, changes[i][1], strlen(changes[i][1]));
+        seep_put_bytes(&out, left, (size_t)(place - left));
+        seep_put_bytes(&out, changes[i][1], strlen(changes[i][1]));
         nr_left -= (size_t)(place - left) + strlen(changes[i][0]);
         left = place + strlen(changes[i][0]);
     }
-    seep_page_column_put_bytes(&out, left, nr_left);
+    seep_put_bytes(&out, left, nr_left);
     if (out.failed) {
-        seep_page_column_deinit(&out);
+        seep_put_deinit(&out);
         return seep_error_no_memory();
     }
     *answer = (struct seep_http_answer){
-        .status = 200, .type = "text/html; charset=utf-8", .body = out.bytes, .nr_bytes = out.nr_bytes};
+        .status = 200, .type = "text/html; charset=utf-8", .body = out.bytes, .nr_bytes = out.used};
     return NULL;
 }
 

@@ -394,9 +394,9 @@ struct section {
 static bool has_value(const struct section *section) {
     const struct seep_page_column *column = section->column;
     if (section->form == 't')
-        return column->nr_bytes != 0;
-    for (size_t i = 0; i < column->nr_bytes; i++)
-        if (column->bytes[i])
+        return column->put.used != 0;
+    for (size_t i = 0; i < column->put.used; i++)
+        if (column->put.bytes[i])
             return true;
     return false;
 }
@@ -409,11 +409,11 @@ static struct seep_error *assemble(json_t *head, const struct section *sections,
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < nr_sections; i++) {
         const struct section *section = &sections[i];
-        if (section->column->failed)
+        if (section->column->put.failed)
             error = seep_error_no_memory();
         else if (has_value(section))
             append(&list, json_pack("[s,s#,I,I]", section->name, &section->form, 1,
-                                    (json_int_t)section->column->nr, (json_int_t)section->column->nr_bytes));
+                                    (json_int_t)section->column->nr, (json_int_t)section->column->put.used));
     }
     set(&head, "sections", list);
     char *line = !error && head ? json_dumps(head, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
@@ -427,8 +427,8 @@ static struct seep_error *assemble(json_t *head, const struct section *sections,
     free(line);
     for (size_t i = 0; i < nr_sections; i++)
         if (has_value(&sections[i]))
-            seep_page_column_put_bytes(ret_part, sections[i].column->bytes, sections[i].column->nr_bytes);
-    return ret_part->failed ? seep_error_no_memory() : NULL;
+            seep_page_column_put_bytes(ret_part, sections[i].column->put.bytes, sections[i].column->put.used);
+    return ret_part->put.failed ? seep_error_no_memory() : NULL;
 }
 
 static json_t *known(const struct seep_view_row *row, uint32_t bit, uint64_t value) {
@@ -568,9 +568,9 @@ static json_t *head_json(const struct building *building) {
 static struct seep_error *assemble_sites(struct building *building, const struct sources *sources,
                                          struct seep_page_column *ret_part) {
     const struct seep_page_source *source = building->source;
-    struct seep_page_column report = {NULL}, old_report = {NULL}, texts = {NULL}, lengths = {NULL};
-    struct seep_page_column lives = {NULL}, frames = {NULL};
-    struct seep_page_embedded embedded = {{NULL}};
+    struct seep_page_column report = {0}, old_report = {0}, texts = {0}, lengths = {0};
+    struct seep_page_column lives = {0}, frames = {0};
+    struct seep_page_embedded embedded = {0};
     uint64_t top = building->least > 0 ? 1 : LISTED;
     struct seep_view *whole = sources->nr_views == 1 ? sources->views[0] : NULL;
     struct seep_error *error = put_report(source, source->session, whole, top, &report);
@@ -673,7 +673,7 @@ static struct seep_error *open_sources(const struct seep_page_source *source, st
 static struct seep_error *build(struct building *building, const struct sources *sources,
                                 struct seep_page_packed *ret_packed) {
     struct seep_arena words = SEEP_ARENA_INIT;
-    struct seep_page_column sites = {NULL}, times = {NULL};
+    struct seep_page_column sites = {0}, times = {0};
     struct seep_error *error = seep_page_tree_init(&building->tree);
     if (!error && sources->diff)
         error = put_diff(building, sources->diff);
@@ -685,7 +685,7 @@ static struct seep_error *build(struct building *building, const struct sources 
         error = assemble_times(building, &times);
     if (!error)
         error = seep_page_pack(&sites, &ret_packed->sites);
-    if (!error && times.nr_bytes)
+    if (!error && times.put.used)
         error = seep_page_pack(&times, &ret_packed->times);
     seep_page_column_deinit(&sites);
     seep_page_column_deinit(&times);
@@ -735,7 +735,7 @@ static struct seep_error *weigh(const struct sources *sources, size_t keep, doub
 
 struct seep_error *seep_page_data(const struct seep_page_source *source,
                                   struct seep_page_packed *ret_packed) {
-    struct sources sources = {NULL};
+    struct sources sources = {0};
     struct seep_error *error = open_sources(source, &sources);
     size_t keep = SIZE_MAX;
     double least = 0;
@@ -745,7 +745,7 @@ struct seep_error *seep_page_data(const struct seep_page_source *source,
         error = build(&building, &sources, ret_packed);
         size_t nr = building.nr_sites;
         building_deinit(&building);
-        uint64_t bytes = (uint64_t)(ret_packed->sites.nr_bytes + ret_packed->times.nr_bytes) * 4 / 3;
+        uint64_t bytes = (uint64_t)(ret_packed->sites.put.used + ret_packed->times.put.used) * 4 / 3;
         if (error || bytes <= source->max_bytes || round == ROUNDS || !keep)
             break;
         // A little less than in proportion: what folds takes room too.

@@ -22,7 +22,7 @@ struct seep_page_source {
     uint64_t max_bytes; // of the data in the page: the smallest sites are folded until it is no more
 };
 
-// Parts, packed by gzip. Sites: everything without which nothing can be drawn. Times: nr_bytes 0 where
+// Parts, packed by gzip. Sites: everything without which nothing can be drawn. Times: empty where
 // nothing is known over time.
 struct seep_page_packed {
     struct seep_page_column sites;

@@ -51,7 +51,7 @@ static struct seep_error *put_file(struct seep_page_embedded *embedded, uint32_t
 
 struct seep_error *seep_page_embed(const struct seep_page_tree *tree, struct seep_page_embedded *embedded) {
     struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < tree->nr_files && embedded->bytes.nr_bytes < SEEP_PAGE_SOURCES_BYTES;
+    for (size_t i = 0; !error && i < tree->nr_files && embedded->bytes.put.used < SEEP_PAGE_SOURCES_BYTES;
          i++) {
         size_t nr = 0;
         char *text = read_file(tree->files[i].path, &nr);

@@ -35,7 +35,7 @@ static void put_base64(FILE *out, const unsigned char *bytes, size_t nr_bytes) {
 }
 
 struct seep_error *seep_page_write(FILE *out, const struct seep_page_source *source) {
-    struct seep_page_packed packed = {{NULL}};
+    struct seep_page_packed packed = {0};
     const struct seep_page_column *parts[] = {&packed.sites, &packed.times};
     size_t nr_left;
     const char *left = seep_page_template(&nr_left);
@@ -51,7 +51,7 @@ struct seep_error *seep_page_write(FILE *out, const struct seep_page_source *sou
         fwrite(left, 1, (size_t)(place - left), out);
         nr_left -= (size_t)(place - left) + strlen(places[i]);
         left = place + strlen(places[i]);
-        put_base64(out, parts[i]->bytes, parts[i]->nr_bytes);
+        put_base64(out, parts[i]->put.bytes, parts[i]->put.used);
     }
     if (!error)
         fwrite(left, 1, nr_left, out);
