@@ -62,7 +62,8 @@ def test_the_exit_status_of_scripts(run, seep, trace, tmp_path):
     script.write_text("# what it is\nstatus\n\nsites 1 # one\n")
     done = run(seep, "connect", "-f", str(script), trace)
     assert done.returncode == 0 and done.stdout.count("live bytes") == 2
-    assert run(seep, "connect", "-f", "/nonexistent", trace).returncode == 1
+    missing = run(seep, "connect", "-f", "/nonexistent", trace)
+    assert missing.returncode == 1 and "(name a file of commands, one a line, or - for standard input)" in missing.stderr
 
 
 def test_an_answer_in_a_file(run, seep, trace, tmp_path):

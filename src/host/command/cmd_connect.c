@@ -124,7 +124,8 @@ static bool run_several(struct seep_console *console, const char *lines) {
 static struct seep_error *run_file(struct seep_console *console, const char *path, bool *ret_all) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     if (!file)
-        return seep_error_system(errno, "cannot read %s", path);
+        return seep_error_hint(seep_error_system(errno, "cannot read %s", path),
+                               "name a file of commands, one a line, or - for standard input");
     char *line = NULL;
     size_t room = 0;
     while (!console->quit && getline(&line, &room, file) >= 0)
