@@ -46,10 +46,22 @@ static void test_long_table_is_folded(void **state) {
     free(text);
 }
 
+// In its own column it would leave the terminal, and further out it does not.
+static void test_wide_word_keeps_to_the_width(void **state) {
+    (void)state;
+    size_t nr;
+    char *text = wrapped(
+        80, 1, "0x%u  0x200000  number of pages  module  /lib/of/a/cpu/name-of-a-library.so.8\n", &nr);
+    assert_string_equal(
+        text, "0x100000  0x200000  number of pages  module\n    /lib/of/a/cpu/name-of-a-library.so.8\n");
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_table_stays),
         cmocka_unit_test(test_long_table_is_folded),
+        cmocka_unit_test(test_wide_word_keeps_to_the_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

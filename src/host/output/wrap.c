@@ -68,6 +68,7 @@ static void put_line(const struct seep_wrap *wrap, const char *line, const char 
         return;
     }
     size_t indent = indent_of(line, end, wrap->width), column = 0, blanks = 0;
+    size_t least = SEEP_MIN(indent, strspn(line, " ") + FURTHER_INDENT); // of a word that is too wide there
     bool narrow = wrap->width < TABLE_LEAST;
     bool any = false; // a word is on this line
     while (line < end) {
@@ -76,8 +77,8 @@ static void put_line(const struct seep_wrap *wrap, const char *line, const char 
             word_end++;
         size_t columns = columns_of(line, word_end);
         if (any && columns && column + blanks + columns > wrap->width) {
-            fprintf(wrap->out, "\n%*s", (int)indent, "");
-            column = indent;
+            column = indent + columns > wrap->width && least + columns <= wrap->width ? least : indent;
+            fprintf(wrap->out, "\n%*s", (int)column, "");
         } else {
             fprintf(wrap->out, "%*s", (int)blanks, "");
             column += blanks;
