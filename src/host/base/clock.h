@@ -4,6 +4,8 @@
 #ifndef SEEP_BASE_CLOCK_H
 #define SEEP_BASE_CLOCK_H
 
+#include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -16,6 +18,18 @@ static inline int64_t seep_clock_ns(clockid_t clock) {
 
 static inline int64_t seep_monotonic_ns(void) {
     return seep_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline struct timespec seep_timespec(int64_t ns) {
+    return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+}
+
+// Sleeps until that time of CLOCK_MONOTONIC, or until a signal has set *stop. A signal before the call of the
+// kernel does not end it.
+static inline void seep_sleep_until(int64_t then_ns, const volatile sig_atomic_t *stop) {
+    struct timespec then = seep_timespec(then_ns);
+    while (!*stop && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) == EINTR)
+        continue;
 }
 
 #endif

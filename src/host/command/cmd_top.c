@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep top PID|FILE`: a live screen of a traced process. The program is only looked at.
-#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -9,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -151,12 +149,6 @@ static struct seep_error *print_screen(struct top *top, const struct top_values 
     return NULL;
 }
 
-static void wait_until(int64_t then_ns) {
-    struct timespec then = {then_ns / 1000000000, then_ns % 1000000000};
-    while (!seep_interrupted && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) == EINTR)
-        continue;
-}
-
 // Screens one below the other, as long as there is something new. That they could not be written is said by
 // main(), as of all commands.
 static struct seep_error *run_plain(struct top *top, const struct top_values *values) {
@@ -172,7 +164,7 @@ static struct seep_error *run_plain(struct top *top, const struct top_values *va
         if (!values->once)
             putchar('\n');
         plan_next(top);
-        wait_until(top->next_ns);
+        seep_sleep_until(top->next_ns, &seep_interrupted);
         error = look(top);
         take_output(top);
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Outstanding memory now and then, see watch_options.h.
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
@@ -82,13 +81,11 @@ struct seep_error *seep_watch_rounds(char *const *operands, struct seep_watch *w
     return seep_parse_rounds(operands, &watch->interval_ns, &watch->count);
 }
 
-// A signal ends the wait with EINTR; seep_interrupted is read before each, and a second signal kills.
+// A second signal kills.
 struct seep_error *seep_watch_sleep(void *data, int64_t until_ns, bool *ret_ended) {
     (void)data;
     (void)ret_ended;
-    struct timespec end = {until_ns / 1000000000, until_ns % 1000000000};
-    while (!seep_interrupted && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) != 0)
-        ;
+    seep_sleep_until(until_ns, &seep_interrupted);
     return NULL;
 }
 

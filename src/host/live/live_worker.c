@@ -58,8 +58,7 @@ static void rest(struct seep_live_worker *worker) {
         pthread_cond_wait(&worker->wake, &worker->lock);
         return;
     }
-    int64_t until_ns = seep_monotonic_ns() + SEEP_STOP_HOLDS_MS * INT64_C(1000000);
-    struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+    struct timespec until = seep_timespec(seep_monotonic_ns() + SEEP_STOP_HOLDS_MS * INT64_C(1000000));
     pthread_cond_clockwait(&worker->wake, &worker->lock, CLOCK_MONOTONIC, &until);
 }
 

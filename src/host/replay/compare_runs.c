@@ -160,8 +160,7 @@ static void take_sample(struct samples *samples, pid_t pid) {
         samples->every_ns *= 2;
     }
     samples->rss[samples->nr++] = resident_bytes(pid);
-    struct timespec pause = {(time_t)(samples->every_ns / 1000000000),
-                             (long)(samples->every_ns % 1000000000)};
+    struct timespec pause = seep_timespec(samples->every_ns);
     nanosleep(&pause, NULL);
 }
 

@@ -211,7 +211,7 @@ static struct seep_error *wait_for_end(const struct watching *watching, int main
     for (size_t i = 0; i < watching->nr_held; i++)
         polls[i] = (struct pollfd){.fd = watching->held[i].process, .events = POLLIN};
     polls[watching->nr_held] = (struct pollfd){.fd = main_process, .events = POLLIN};
-    struct timespec most = {most_ns / SECOND, most_ns % SECOND};
+    struct timespec most = seep_timespec(most_ns);
     int nr = ppoll(polls, watching->nr_held + 1, &most, NULL);
     free(polls);
     return nr < 0 && errno != EINTR ? seep_error_system(errno, "cannot wait for processes") : NULL;

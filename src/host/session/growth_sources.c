@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -147,12 +146,6 @@ static void watching_deinit(struct watching *watching) {
     free(watching->items);
 }
 
-static void sleep_until(int64_t then_ns, const volatile sig_atomic_t *stop) {
-    struct timespec then = {then_ns / 1000000000, then_ns % 1000000000};
-    while (!*stop && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) == EINTR)
-        continue;
-}
-
 static struct seep_error *list_pids(const struct seep_growth_look *look, struct seep_pids *ret_pids) {
     if (look->pid)
         return seep_pids_add_family(ret_pids, look->pid);
@@ -281,7 +274,7 @@ struct seep_error *seep_growth_of_processes(const struct seep_growth_look *look,
         if (error || *look->stop || nr == look->count)
             break;
         next_ns += look->interval_ns;
-        sleep_until(next_ns, look->stop);
+        seep_sleep_until(next_ns, look->stop);
         if (*look->stop)
             break;
     }

@@ -459,16 +459,10 @@ static bool is_over(const struct recorded_process *process) {
 
 // Ends early when something comes.
 static void nap(struct seep_recorder *recorder, int64_t nap_ns) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += nap_ns;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    struct timespec until = seep_timespec(seep_monotonic_ns() + nap_ns);
     pthread_mutex_lock(&recorder->lock);
     if (!recorder->stop && !recorder->look_for_ended && !recorder->nr_fresh)
-        pthread_cond_timedwait(&recorder->came, &recorder->lock, &until);
+        pthread_cond_clockwait(&recorder->came, &recorder->lock, CLOCK_MONOTONIC, &until);
     pthread_mutex_unlock(&recorder->lock);
 }
 
@@ -571,11 +565,8 @@ struct seep_error *seep_recorder_create(const struct seep_recorder_options *opti
     recorder->options = *options;
     recorder->chunk = seep_large_alloc(SEEP_CHUNK_EVENTS, sizeof(*recorder->chunk));
     bool good = seep_recording_writer_init(&recorder->out, options->keep_bytes);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     if (!recorder->chunk || !good || pthread_mutex_init(&recorder->lock, NULL) ||
-        pthread_cond_init(&recorder->came, &monotonic)) {
+        pthread_cond_init(&recorder->came, NULL)) {
         free(recorder->chunk);
         seep_recording_writer_deinit(&recorder->out);
         free(recorder);
