@@ -99,9 +99,10 @@ static struct seep_error *walk(struct past *past, struct seep_event_file *file, 
         for (uint64_t i = 0; !error && i < chunk->nr_events; i++) {
             int64_t at_ns = seep_chunk_scaled_ns(&scale, events[i].stamp);
             seep_rebuilt_heap_fetch(heap, events, i, chunk->nr_events);
-            past->reached[p] = stops && (heap->nr_events >= past->stop[p] || at_ns > past->at_ns[p]);
-            if (past->reached[p])
+            if (stops && (heap->nr_events >= past->stop[p] || at_ns > past->at_ns[p])) {
+                past->reached[p] = true;
                 break;
+            }
             if (!seep_rebuilt_heap_step(heap, &events[i], at_ns))
                 error = seep_error_no_memory();
         }
