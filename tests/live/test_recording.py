@@ -467,6 +467,8 @@ def test_a_moment_of_a_shrunk_recording_says_what_it_lacks(tmp_path):
         (of_all,), (of_rest,) = report(trace, '--at', moment), report(shrunk, '--at', moment)
         assert of_all['health']['complete'] and of_rest['health']['complete'] == (moment == '1000h'), (moment, of_rest['health'])
         assert ("'seep shrink'" in str(of_rest['health']['notes'])) == (moment != '1000h')
+    compared = run([SEEP, 'diff', f'{shrunk}@0s', f'{shrunk}@1000h']).out
+    assert b"incomplete: the old one: the recording lacks events ('seep shrink'" in compared and b'new one' not in compared, compared
 
 
 @pytest.mark.parametrize('how', ['shrink', '--keep-last'])

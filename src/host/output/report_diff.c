@@ -64,17 +64,23 @@ static void put_side(FILE *out, const char *which, const char *name, const struc
     fputc('\n', out);
 }
 
-static uint64_t lost_in(const struct seep_view *view) {
-    uint64_t sum = 0;
-    for (size_t p = 0; p < view->nr_processes; p++)
-        for (size_t i = 0; i < SEEP_LOST_NR; i++)
-            sum += seep_text_profile(view, p)->health.lost[i];
-    return sum;
-}
-
-static bool is_incomplete(const struct seep_view *view) {
-    return seep_profiles_verdict(view->session->profiles + view->first_process, view->nr_processes) !=
-           SEEP_VERDICT_COMPLETE;
+static void put_incomplete(FILE *out, const struct seep_view *view, const char *which,
+                           const struct seep_style *style) {
+    struct seep_arena arena = SEEP_ARENA_INIT;
+    size_t nr = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        if (seep_profile_verdict(profile) == SEEP_VERDICT_COMPLETE || nr++)
+            continue;
+        const char *why = seep_profile_why_incomplete(profile, &arena);
+        fprintf(out, "%sincomplete%s: the %s one: ", seep_style_warn(style), seep_style_off(style), which);
+        seep_put_escaped(out, why ? why : "out of memory");
+    }
+    if (nr > 1)
+        fprintf(out, " (and %zu more process%s)", nr - 1, nr == 2 ? "" : "es");
+    if (nr)
+        fputc('\n', out);
+    seep_arena_deinit(&arena);
 }
 
 static bool lacks_file(const struct seep_view *view) {
@@ -87,12 +93,8 @@ static bool lacks_file(const struct seep_view *view) {
 static void put_notes(FILE *out, const struct seep_diff *diff, const struct seep_diff_names *names,
                       const struct seep_style *style) {
     const char *warn = seep_style_warn(style), *off = seep_style_off(style);
-    if (is_incomplete(diff->before))
-        fprintf(out, "%sincomplete%s: the old one (%s lost): see 'seep report'\n", warn, off,
-                seep_format_count(lost_in(diff->before)).text);
-    if (is_incomplete(diff->after))
-        fprintf(out, "%sincomplete%s: the new one (%s lost): see 'seep report'\n", warn, off,
-                seep_format_count(lost_in(diff->after)).text);
+    put_incomplete(out, diff->before, "old", style);
+    put_incomplete(out, diff->after, "new", style);
     seep_text_without_symbols(out, diff->before, "old: ");
     seep_text_without_symbols(out, diff->after, "new: ");
     if (lacks_file(diff->before) || lacks_file(diff->after))
@@ -360,7 +362,9 @@ static json_t *side_json(const char *name, const struct seep_view *view) {
     set(&object, "exe", string(process->exe));
     set(&object, "processes", integer(view->nr_processes));
     set(&object, "duration_s", json_real((double)process->duration_ns / 1e9));
-    set(&object, "complete", json_boolean(!is_incomplete(view)));
+    set(&object, "complete",
+        json_boolean(seep_profiles_verdict(view->session->profiles + view->first_process,
+                                           view->nr_processes) == SEEP_VERDICT_COMPLETE));
     set(&object, "sampled", json_boolean(view->sampled));
     set(&object, "peak_bytes", has_peak(view) ? integer(view->totals.peak_bytes) : json_null());
     json_t *modules = json_array();
