@@ -23,7 +23,7 @@ DEFAULT_TIMEOUT_S = 120
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import debug_files  # noqa: E402
 
-# What is printed is the same, see debug_files.py and test_debug_files_need_not_be_compressed.
+# The output is the same, see debug_files.py and test_debug_files_need_not_be_compressed.
 DEBUG_FOLDER = debug_files.debug_folder(BUILD)
 if DEBUG_FOLDER:
     os.environ["SEEP_DEBUG_DIR"] = DEBUG_FOLDER

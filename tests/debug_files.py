@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A folder of debug files where those of the C library are not compressed. Debian compresses them, and each command that
-reads them spends 40 ms, nine tenths of its time, on nothing else."""
+"""A folder of debug files with uncompressed ones of the C library. Debian compresses them, and a command that reads them
+spends 40 ms, nine tenths of its time, on decompression."""
 import fcntl
 import json
 import os
@@ -41,7 +41,7 @@ def _make(folder, files):
 
 
 def debug_folder(build):
-    """Made once a build, by the worker that comes first. None: no debug files of the C library are installed."""
+    """Made once a build, by the first worker. None: no debug files of the C library are installed."""
     folder = Path(build) / 'tests' / 'debug-files'
     if not folder.parent.is_dir():
         return None

@@ -191,7 +191,7 @@ def test_the_readme(tmp_path, environment):
 
 # ---- the README's table: which command for which question ----------------------------------------------------------------
 
-# By command of the table: what is put behind it, so that it ends, and what it then prints. The words in capitals stand for
+# By command of the table: text to append, so that it ends, and a pattern of its output. Words in capitals stand for
 # files, a block, and a process that runs under seep.
 ANSWERS = {
     "seep run ./app": ("", r"^leaks +272 KiB lost in 10,000 blocks, all from read_order \(shop\.c:"),
@@ -225,10 +225,10 @@ ANSWERS = {
     "seep serve --http PID": ("", r"^http://127\.0\.0\.1:\d+/"),
     "seep export --format NAME FILE": ("", r"^_start;.*;main;read_order;\S+ 278890$"),
 }
-ELSEWHERE = {  # what runs them
+ELSEWHERE = {  # tests that run these
     "(gdb) seep holders head->next": "cli/test_gdb.py", "seep whois": "cli/test_gdb.py", "seep leaks": "cli/test_gdb.py",
     "sudo seep attach --all": "live/test_attach.py",  # reads all programs of the machine
-    "sudo seep service enable UNIT": "live/test_service.py",  # of a systemd that runs
+    "sudo seep service enable UNIT": "live/test_service.py",  # needs a running systemd
 }
 
 
@@ -298,7 +298,7 @@ def questioned(tmp_path_factory, seep, libseep):
 
 @pytest.fixture
 def group(tmp_path):
-    """A control group with one process, that allocates."""
+    """A control group with one process, which allocates."""
     top = next((line.split()[1] for line in open("/proc/self/mounts") if line.split()[2] == "cgroup2"), None)
     if not top:
         pytest.skip("cgroup2 is not mounted: no control group")

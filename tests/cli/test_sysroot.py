@@ -56,7 +56,7 @@ def test_a_root_that_is_not_there(run, seep, moved):
 
 
 def test_debug_files_need_not_be_compressed(run, seep, moved):
-    """The other tests have those of the C library without compression, where they are installed at all."""
+    """The other tests use uncompressed debug files of the C library, if these are installed."""
     as_installed = run(seep, "report", "--json", str(moved / "app.seep"), env={"SEEP_DEBUG_DIR": None})
     assert as_installed.returncode == 0 and '"module":"libc.so.6"' in as_installed.stdout, as_installed
     assert run(seep, "report", "--json", str(moved / "app.seep")).stdout == as_installed.stdout

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Words below the stack pointer of a thread in a system call. In libc's function they are old. A function of the program
-// that makes the call itself may keep something there.
+// Words below the stack pointer of a thread in a system call. If a function of libc made the call, they are dead. A
+// function of the program that makes the call itself may keep values there.
 #include "corpus.h"
 
 #include <pthread.h>
 
 static volatile int is_there;
-static struct node *volatile held; // for those that look from within
+static struct node *volatile held; // for scans from within the process
 
 static NOINLINE void *hold_below(void *unused) {
     struct node *block = make(40); // EXPECT: reachable

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // A program whose memory has endless lists of an allocator, of one kind a run. A scan of it must end, in little memory.
-// It says "ready", and ends with its input. The second argument is the path of a file that it makes, named like a libc.
+// It prints "ready", and ends at the end of its input. The second argument is the path of a file that it makes, named
+// like a libc.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

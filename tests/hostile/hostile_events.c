@@ -51,8 +51,8 @@ static uint64_t beat(void) {
     return __atomic_load_n(&header()->ring_beat, __ATOMIC_ACQUIRE);
 }
 
-// Until the tool has looked at all rings from now on: its beat counts up when it begins a look and when it writes what it
-// took, and a look may be under way. Status 98: it looks no more.
+// Waits until the tool has looked at all rings. Its beat counts up when it begins a look and when it writes the events
+// of one, and a look may be under way now. Status 98: it looks no more.
 static void wait_for_look(void) {
     uint64_t from = beat();
     for (int i = 0; beat() - from < 4; i++) {
@@ -93,8 +93,8 @@ static void many(void) {
     wait_for_look();
 }
 
-// Rings of many threads, far from one another, all of whose pages will be needed, as they say. Status 97: the tool has made
-// those pages.
+// Rings of many threads, far from one another, that claim to need all their pages soon. Status 97: the tool has
+// allocated those pages.
 static void far(void) {
     enum {
         RINGS = 128,
@@ -104,7 +104,7 @@ static void far(void) {
     const size_t nr_bytes = (size_t)(FIRST + RINGS * RING_PAGES) * SEEP_IMAGE_PAGE;
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     static unsigned char present[(FIRST + RINGS * RING_PAGES)];
-    // Of no bytes, it maps the same pages once more, and those behind them.
+    // With 0 bytes mremap maps the same pages once more, and those behind them.
     void *view = (void *)syscall(SYS_mremap, page_of_image(0), 0, nr_bytes, MREMAP_MAYMOVE);
     if (view == MAP_FAILED)
         _exit(99);

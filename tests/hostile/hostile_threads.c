@@ -62,7 +62,7 @@ static void leave_late(unsigned nr) {
     exit(0);
 }
 
-// As the CPU's libc makes a child of vfork.
+// Makes a child of vfork as libc does on this CPU.
 static void wait_for_vfork(int nr_threads) {
     static const long calls[] = {
         SYS_clone,

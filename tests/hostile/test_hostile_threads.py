@@ -30,14 +30,15 @@ def test_the_wait_is_one_for_all_threads():
 
 
 def test_threads_that_do_not_wait_again_are_not_waited_for_each(tmp_path):
-    """With 0.1 s for each of 300 threads, the others were stopped for 30 s."""
+    """Before, each of 300 threads had 0.1 s, so the others were stopped for 30 s."""
     done = run([SEEP, 'run', '-q', '--scan', 'yes', '-o', tmp_path / 't.seep', '--', BUILD / 'tests/hostile/hostile-threads', '300'],
                env=environment(), timeout=25)
     assert done.code == 0, done
 
 
 def test_a_thread_that_did_not_stop_is_let_go_when_it_ends(tmp_path):
-    """The tool traces the thread until then: the process would never end, nor would the run. Its child of vfork outlives it."""
+    """The tool traces the thread until it stops. Without a release the process and the run would
+    never end. The child of vfork outlives the process."""
     done = run([SEEP, 'run', '-q', '--scan', 'yes', '-o', tmp_path / 't.seep', '--',
                 BUILD / 'tests/hostile/hostile-threads', 'leave', '6'], env=environment(), timeout=60)
     assert done.code == 0, done
@@ -49,7 +50,8 @@ def threads_of(pid):
 
 @pytest.mark.parametrize('tool', ['serve', 'top'])
 def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):  # noqa: F811
-    """Else the thread stands until the next scan: it ends here, which its tracer must hear, before the process has one thread."""
+    """Otherwise the thread would stand until the next scan. It ends here, and leaves the process only after
+    its tracer has reaped it."""
     program = subprocess.Popen([BUILD / 'tests/hostile/hostile-threads', 'stay', '6'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null'))
     try:

@@ -442,7 +442,7 @@ def children_of(pid):
 
 
 def is_asleep(pid):
-    """Whether no thread of it, or of its children, runs or waits for a processor or a disk."""
+    """Whether no thread of the process or of its children runs, or waits for a processor or a disk."""
     for process in (pid, *children_of(pid)):
         for file in Path(f'/proc/{process}/task').glob('*/stat'):
             try:

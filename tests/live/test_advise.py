@@ -35,7 +35,8 @@ def test_what_is_planted_is_found(plant, tmp_path):
     kind, times = PLANTS[plant]
     if plant == 'HUGE' and (not HUGE_PAGES.exists() or '[madvise]' not in HUGE_PAGES.read_text()):
         pytest.skip('this kernel does not give huge pages to those who ask for them')
-    # What the kernel takes for a huge page differs a hundredfold from page to page. As soon as it is sure it makes no more rounds.
+    # The kernel's time for a huge page differs a hundredfold from page to page. Once seep is sure, it makes no more
+    # rounds.
     rounds = ['--rounds', 16] if plant == 'HUGE' else []
     result = json.loads(advise(record(tmp_path, 'advise_plants.c', '-D' + plant, f'-DTIMES={times}'), '--json', *rounds))
     assert result['tried'] and len(result['advice']) <= 10, result

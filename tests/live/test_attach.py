@@ -279,7 +279,7 @@ def test_interrupted_at_any_moment(private, tmp_path):
     hold_until_mapped(program.pid)
     nr_reports = nr_early = 0
     for moment in range(100):
-        if moment >= 10 and nr_reports:  # on a busy machine the probes stand later
+        if moment >= 10 and nr_reports:  # on a busy machine the probes are in place later
             break
         tool = subprocess.Popen([str(SEEP), 'attach', str(program.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 env=environment())
@@ -617,7 +617,7 @@ def test_a_program_that_cannot_be_run(tmp_path):
 
 
 def test_the_exit_status_is_the_programs(tmp_path):
-    """As that of `seep run`; where the trace has no room, too."""
+    """The exit status is the program's, as with `seep run`, also where the trace has no room."""
     for script, status in (('exit 7', 7), ('kill -TERM $$', 128 + signal.SIGTERM), ('exec sh -c "exit 9"', 9)):
         done = run([SEEP, 'attach', '--', 'sh', '-c', script])
         assert (done.code, done.err) == (status, b''), (script, done)

@@ -437,8 +437,8 @@ def test_a_filter_that_kills_for_getpid(words, sample, tmp_path):
 
 
 def test_a_child_that_limits_itself_before_it_allocates(tmp_path):
-    """Its image takes a descriptor, and is a file to the kernel: it is made before the limit comes. A limit that leaves
-    descriptors is no reason to make one."""
+    """Its image needs a descriptor, and the kernel holds it to the limit of file sizes. So it is made before the limit is
+    set, but not before a limit that leaves descriptors."""
     need('gcc')
     (tmp_path / 'l.c').write_text(program_source('limit_first.c'))
     assert run(['gcc', '-g', 'l.c', '-o', 'l'], cwd=tmp_path).code == 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions of an allocator that call one another by name come to the hooks again: only the outermost call counts. Every
-place that an allocator may have, times every kind of call, in every mode."""
+"""Functions of an allocator that call one another by name reach the hooks again: only the outermost call counts. Tested are all
+places of an allocator, with all kinds of calls, in all modes."""
 import json
 
 import pytest
@@ -17,7 +17,7 @@ COVERS = [
      'in the program, or preloaded in front of libseep.so: the calls do not reach libseep.so'),
 ]
 
-# size of the blocks: function. 10 are allocated and 7 freed; of those that realloc takes or frees none is left.
+# size of the blocks: function. 10 are allocated and 7 freed. realloc takes or frees all of its blocks.
 KEPT = {101: 'malloc', 102: 'calloc', 103: 'realloc', 104: 'realloc', 105: 'reallocarray', 106: 'memalign', 107: 'posix_memalign',
         128: 'aligned_alloc', 109: 'valloc', 4096: 'pvalloc', 110: 'reallocarray', 111: 'operator new', 112: 'operator new[]'}
 PASSING = {33: 'realloc', 34: 'realloc', 35: 'malloc'}
@@ -43,12 +43,12 @@ def built(tmp_path_factory):
 
 
 def figures(process):
-    """Of the calls of main; what libc's own dlopen allocates is another's."""
+    """Figures of the calls of main, without the allocations of libc's dlopen."""
     return {(s['size_max'], s['via']): (s['allocations'], s['frees'], s['live_bytes'])
             for s in process['sites'] if s['stack'] and s['stack'][0]['function'] == 'main'}
 
 
-# libseep.so has operators new and delete, so the program finds some under seep wherever its allocator has none.
+# libseep.so has operators new and delete. So under seep the program finds some even if its allocator has none.
 EXPECTED = {**{(size, via): (10, 7, 3 * size) for size, via in KEPT.items()},
             **{(size, via): (10, 10, 0) for size, via in PASSING.items()},
             **{(size, via): (10, 0, 10 * size) for size, via in STAYING.items()}}
@@ -87,7 +87,7 @@ def test_only_the_outermost_call_counts(place, mode, built, tmp_path):
 
 
 def test_one_that_is_opened(built, tmp_path):
-    """It comes behind libc in the order of the search, so the program calls libc's all the same."""
+    """The library comes behind libc in the search order, so the program still calls libc's functions."""
     under = traced([built / 'user', built / 'libown.so'], tmp_path)
     assert under.code == 0, under
     (process,) = under.report()

@@ -243,7 +243,7 @@ def test_system_calls_do_not_notice(tmp_path):
         for _ in range(10):
             assert scan_json(program.pid)['leaks']['lost']['blocks'] == 0
         os.set_blocking(program.process.stdout.fileno(), False)
-        harness.wait_until_idle(program.pid)  # in its calls, or it had come out of one, and said so
+        harness.wait_until_idle(program.pid)  # in its calls; otherwise it would have left one, and printed that
         assert program.process.stdout.read() in (None, b'')
         assert program.process.poll() is None
 

@@ -446,7 +446,7 @@ def test_what_follows_damage_is_not_from_before_the_recording(tmp_path):
         good, bad = report(trace, '--at', moment)[0], report(damaged, '--at', moment)[0]
         assert good['process']['name'] == bad['process']['name'] == 'program'
         assert f'section EVENTS at offset {place}' in str(bad['health']['notes'])
-        assert 'not all events are in the recording' not in str(bad['health']['notes']), (moment, bad['health'])
+        assert 'the recording lacks the first events' not in str(bad['health']['notes']), (moment, bad['health'])
         assert bad['totals']['allocations'] <= good['totals']['allocations'], moment
 
 
@@ -726,7 +726,7 @@ def test_damage_makes_the_processes_behind_it_incomplete(tmp_path):
 
 @pytest.fixture(scope='module')
 def older_faults(tmp_path_factory):
-    """At a fixed address, as older tools had no names of."""
+    """The program is at a fixed address; older tools had no names for such programs."""
     need('gcc')
     return built_program('older_faults.c', tmp_path_factory.mktemp('older'), '-g', '-O1', '-fno-builtin', '-no-pie')
 
@@ -759,7 +759,7 @@ def test_more_mappings_than_a_page_of_proc_maps_has_lines(older_faults, tmp_path
 
 
 def test_alone_the_files_lie_where_the_program_began(older_faults, tmp_path):
-    """One for each process, though it changes its folder and forks."""
+    """Each process writes one file, although it changes its folder and forks."""
     done = run([older_faults, 'move'], cwd=tmp_path, env=environment(
         SEEP_MODE='record', SEEP_OUT='out-%p.seep', LD_PRELOAD=str(BUILD / 'libseep-record.so')))
     assert done.code == 0, done

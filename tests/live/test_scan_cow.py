@@ -88,7 +88,7 @@ def test_the_call_that_the_thread_was_in_goes_on(tmp_path):
                 scan(program.pid, '--cow')
             os.set_blocking(program.process.stdout.fileno(), False)
             if not busy:
-                wait_until_idle(program.pid)  # in its call again, or it had come out of it, and said so
+                wait_until_idle(program.pid)  # in its call again; otherwise it would have left it, and printed that
             assert program.process.stdout.read() in (None, b'') and program.process.poll() is None, way
             os.set_blocking(program.process.stdout.fileno(), True)
             if way == 1:  # to its end: no child was ever seen

@@ -485,7 +485,7 @@ def test_a_server_that_lies(tmp_path, frames):
 
 
 def test_a_server_that_begins_again_and_again(tmp_path):
-    """What it told before does not stay: 90 MB of other processes, in an answer without an end, take no 60 MB."""
+    """A client drops what an endless answer sent before: 90 MB of other processes take less than 60 MB."""
     told = LEB(9) + LEB(0) + LEB(1) + LEB(1) + b'\0' * 30000
     liar = Liar(tmp_path, (frame for pid in range(3000) for frame in ((16, LOOK, 0), (17, LEB(0) + LEB(pid) + told, 0))))
     process = subprocess.Popen(['prlimit', '--data=60000000', SEEP, 'connect', '-e', 'status', f'unix:{liar.path}'], stdout=subprocess.PIPE,

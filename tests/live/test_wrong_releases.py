@@ -204,7 +204,7 @@ def test_addresses_that_are_no_blocks(how, kind, tmp_path):
 
 
 def test_a_library_with_operators_of_its_own(tmp_path):
-    """Its operator new is not the program's, and comes as a malloc. (rust-lld and its libLLVM.)"""
+    """The library has an operator new of its own, which appears as a malloc (as in rust-lld's libLLVM)."""
     need('g++')
     (tmp_path / 'o.cpp').write_text(program_source('own_operators.cpp'))
     hidden = ['-shared', '-fPIC', '-static-libstdc++', '-Wl,--exclude-libs,ALL', '-fvisibility=hidden']
@@ -218,7 +218,7 @@ def test_a_library_with_operators_of_its_own(tmp_path):
 
 
 def test_blocks_of_libcs_own_malloc(tmp_path):
-    """What was freed there before may have been handed out again by a malloc that is not seen: nothing is freed twice."""
+    """A malloc that is not seen may have returned the freed address again, so no double free is reported."""
     (tmp_path / 'past.c').write_text(program_source('wrong_releases_past.c'))
     assert run(['gcc', '-w', '-fno-builtin', 'past.c', '-o', 'past', '-ldl'], cwd=tmp_path).code == 0
     under = traced([tmp_path / 'past'], tmp_path)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Where a call ends, on each CPU: calls as compilers and assemblers write them (objdump's bytes), and instructions
-// that look like calls but set no return address where the ABI has it.
+// Recognition of the instruction before a return address, on each CPU: calls as compilers and assemblers write them
+// (bytes from objdump), and similar instructions that set no return address as the ABI has it.
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -278,7 +278,7 @@ static void test_separate_files(void **state) {
     expect_found("s_by_id", debug_dir, "debug/.build-id/11/22334455667788990011223344556677889900.debug",
                  "hidden_two", SEEP_SYMBOLS_DEBUG);
     expect_found("s_mirror", debug_dir, mirrored, "hidden_two", SEEP_SYMBOLS_DEBUG);
-    // Named by the user; one that is not absolute is no folder of ours.
+    // The user names the folder; a relative name is ignored.
     setenv("SEEP_DEBUG_DIR", debug_dir, 1);
     expect_found("s_mirror", NULL, mirrored, "hidden_two", SEEP_SYMBOLS_DEBUG);
     setenv("SEEP_DEBUG_DIR", "debug", 1);

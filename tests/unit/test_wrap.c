@@ -12,7 +12,7 @@
 
 #include "output/wrap.h"
 
-// As many lines as would take minutes if each looked at all that follow.
+// So many lines that the test would take minutes if each line looked at all later ones.
 enum { NR_LINES = 40000 };
 
 static char *wrapped(unsigned width, unsigned nr_lines, const char *format, size_t *ret_nr) {

@@ -53,7 +53,7 @@ static bool write_all(int fd, const unsigned char *bytes, size_t nr) {
 }
 
 // Only this user may write to the folder: a library that another user puts there would run with our rights. A
-// daemon that root starts, and that becomes another user, must be able to read it.
+// daemon that root starts must be able to read it after it has become another user.
 static bool write_below(const char *place, const unsigned char *bytes, size_t nr) {
     struct statvfs system;
     if (!place || place[0] != '/' || strpbrk(place, " :") || !seep_place_is_safe(place) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Functions of libc in a tenth of the size of musl's, for the agent, which needs little of them.
+// Functions of libc in a tenth of the size of musl's: the agent needs only a part of what those do.
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static void exchange(unsigned char *a, unsigned char *b, size_t nr_bytes) {
     }
 }
 
-// Shellsort: it moves nothing where the items are sorted already, as they mostly are.
+// Shellsort, because it moves nothing where the items are sorted already, which is the usual case.
 void qsort_r(void *items, size_t nr, size_t bytes, int (*compare)(const void *, const void *, void *),
              void *context) {
     size_t gap = 1;

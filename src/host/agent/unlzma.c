@@ -77,7 +77,7 @@ static unsigned char literal(struct seep_unlzma *d, const unsigned char *out, si
                              uint32_t back) {
     unsigned before = at ? out[at - 1] : 0, symbol = 1;
     uint16_t *probabilities = d->literals + 768 * (((at & ((1 << LP) - 1)) << LC) + (before >> (8 - LC)));
-    if (state >= 7) { // after a match the literal differs from the byte with which the match would go on
+    if (state >= 7) { // after a match the literal differs from the byte that would continue the match
         unsigned match = out[at - back - 1];
         while (symbol < 256) {
             unsigned expected = match >> 7 & 1, one;
@@ -148,7 +148,7 @@ static void decode(struct seep_unlzma *d, unsigned char *out, size_t nr_bytes) {
     }
 }
 
-// Calls of Thumb code were packed with target addresses, which repeat, in place of distances.
+// Calls of Thumb code are packed with target addresses in place of distances, because targets repeat.
 static void restore_calls(unsigned char *code, size_t nr_bytes) {
 #if defined(__arm__)
     for (size_t i = 0; i + 4 <= nr_bytes; i += 2) {

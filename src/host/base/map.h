@@ -38,7 +38,7 @@ bool seep_map_next(const struct seep_map *map, size_t *at, uint64_t *ret_key, ui
 // All of `from` goes into `to`. false: out of memory.
 SEEP_MUST_CHECK bool seep_map_copy(const struct seep_map *from, struct seep_map *to);
 
-// Mixes all bits into all bits.
+// Each bit of the result depends on all bits of the argument.
 uint64_t seep_hash64(uint64_t value);
 uint64_t seep_hash_bytes(const void *bytes, size_t nr_bytes); // FNV-1a, then seep_hash64
 

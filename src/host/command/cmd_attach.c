@@ -276,8 +276,8 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
     return err ? err : printing.failed;
 }
 
-// The exit status of the program; 0 while it runs. After an exec it has several profiles: the last one
-// counts.
+// The exit status of the program; 0 while it runs. After an exec the program has several profiles: the last
+// one counts.
 static int status_of(const struct seep_session *session) {
     int status = 0;
     for (size_t p = 0; p < session->nr_profiles; p++) {
@@ -292,7 +292,7 @@ static int status_of(const struct seep_session *session) {
     return status;
 }
 
-// As in `seep run`: where the program's status is not 0, it is that of seep.
+// As in `seep run`, seep exits with the program's status where that is not 0.
 static struct seep_error *keep_status(struct seep_error *err, int status, int *ret_status) {
     *ret_status = status;
     if (!err || !status)
@@ -348,8 +348,8 @@ const struct seep_command seep_command_attach = {
         "Puts probes on the allocator's functions of a running process, by BPF programs in the kernel, and\n"
         "prints what was allocated since then and not freed, every INTERVAL (default 5s), COUNT times\n"
         "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was. A program\n"
-        "that is named instead is started and traced from its first allocation on; its exit status is then\n"
-        "that of seep, 0 while it runs on.\n",
+        "that is named instead is started and traced from its first allocation on. seep then exits with its\n"
+        "status, or with 0 if it runs on.\n",
     .groups = (const struct seep_option_group *const[]){&seep_attach_group, &seep_watch_group, NULL},
     .examples =
         (const struct seep_example[]){

@@ -64,7 +64,7 @@ struct seep_console_command {
     bool stays;        // it needs no new look
     struct seep_error *(*run)(struct seep_console *console, char *const *words, FILE *out);
 };
-// Of each subject; a NULL name ends them. Each group is in the file that has its functions.
+// The commands of each subject; a NULL name ends a group. Each group is in the file of its functions.
 extern const struct seep_console_command seep_console_process_commands[];
 extern const struct seep_console_command seep_console_row_commands[];
 extern const struct seep_console_command seep_console_block_commands[];

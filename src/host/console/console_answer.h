@@ -14,23 +14,23 @@
             return try_error;                                                                                \
     } while (0)
 
-// A decimal number; `what` begins the message where it is none.
+// Parses a decimal number. Errors: the message begins with `what`.
 SEEP_MUST_CHECK struct seep_error *seep_console_parse_count(const char *what, const char *text,
                                                             uint64_t *ret_value);
 
-// Prints the grid as text or JSON, unless `error` says that it could not be made, which is returned then.
-// Frees what the grid holds in either case.
+// Prints the grid as text or JSON. If `error` is set, the grid could not be made: prints nothing and returns
+// `error`. Frees the rows of the grid in either case.
 SEEP_MUST_CHECK struct seep_error *seep_console_answer(const struct seep_console *console, FILE *out,
                                                        const char *name, struct seep_grid *grid,
                                                        struct seep_error *error);
-// For JSON an object that says what was done, for people the sentence.
+// Prints what was done: an object for JSON, else the sentence.
 SEEP_MUST_CHECK struct seep_error *seep_console_done(const struct seep_console *console, FILE *out,
                                                      const char *name, const char *text);
 
 // Of the last look; valid until the next one.
 struct seep_session *seep_console_session(const struct seep_console *console);
-// The same with blocks, mappings and marks, which do not come over a link with each look. The console owns
-// it.
+// The same with blocks, mappings and marks. Over a link these are fetched here, not with each look. The
+// console owns the session.
 SEEP_MUST_CHECK struct seep_error *seep_console_whole(struct seep_console *console,
                                                       struct seep_session **ret_session);
 

@@ -144,7 +144,7 @@ static struct seep_error *put_blocks_of(struct seep_grid *grid, const struct see
     return error;
 }
 
-// The other side has them, and sends what is shown.
+// The server has the blocks, and sends only those that are shown.
 #define PAGE_BLOCKS 1000u
 static struct seep_error *put_blocks_far(struct seep_console *console, struct seep_grid *grid,
                                          const struct seep_profile *only, uint32_t site, uint64_t top,
@@ -180,8 +180,7 @@ static struct seep_error *put_blocks_far(struct seep_console *console, struct se
     return NULL;
 }
 
-// The largest blocks, of a site or of all. Over a link a scan's classes are of the whole that was fetched for
-// it.
+// The largest blocks, of a site or of all.
 static struct seep_error *run_blocks(struct seep_console *console, char *const *words, FILE *out) {
     const struct seep_profile *only = NULL;
     struct seep_session *session = seep_console_session(console);

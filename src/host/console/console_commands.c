@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// All commands of the console, and those that are of the console itself, see console.h.
+// The table of all commands of the console, and the commands about the console itself, see console.h.
 #include <string.h>
 
 #include "console/console_answer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the processes are: status, proc and maps.
+// Facts about the processes: status, proc and maps.
 #include <inttypes.h>
 
 #include "console/console_answer.h"

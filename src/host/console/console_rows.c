@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Rows of what has most: by site, function, line, module, thread and process.
+// The rows with the largest figures: by site, function, line, module, thread and process.
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static const struct seep_grid_column row_columns[] = {
 static struct seep_error *put_row(struct seep_grid *grid, const struct seep_live_row *row, bool by_site,
                                   bool several) {
     char site[48] = "";
-    // A site is known by its number in its process.
+    // A site is identified by its number in its process.
     if (by_site && several)
         snprintf(site, sizeof(site), "%" PRIu32 ":%" PRIu32, row->process, row->site);
     else if (by_site)

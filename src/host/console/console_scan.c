@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What holds blocks and what holds none: scan, leaks, holders and whois.
+// Reachability of blocks: scan, leaks, holders and whois.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,8 +16,8 @@ static int compare_addresses(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-// What is lost now and was not in the scan before. An address that was given out again meanwhile counts as
-// old.
+// Blocks that are lost now and were not in the scan before. An address that was allocated again meanwhile
+// counts as old.
 static struct seep_error *note_lost(struct seep_console *console, const struct seep_profile *profile) {
     size_t nr = 0;
     uint64_t *lost = calloc(SEEP_MAX(profile->nr_blocks, (size_t)1), sizeof(*lost));
@@ -77,7 +77,7 @@ static struct seep_error *run_scan(struct seep_console *console, char *const *wo
     return put_leaks(console, "scan", session->profiles[0], out);
 }
 
-// The last scan, or what a file has of one.
+// The last scan, or the one in the file.
 static struct seep_error *scanned(const struct seep_console *console,
                                   const struct seep_session **ret_session) {
     const struct seep_session *session = console->live.scanned;
@@ -152,7 +152,7 @@ static struct seep_error *run_whois(struct seep_console *console, char *const *w
     struct seep_whois *whois = NULL;
     struct seep_session *session;
     TRY(seep_console_whole(console, &session));
-    // Who points to it is not asked over a link.
+    // Over a link the server is not asked for the pointers to it.
     struct seep_error *error =
         seep_console_runs(console) && !console->source->link
             ? seep_whois_process(console->source->pid, address, 10, console->symbols, &whois)
@@ -169,7 +169,7 @@ const struct seep_console_command seep_console_scan_commands[] = {
     {"scan", "", "which blocks are lost: the program waits for that long", false, run_scan},
     {"leaks", "[N]", "the sites that lost most, in the last scan", false, run_leaks},
     {"holders", "[N]", "what holds most, in the last scan", false, run_holders},
-    {"whois", "ADDRESS", "which block is there; of what runs who points to it: it waits for that long", false,
+    {"whois", "ADDRESS", "the block at an address, and what points to it: a running program waits", false,
      run_whois},
     {NULL},
 };

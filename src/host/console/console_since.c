@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What came since a mark, and what grows from look to look.
+// Changes since a mark, and growth from look to look.
 #include <string.h>
 #include <time.h>
 

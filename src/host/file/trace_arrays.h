@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The arrays of a profile in a trace: modules, nodes, sites, threads, what threads did at sites, blocks. Each
-// may be in several sections, which are collected, and made into one array when the last has been seen.
+// The arrays of a profile in a trace: modules, nodes, sites, threads, figures of threads at sites, blocks. An
+// array may lie in several sections. They are collected, and become one array after the last.
 //
-// Invariant: an array is allocated only when its sections have been unpacked, for as many elements as those
-// bytes can hold, and an id is stored only after it was compared with the array it points into.
+// Invariant: an array is allocated only after its sections were unpacked, for as many elements as their bytes
+// can hold. An id is stored only after a bounds check against the array that it points into.
 #ifndef SEEP_FILE_TRACE_ARRAYS_H
 #define SEEP_FILE_TRACE_ARRAYS_H
 
@@ -21,7 +21,7 @@ struct seep_trace_part {
     uint64_t count;
 };
 
-// Of zeros it is empty.
+// Zero-initialised it is empty.
 struct seep_trace_arrays {
     const struct seep_trace_reader *reader; // borrowed
     struct seep_profile *profile;           // the process at work, the caller's; NULL: none

@@ -21,8 +21,8 @@ static bool is_as_before(const struct seep_snapshot_site *last, const struct see
     return last->live_blocks == site->live_blocks && last->live_bytes == site->live_bytes;
 }
 
-// Whether the process used no processor time since the look before, and allocated nothing. Where its time is
-// not known (in a file, from another machine): whether it neither allocated nor freed anything.
+// Whether the process used no processor time and allocated nothing since the look before. If its processor
+// time is not known (a file, another machine): whether it neither allocated nor freed anything.
 static bool stands_still(const struct seep_series *series, const struct seep_profile *profile,
                          const struct seep_series_memory *memory) {
     bool is_known = memory->cpu_ns && series->cpu_ns;

@@ -18,7 +18,7 @@ struct seep_series {
     uint32_t nr_still;  // looks that were left out, because the process had not run since the last one kept
     uint64_t cpu_ns;    // of the process, at the last look that was kept; 0: not known
     uint64_t nr_events; // heap operations so far, at that look
-    bool is_by_events;  // of those left out, some by nr_events alone
+    bool is_by_events;  // some looks were left out by nr_events alone
     struct seep_snapshot_site *last; // by id: what is known of each site
     size_t capacity;
     uint64_t limit_bytes; // 0: none

@@ -64,8 +64,7 @@ static struct seep_error *copy_image(pid_t pid, int *ret_fd, int64_t *ret_start)
     return error;
 }
 
-// The image of the same process in the look before. Each copy is a new file, so copies are told by pid and
-// start.
+// The image of the same process in the look before. Each copy is a new file, so pid and start identify it.
 static struct seep_image_look *find_before(const struct making *making, pid_t pid, int fd, bool is_copy,
                                            int64_t start) {
     for (size_t i = 0; i < making->before->nr; i++) {

@@ -15,8 +15,8 @@ void seep_look_make_here(const struct seep_live_source *source, const struct see
 void seep_look_end(struct seep_look *look,
                    int64_t begin_ns); // its times; a look with an error keeps nothing else
 SEEP_MUST_CHECK struct seep_error *seep_look_scan(pid_t pid, struct seep_session **ret_session);
-// How long the thread that scans may rest: rest_ms, or less while threads that did not stop for a scan in
-// time are to be let go. Lets those go that have stopped since.
+// Lets threads go that did not stop for a scan in time and have stopped since. Returns how long the scanning
+// thread may rest: rest_ms, or less while such threads are left.
 int seep_look_rest_ms(int rest_ms);
 SEEP_MUST_CHECK struct seep_error *seep_look_control(const struct seep_look *look,
                                                      const struct seep_image_control *asked, bool *ret_done);
@@ -27,8 +27,8 @@ SEEP_MUST_CHECK struct seep_error *seep_look_control(const struct seep_look *loo
 #define SEEP_LOOK_NOTED_NS  INT64_C(30000000000) // files are read again after this time
 
 // Notes about the files of a process. Files do not change between looks, and reading them takes longer than
-// the rest of a look. So they are read when there are new files, and each SEEP_LOOK_NOTED_NS for files that
-// were loaded but on no stack. `old`: the look before, whose notes are kept; NULL: the files are read.
+// the rest of a look. So they are read when a stack has a new file, and every SEEP_LOOK_NOTED_NS for loaded
+// files that are on no stack. `old`: the look before, whose notes are kept; NULL: the files are read.
 SEEP_MUST_CHECK struct seep_error *seep_look_note_files(struct seep_profile *profile,
                                                         const struct seep_profile *old);
 SEEP_MUST_CHECK struct seep_error *seep_look_keep_notes(struct seep_profile *profile,

@@ -27,17 +27,17 @@ static uint32_t rank_of(const char *name, unsigned type, unsigned binding) {
            (1024 - (uint32_t)length);
 }
 
-// What the addresses of symbols mean in a file.
+// How a file's symbol values are to be read.
 struct layout {
     struct seep_ranges sections; // of code
     bool is_arm;
-    uint64_t opd; // where function descriptors are, of 64-bit Power, ELFv1
+    uint64_t opd; // where function descriptors lie (64-bit Power, ELFv1)
     const unsigned char *descriptors;
     size_t nr_bytes; // of them
 };
 
-// A symbol of a function is the address of its descriptor, whose first word is that of its code.
-// Source: 64-bit PowerPC ELF ABI Supplement 1.9, 3.2.5 "Function Descriptors".
+// The value of a function symbol is the address of the function's descriptor. The descriptor's first word is
+// the address of the code. Source: 64-bit PowerPC ELF ABI Supplement 1.9, 3.2.5 "Function Descriptors".
 static void find_descriptors(Elf *elf, struct layout *layout) {
     size_t names;
     if (elf_getshdrstrndx(elf, &names) != 0)

@@ -26,7 +26,8 @@ struct named {
     size_t bare;  // the same; where there is no such line, `whole`
 };
 
-// Frames that were named lately, by the addresses of their words: those stay as long as their view.
+// A cache of frames named lately. The key is the addresses of their strings, which stay valid as long as the
+// view.
 enum { RECENT_BITS = 10 };
 struct recent {
     const char *function, *linkage, *module;

@@ -7,12 +7,12 @@
 
 #define WIDTH_LEAST 20u // of a narrower terminal lines are left as they are
 #define ROOM_LEAST  26u // columns that a further line has at least, of a narrow terminal half of it
-#define TABLE_LEAST 60u // below this, and where their columns do not fit, tables are folded
+#define TABLE_LEAST 60u // a narrower terminal folds tables whose columns do not fit
 
-// Of a table that is folded.
+// Of a folded table.
 enum { TABLE_COLUMNS = 512, PARTS_MOST = 24, FURTHER_INDENT = 4 };
-// Lines of one that is not, which are looked at again from the second on: the first may have kept it from
-// being folded. Of more that would take the square of their number.
+// The most lines of an unfolded table that are looked at again from the second line on, because the first
+// line may have prevented folding. Without this limit the time would grow with the square of the lines.
 enum { LINES_AGAIN = 16 };
 
 FILE *seep_wrap_begin(struct seep_wrap *wrap, FILE *out, const struct seep_style *style) {
@@ -95,11 +95,11 @@ static void put_line(const struct seep_wrap *wrap, const char *line, const char 
 
 // ---- tables ----
 
-// A column of a table, and where it is put.
+// A column of a table, and its place in the output.
 struct part {
     size_t from, to; // columns of the text
     size_t at;       // column
-    unsigned row;    // of the lines that a line becomes
+    unsigned row;    // which of the output lines of one table line
 };
 
 struct table {
@@ -107,7 +107,7 @@ struct table {
     bool is_folded;
     struct part parts[PARTS_MOST];
     unsigned nr_parts;
-    size_t beside; // where the last one would be in the row before its own
+    size_t beside; // where the last part would begin in the row above its own
 };
 
 static const char *end_of_line(const char *line, const char *end) {
@@ -115,8 +115,8 @@ static const char *end_of_line(const char *line, const char *end) {
     return found ? found : end;
 }
 
-// Notes where the line has words; blanks between two words of a cell count as such. false: it has one cell,
-// or none, or is too wide.
+// Marks the columns of the line that have text; a single blank between two words counts as text. false: the
+// line has fewer than two cells, or is too wide.
 static bool cover(const char *line, const char *end, bool *covered) {
     size_t column = 0, blanks = 0, nr_cells = 0;
     for (bool seen; line < end; line += next_of(line, end, &seen)) {
@@ -139,7 +139,7 @@ static bool cover(const char *line, const char *end, bool *covered) {
     return nr_cells > 1;
 }
 
-// Columns are where no line of the table has two blanks in the same place.
+// Two adjacent columns that are blank in every line separate two parts.
 static bool find_parts(struct table *table, const bool *covered) {
     table->nr_parts = 0;
     for (size_t column = 0, blanks = 2; column < TABLE_COLUMNS; column++) {
@@ -157,7 +157,8 @@ static bool find_parts(struct table *table, const bool *covered) {
     return table->nr_parts > 1;
 }
 
-// Puts as many columns beside one another as fit. The last one, which is text, may go on below itself.
+// Puts as many columns beside one another as fit. The last column is text, so it may continue on the next
+// line.
 static bool place_parts(struct table *table, unsigned width) {
     size_t room = SEEP_MIN(ROOM_LEAST, width / 2), column = 0;
     unsigned row = 0;
@@ -179,7 +180,7 @@ static bool place_parts(struct table *table, unsigned width) {
     return true;
 }
 
-// The lines from `line` on that are a table, and whether it has to be folded. They may be none.
+// The lines from `line` on that form a table (possibly none), and whether the table must be folded.
 static void find_table(const char *line, const char *end, unsigned width, struct table *ret_table) {
     bool covered[TABLE_COLUMNS] = {false}, further[TABLE_COLUMNS];
     size_t nr_lines = 0, widest = 0;
@@ -205,7 +206,7 @@ static void find_table(const char *line, const char *end, unsigned width, struct
 
 struct folding {
     FILE *out;
-    size_t column; // that is reached
+    size_t column; // that the output has reached
     unsigned row;
     bool any; // there is a word on this line
 };

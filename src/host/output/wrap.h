@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Reports on a terminal keep to its width: a line that is wider goes on below the last of its columns that
-// leaves room, else four columns further in than it began. Of a table whose columns do not fit, the first
-// ones stay beside one another, and the others go below them, row by row. A word that is wider stays whole,
-// and so does the command behind "next:", which is there to be copied.
+// leaves room, else four columns further in than it began. Where the columns of a table do not fit, the first
+// columns stay beside one another, and the others go below them, row by row. A word that is wider stays
+// whole, and so does the command behind "next:", which is there to be copied.
 #ifndef SEEP_OUTPUT_WRAP_H
 #define SEEP_OUTPUT_WRAP_H
 

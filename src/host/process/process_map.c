@@ -20,7 +20,7 @@
 #include "process/gone.h"
 #include "process/process_map.h"
 
-// As much as the kernel gives at once.
+// The most that the kernel returns for one read.
 enum { LINES_BYTES = 4096 };
 
 // A name that was removed since ends with this.

@@ -202,8 +202,8 @@ struct trial {
     bool is_of_base;         // the plan before the change is the recording as it is
 };
 
-// What the calls take before the change. On a busy machine these rounds may be dearer than those that were
-// told of, and no change saves more than all calls take.
+// The time of the calls before the change, at most the time of all calls as reported: on a busy machine these
+// rounds may be slower than the reported ones, and a change cannot save more than all calls take.
 static double calls_ns(const struct trial *trial, double first_ns) {
     return trial->is_of_base ? SEEP_MIN(first_ns, trial->adviser->advices->replay_ns) : first_ns;
 }

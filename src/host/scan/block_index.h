@@ -2,14 +2,14 @@
 //
 // Which block an address leads into, in a few loads and no search for the usual heap.
 //
-// Blocks lie in clusters: spans in which no two starts are far apart. The few clusters are found by halving,
-// and remembered by a part of the address, also that it lies between two of them. A cluster is cut into
-// chunks of 4 KiB. A chunk with many starts has a bitmap: a bit for each 8 bytes, set where a block starts,
-// so that a block's number is the number of bits before it. A chunk with few starts lists them; a search
-// compares with all of them at once, without branches that cannot be predicted. Where two blocks start within
-// 8 bytes, which no allocator does, halving serves alone. Memory: 16 bytes for 4 KiB from the first to the
-// last start of a cluster, 80 for a chunk with a bitmap; at most 30 bytes a block where blocks are smaller
-// than 4 KiB.
+// Blocks lie in clusters: spans in which no two starts are far apart. A binary search finds the cluster. A
+// cache keyed by a part of the address remembers it, or that the address lies between two clusters. A cluster
+// is cut into chunks of 4 KiB. A chunk with many starts has a bitmap: a bit for each 8 bytes, set where a
+// block starts, so a block's number is the number of bits before it. A chunk with few starts lists them. A
+// search compares with all of them at once, without unpredictable branches. Where two blocks start within 8
+// bytes, which no allocator does, only binary search is used. Memory: 16 bytes for 4 KiB from the first to
+// the last start of a cluster, 80 for a chunk with a bitmap; at most 30 bytes a block where blocks are
+// smaller than 4 KiB.
 #ifndef SEEP_SCAN_BLOCK_INDEX_H
 #define SEEP_SCAN_BLOCK_INDEX_H
 

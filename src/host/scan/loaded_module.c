@@ -31,7 +31,7 @@ static bool read_segments(const struct seep_memory *memory, uint64_t start, Elf6
                             header.e_phnum * sizeof(*ret_segments));
 }
 
-// Those of a 32-bit file, widened.
+// The program headers of a 32-bit file, widened.
 static bool read_narrow_segments(const struct seep_memory *memory, uint64_t start, Elf64_Phdr *ret_segments,
                                  size_t *ret_nr) {
     Elf32_Ehdr header;
@@ -76,8 +76,8 @@ static bool read_module(const struct seep_memory *memory, uint64_t start, struct
     return any;
 }
 
-// Not a file that was mapped to be read, as by who looks for debug information: a loader maps code, or data
-// of another part of the file.
+// A file that is mapped only to be read (for its debug information, for example) is no module: a loader also
+// maps code, or data from another part of the file.
 static bool is_loaded(const struct seep_memory *memory, const struct seep_memory_area *first,
                       uint64_t module_end_rt) {
     const struct seep_memory_area *end = memory->mappings + memory->nr_mappings;
@@ -88,7 +88,7 @@ static bool is_loaded(const struct seep_memory *memory, const struct seep_memory
         if (same && (mapping->executable || (mapping->writable && !mapping->shared && mapping->file_off)))
             return true;
         if (mapping != first && same && !mapping->file_off)
-            break; // mapped once more
+            break; // the same file, mapped again
     }
     return false;
 }

@@ -37,7 +37,7 @@
 
 // Small reads are of few pages: headers of modules, the loader's lists, control blocks of threads.
 #define PAGES_KEPT     64u
-#define PLACES_OF_PAGE 8u // any of which may have it: the first pages of modules would often share one
+#define PLACES_OF_PAGE 8u // for each key: first pages of modules often share one
 
 struct seep_memory_pages {
     uint64_t addresses[PAGES_KEPT]; // with bit 0 set, where there is one
@@ -474,7 +474,7 @@ static const unsigned char *read_ahead(struct seep_memory *memory, uint64_t star
         return NULL;
     struct seep_memory_ahead *ahead = memory->ahead;
     if (!ahead) {
-        if (!(ahead = memory->ahead = malloc(sizeof(*ahead)))) // its room is large, and mostly not touched
+        if (!(ahead = memory->ahead = malloc(sizeof(*ahead)))) // it is large, and mostly stays untouched
             return NULL;
         ahead->nr = ahead->at = ahead->latest = ahead->in_row = 0;
     }

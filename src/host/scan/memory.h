@@ -52,7 +52,7 @@ struct seep_memory {
     struct seep_arena arena;
 };
 
-// Reads the mappings of the process once; what they have is read later. _close frees it.
+// Reads the list of mappings of the process once; their contents are read later. _close frees it.
 SEEP_MUST_CHECK struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory);
 // Borrows the core. What the core leaves out is mapped and not readable.
 SEEP_MUST_CHECK struct seep_error *seep_memory_open_core(const struct seep_core *core,

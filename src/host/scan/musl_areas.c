@@ -159,7 +159,7 @@ struct looking {
     const struct seep_block_index *index;
     const struct seep_block *blocks;
     uint32_t nr_blocks;
-    uint64_t steps; // left; a group takes one for each group that it is in, and real ones are in few
+    uint64_t steps; // left; a group takes one for each group around it, few in a real heap
 };
 
 // *at is no block behind the first in [start, end); it moves on.

@@ -161,7 +161,7 @@ static bool is_device(const struct seep_memory_area *mapping) {
 
 static bool is_of_libc(const struct seep_memory_area *mapping) {
     const char *name = mapping ? strrchr(mapping->path, '/') : NULL;
-    if (mapping && strcmp(mapping->path, "[vdso]") == 0) // as libc makes system calls on i386
+    if (mapping && strcmp(mapping->path, "[vdso]") == 0) // libc makes system calls through it on i386
         return true;
     return name && (strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libc-2.", 8) == 0 ||
                     strncmp(name, "/libpthread", 11) == 0 || strncmp(name, "/ld-musl-", 9) == 0);
@@ -171,9 +171,10 @@ static bool waits_in_libc(const struct finder *finder, const struct seep_stopped
     return thread->in_system_call && is_of_libc(seep_memory_find(finder->memory, thread->pc));
 }
 
-// Where what is in use of its stack begins. Words below the stack pointer of a function of libc that makes a
-// system call are old: what it needs beyond the call it has in registers and in its frame, and who called it
-// has no red zone. A system call in the program's own code may have kept something there.
+// Where the used part of the thread's stack begins. If a function of libc made the system call, words below
+// the stack pointer are dead: that function keeps its values in registers and in its frame, and its caller
+// has no red zone during a call. Code of the program that makes a system call itself may have values in its
+// red zone.
 static uint64_t stack_from(const struct finder *finder, const struct seep_stopped_thread *thread) {
     uint64_t sp = thread->sp & ~UINT64_C(7);
     return waits_in_libc(finder, thread) ? SEEP_MAX(sp, thread->stack_from_rt) : thread->stack_from_rt;

@@ -272,9 +272,9 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 
 #define BURY_MAX_MS 10000 // a killed process gives its memory back before it counts as ended
 
-// Takes the end of a thread that was ours, which its parent is not told before, or detaches one that has
-// stopped meanwhile. The end of a child of our own (`seep run`) is for its parent to see. false: it is still
-// on its way.
+// Reaps a thread that we traced and that has ended, because the kernel tells its parent only after that; or
+// detaches a thread that has stopped meanwhile. The end of our own child (`seep run`) is left to the code
+// that waits for children. false: the thread has neither ended nor stopped yet.
 static bool let_go(pid_t pid, pid_t tid) {
     siginfo_t info = {.si_pid = 0};
     bool is_child = tid == pid && status_number(pid, tid, "PPid:") == (long)getpid();
@@ -319,8 +319,8 @@ static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *threa
             *ret_there = read_registers(thread, of_ptrace && signal == SIGTRAP);
             return NULL;
         }
-        // A leader that ended before its threads is never reported. To ask takes longer than most take to
-        // stop.
+        // The kernel never reports a leader that ended before its threads. The question takes longer than
+        // most threads take to stop.
         if (waited % ASKED_EVERY == ASKED_EVERY - 1 && has_ended(pid, thread->tid)) {
             *ret_there = false;
             return NULL;
@@ -516,8 +516,8 @@ void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt) {
     }
 }
 
-// Threads of a process that was killed: each is to be waited for, and the leader is told of last. A thread
-// that was not killed, and has not stopped yet, is not waited for here: seep_stop_holds().
+// Reaps the threads of a killed process: the kernel reports the leader last. A thread that was not killed and
+// has not stopped yet is left to seep_stop_holds().
 static void bury_all(const struct seep_stopped *stopped) {
     for (int64_t end_ns = seep_monotonic_ns() + BURY_MAX_MS * NS_PER_MS; seep_monotonic_ns() < end_ns;) {
         bool all = true;
@@ -570,9 +570,9 @@ void seep_stopped_release(struct seep_stopped *stopped) {
 
 // ---- threads that did not stop in time ----------------------------------------------------------------
 
-// A thread that waits in the kernel was seized and did not stop. It stays this tracer's until it returns from
-// the kernel or ends. Then it must be detached, or waited for: else it stays stopped, or its process never
-// ends.
+// A thread that waits in the kernel was seized and did not stop. This tracer keeps it until it returns from
+// the kernel or ends. Then this tracer must detach or reap it. Otherwise the thread stays stopped, or its
+// process never ends.
 static _Thread_local struct held {
     pid_t pid;
     pid_t tid;

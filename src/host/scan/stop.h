@@ -26,12 +26,12 @@ struct seep_stopped_thread {
     pid_t tid;
     int signal; // that it was about to take when it stopped; given on at resume
     uint64_t sp;
-    uint64_t stack_from_rt; // what is in use of its stack begins here: the red zone's lower end
+    uint64_t stack_from_rt; // the used part of its stack begins here, at the lower end of the red zone
     uint64_t tls;           // thread pointer; 0: not known
     uint64_t *words;        // malloc'ed: what its registers hold
     size_t nr_words;
     size_t nr_general_words; // of them, the first: all but vector registers
-    bool in_system_call;     // x86-64, and where it was left asleep
+    bool in_system_call;     // known on x86-64, and of threads left asleep
     uint64_t pc;
     uint64_t registers[SEEP_GENERAL_REGISTERS]; // by DWARF number
     uint64_t known_registers;                   // bits

@@ -65,7 +65,7 @@ void seep_canvas_put_bars(struct seep_canvas *canvas, int x, int y, int room, un
 void seep_canvas_fill(struct seep_canvas *canvas, int y, unsigned attributes); // adds them to the row
 void seep_canvas_rule(struct seep_canvas *canvas, int x, int y, int room);     // a horizontal line
 
-// A click on these columns of line `y` means `action`. What comes after SEEP_ZONES_MAX zones is left out.
+// A click on these columns of line `y` means `action`. Zones beyond SEEP_ZONES_MAX are left out.
 void seep_canvas_zone(struct seep_canvas *canvas, int x, int y, int nr_columns, int action);
 int seep_canvas_action(const struct seep_canvas *canvas, int x, int y); // -1: none
 

@@ -600,7 +600,7 @@ static void draw_detail(const struct seep_screen *screen, struct seep_canvas *ca
     int left = both ? SEEP_MAX(canvas->nr_columns * 2 / 5, 31) : canvas->nr_columns;
     int below = both || nr < 6    ? 0
                 : detail->scanned ? 2
-                                  : 1; // lines of who holds it, where there is no room for them beside
+                                  : 1; // lines for the holders, where there is no room beside the stack
     draw_stack(screen, canvas, y + 1, nr - 1 - below, left - 1);
     if (below)
         draw_held(detail, canvas, 1, y + nr - below);

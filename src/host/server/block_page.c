@@ -68,8 +68,8 @@ static bool count_block(void *data, const struct seep_block *block) {
     return true;
 }
 
-// The page ends within the first and the last of its buckets. The blocks of one size come in their order, so
-// no more blocks of such a bucket are collected than the page has.
+// The page may begin and end inside a bucket. The blocks of a bucket of one size come in the order of the
+// page, so of such a bucket only the blocks of the page are collected.
 struct collection {
     const struct question *question;
     uint32_t low, high;

@@ -215,7 +215,7 @@ struct seep_error *seep_server_add(struct seep_server *server, int in_fd, int ou
     client->out_fd = out_fd;
     client->until_ns = seep_monotonic_ns() + SEEP_SERVER_GREET_NS;
     server->clients[server->nr_clients++] = client;
-    set_due(server, client); // so that it is waited for
+    set_due(server, client); // so its events are awaited
     return NULL;
 }
 
@@ -398,11 +398,11 @@ static bool take_questions(struct seep_server *server, struct seep_server_client
     return true;
 }
 
-// false: it goes. *ret_more: it has asked more already.
+// false: the client is to be closed. *ret_more: it has more to do, without a wait.
 #define TURNS 64
 static bool serve_client(struct seep_server *server, struct seep_server_client *client, bool *ret_more) {
     bool stays = true;
-    // A link that broke is told of where only its output is waited for, too.
+    // epoll reports a broken link also where only output is awaited.
     if (client->watch_in.came & ~(uint32_t)EPOLLOUT && !client->has_ended && has_room(client))
         stays = client->noise ? read_sealed(client) : read_plain(client);
     if (stays && client->job.pid && client->watch_job.came)
@@ -418,15 +418,15 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
         size_t before = client->sent + client->sealed_sent;
         stays = write_some(client);
         if (has_output(client) && client->sent + client->sealed_sent == before)
-            *ret_more = false; // for the link
+            *ret_more = false; // the server waits for the link
     }
     if (stays && is_answered(client) && (client->has_ended || client->leaves))
         stays = false;
     return stays && (client->greeted || has_output(client) || seep_monotonic_ns() < client->until_ns);
 }
 
-// What may be waited for: that it asks, takes more of its answer, or that its job ends. *ret_is_file: a file
-// is among it, so there is no wait.
+// Sets the events to wait for: a question, room for more of the answer, the end of the job. *ret_is_file: one
+// of the descriptors is a file, which is always ready.
 static struct seep_error *watch_client(struct seep_server_client *client, bool *ret_is_file) {
     uint32_t in = !client->has_ended && has_room(client) ? EPOLLIN : 0;
     uint32_t out = has_output(client) ? EPOLLOUT : 0;
@@ -465,12 +465,12 @@ static struct seep_error *serve_due(struct seep_server *server) {
             return error;
         server->has_pulled &= !has_output(client);
         if (more || is_file)
-            set_due(server, client); // in the place of one that was served
+            set_due(server, client); // takes the place of a served client in server->due
     }
     return NULL;
 }
 
-// A client that does not greet goes, though nothing comes of it.
+// Closes clients that have not greeted in time. No event reports them.
 static void check_greetings(struct seep_server *server) {
     int64_t now_ns = seep_monotonic_ns();
     if (now_ns - server->checked_ns < SEEP_SERVER_CHECK_NS)
@@ -504,8 +504,8 @@ static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret
     return NULL;
 }
 
-// With many clients it rests after a Pull, so that what they ask meanwhile is one wait: to be woken costs
-// more than to answer.
+// With many clients the server sleeps after a Pull, so that one wait returns the questions of many: a wake-up
+// costs more than an answer.
 struct seep_error *seep_server_run(struct seep_server *server) {
     signal(SIGPIPE, SIG_IGN);
     struct seep_error *error = NULL;

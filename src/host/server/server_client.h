@@ -37,7 +37,7 @@ struct seep_server_client {
     struct seep_server_watch watch_in, watch_out, watch_job;
     bool is_due;  // it is in server->due
     size_t place; // in server->clients
-    // The last, so that all else of a client is in one page.
+    // The last member, so that all others lie in one page.
     unsigned char in[SEEP_WIRE_HEAD_BYTES + SEEP_WIRE_ASK_MAX + SEEP_NOISE_RECORD_MOST];
 };
 
@@ -67,7 +67,7 @@ struct seep_server {
     bool has_path;
     struct seep_server_client *clients[SEEP_SERVER_CLIENTS];
     size_t nr_clients;
-    struct seep_server_client *due[SEEP_SERVER_CLIENTS]; // something came, or they have asked more already
+    struct seep_server_client *due[SEEP_SERVER_CLIENTS]; // with an event, or with more to do
     size_t nr_due;
     int64_t checked_ns; // whether clients have greeted
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the server waits for, see server_watch.h.
+// The descriptors that the server waits for, see server_watch.h.
 #include <errno.h>
 #include <sys/epoll.h>
 

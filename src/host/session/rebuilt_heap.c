@@ -186,7 +186,7 @@ SEEP_INLINE void raise_peak(struct seep_rebuilt_heap *heap, struct seep_counters
     }
 }
 
-// False events may make any sum, so it wraps around.
+// False events may give any sum, so it may wrap around.
 SEEP_INLINE void add_live(struct seep_rebuilt_heap *heap, uint64_t bytes) {
     heap->live_bytes = (int64_t)((uint64_t)heap->live_bytes + bytes);
 }

@@ -120,8 +120,8 @@ struct seep_rebuilt_before {
     struct seep_counters *sites; // by id
     struct seep_rebuilt_block *blocks;
     size_t nr_blocks;
-    bool lacks; // allocations that sites count are in no event: of a forked process what it began with too
-    bool late;  // events before the first that there is are not kept
+    bool lacks; // sites count allocations that no event has, such as those that a forked process inherited
+    bool late;  // the recording dropped the first events
 };
 // Both false: out of memory. What it was is moved out of `heap`, which is not stepped on after that.
 SEEP_MUST_CHECK bool seep_rebuilt_heap_before(struct seep_rebuilt_heap *heap, const struct seep_profile *last,

@@ -31,7 +31,7 @@ enum {
     MANY_EVENTS = 4096,    // taken in a pass: no nap follows
     BUSY_PART = 16,        // of a ring is taken in a pass: a short nap follows
     LOOK_PASSES = 64,      // passes between looks for ended processes
-    SURE_EVENTS = 1 << 20, // of a process that may be held, whatever the size of its image
+    SURE_EVENTS = 1 << 20, // of a process that the tool may hold, whatever the size of its image
 };
 
 // Events of one thread that were taken and not yet written, in the order of their stamps.
@@ -202,8 +202,8 @@ static void seal(struct seep_recorder *recorder, struct recorded_process *proces
 
 // ---- passes ----------------------------------------------------------------------------------------
 
-// How many events all rings of the process can hold. Events that the tool holds are still in a ring, because
-// the library does not overwrite them. More events than this are false, and count as lost.
+// How many events all rings of the process can hold. An event that the tool holds is still in its ring,
+// because the library does not overwrite it. So events beyond this number are false, and count as lost.
 static size_t most_events(const struct recorded_process *process) {
     struct stat status;
     uint64_t bytes = fstat(process->fd, &status) == 0 ? (uint64_t)status.st_blocks * 512 : 0;
@@ -214,7 +214,7 @@ static bool is_too_many(const struct recorded_process *process, size_t nr) {
     return process->nr_events + nr > SURE_EVENTS && process->nr_events + nr > most_events(process);
 }
 
-// Frees the room of queues that are empty: one slot after another may have had many events.
+// Frees the memory of empty queues, because one slot after another may have had many events.
 static void give_back_room(struct recorded_process *process) {
     if (process->nr_room <= 4 * (size_t)SURE_EVENTS || process->nr_room <= 4 * most_events(process))
         return;

@@ -31,8 +31,8 @@ SEEP_MUST_CHECK struct seep_error *seep_recorder_create(const struct seep_record
 // The image of a process that may be recorded has come: its events are taken from now on.
 SEEP_MUST_CHECK struct seep_error *seep_recorder_add(struct seep_recorder *recorder,
                                                      const struct seep_run_image *image);
-// A process has ended: its last events are taken and written at once, beside what else the caller does. Takes
-// NULL.
+// A process has ended: the recorder's thread takes and writes its last events at once, while the caller goes
+// on. Takes NULL.
 void seep_recorder_ended(struct seep_recorder *recorder);
 // Takes what is left and ends the thread. *ret_writer: with all events, for the rest of the trace; NULL: no
 // process came. *ret_nr_unwritten: events that were taken and not written, because of the error that is

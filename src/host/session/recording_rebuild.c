@@ -93,7 +93,7 @@ static struct seep_error *walk(struct past *past, struct seep_event_file *file, 
             continue;
         struct seep_rebuilt_heap *heap = &past->heaps[p];
         struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
-        past->shrunk[p] |= !chunk->nr_events; // shrink.c: what it leaves behind the rest
+        past->shrunk[p] |= !chunk->nr_events; // shrink.c ends the rest with such a chunk
         if (chunk->nr_events && past->first_ns[p] == INT64_MAX)
             past->first_ns[p] = seep_chunk_scaled_ns(&scale, events[0].stamp);
         for (uint64_t i = 0; !error && i < chunk->nr_events; i++) {
@@ -134,8 +134,8 @@ static bool process_begins_empty(const struct seep_profile *profile, struct seep
            !profile->health.lost[SEEP_LOST_EVENT];
 }
 
-// A flight recorder lacks what came before its first event, so what is live later is known. Shrinking drops
-// events between others.
+// A flight recorder lacks only events before its first one, so the heap at later moments is known. Shrinking
+// drops events between others.
 static struct seep_error *note_late(const struct past *past, size_t p,
                                     const struct seep_rebuilt_before *before) {
     struct seep_profile *profile = past->session->profiles[p];
@@ -152,8 +152,8 @@ static struct seep_error *note_late(const struct past *past, size_t p,
             lacks_between ? "'seep shrink' dropped what was freed again" : "--keep-last");
     return before->late && !past->shrunk[p]
                ? seep_profile_note(profile, SEEP_NOTE_RECORDED_LATE,
-                                   "not all events are in the recording (--keep-last): what the others did "
-                                   "counts as done before the first one")
+                                   "the recording lacks the first events (--keep-last): their effect "
+                                   "counts as done before the first one kept")
                : NULL;
 }
 
@@ -182,7 +182,7 @@ static struct seep_error *again(struct past *past, struct seep_event_file *file)
     return error;
 }
 
-// What is behind damage may be of any process.
+// The events behind the damage may belong to any process.
 static struct seep_error *note_unread(struct past *past, size_t p, const struct seep_event_file *file) {
     struct seep_profile *profile = past->session->profiles[p];
     const char *trouble = seep_event_file_trouble(file);
@@ -210,7 +210,7 @@ static struct seep_error *show(struct past *past, size_t p, int64_t at_ns) {
     return error;
 }
 
-// Of a file without an end, and one that was cut, its reader has said so.
+// The reader has already noted a file without an end or a cut one.
 static struct seep_error *note_trouble(const struct past *past, const struct seep_event_file *file) {
     const char *trouble = seep_event_file_trouble(file);
     bool is_told = seep_profile_has_note(past->session->profiles[0], SEEP_NOTE_TRACE_CUT) ||

@@ -13,8 +13,8 @@ enum {
     SUM_EVENTS = 1 << 20, // of a process, from one sum to the next
 };
 
-// The clock that the library stamps with (preload/events.h). Of another CPU under qemu-user it is the time of
-// this machine, on AArch64 that since 1970 by a counter of 62.5 MHz.
+// The clock that the library stamps with (preload/events.h). Under qemu-user it is the time of this machine;
+// for AArch64 it is the time since 1970, as a counter of 62.5 MHz.
 static uint64_t stamp_now(const struct seep_recorded_life *life) {
     uint16_t machine = life->machine;
     if (machine == EM_AARCH64 && machine != SEEP_MACHINE_HERE)
@@ -85,7 +85,7 @@ static struct seep_error *write_put(struct seep_recording_writer *out, enum seep
                            : seep_trace_writer_section(out->trace, type, 1, out->put.bytes, out->put.used);
 }
 
-// The highest of what the events of a chunk have.
+// The highest numbers in the events of a chunk.
 struct highest {
     uint64_t stamp;
     uint64_t size;
@@ -93,7 +93,8 @@ struct highest {
     uint32_t slot;
 };
 
-// Writes what the events refer to, unless the file has it. NULL: which process it is.
+// Writes the stacks, sites and modules that the events refer to, as far as the file lacks them. NULL: only
+// the process.
 static struct seep_error *write_stacks(struct seep_recording_writer *out, struct seep_recorded_life *life,
                                        const struct highest *highest) {
     struct seep_recorded_stacks fresh;
@@ -115,7 +116,7 @@ struct seep_error *seep_recording_write_process(struct seep_recording_writer *ou
     return write_stacks(out, life, NULL);
 }
 
-// The oldest chunks go, so that what is left is not more than is to be kept.
+// Drops the oldest chunks until the rest is at most keep_bytes.
 static struct seep_error *keep(struct seep_recording_writer *out, const struct seep_trace_span *span) {
     struct seep_kept_chunks *kept = &out->kept;
     if (kept->first > kept->nr / 2) {
@@ -137,7 +138,7 @@ static struct seep_error *keep(struct seep_recording_writer *out, const struct s
     return NULL;
 }
 
-// What has been seen since the last time.
+// The residence that was gathered since the last call.
 void seep_recording_write_residence(struct seep_recording_writer *out, struct seep_recorded_life *life) {
     struct seep_residence *residence = &life->residence;
     for (size_t done = 0; !out->error && (done < residence->nr_ended || !done);) {
@@ -166,7 +167,8 @@ static struct seep_error *write_sums(struct seep_recording_writer *out, struct s
         nr_changed += heap->then[i].turn == heap->turn;
         nr += heap->sites[i].allocations || heap->sites[i].frees;
     }
-    // Who reads goes back to the last whole one: so that is never further than all sites together are.
+    // A reader goes back to the last whole sum. So a sum is whole if the sums since the last whole one would
+    // otherwise have more sites than the heap.
     bool whole = !summing->is_in_file || summing->nr_written + nr_changed > nr;
     uint32_t *sites = calloc(nr + nr_changed + 1, sizeof(*sites));
     struct seep_counters *counters = calloc(nr + nr_changed + 1, sizeof(*counters));
@@ -233,7 +235,7 @@ static bool sum_up(struct seep_recorded_life *life, const struct seep_chunk *chu
            seep_rebuilt_heap_count(&summing->heap, chunk, events);
 }
 
-// Reckons the bytes of the chunk too.
+// Also sets the sums of bytes in the chunk.
 static struct highest look_at(struct seep_chunk *chunk, const struct seep_recorded *events) {
     struct highest highest = {0};
     int64_t net_bytes = 0, most_bytes = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Writes the sections of a recording into its trace: chunks of events, what the events refer to, sums, pages
-// that came to be resident, and at the end the index. Which events are in a chunk is the recorder's business.
+// Writes the sections of a recording into its trace: chunks of events, the stacks and sites that these refer
+// to, sums, newly resident pages, and at the end the index. The recorder decides which events a chunk has.
 //
 // Invariants
 //  - What an event refers to is in the trace before the event.
@@ -18,7 +18,7 @@
 #include "source/image/event_stacks_image.h"
 #include "source/run/run.h"
 
-// What the events of a process come to so far, written now and then (file/event_sums.h).
+// The sums of the events of a process so far, written now and then (file/event_sums.h).
 struct seep_life_sums {
     struct seep_rebuilt_heap heap; // counts only
     bool begun;
@@ -43,7 +43,7 @@ struct seep_kept_chunks {
     uint64_t bytes;
 };
 
-// What the trace has of a process.
+// A process, and the part of it that the trace has.
 struct seep_recorded_life {
     struct seep_image_stacks stacks; // what events refer to
     struct seep_chunk chunk;         // the fields that stay: pid, start
@@ -81,18 +81,20 @@ void seep_recording_writer_deinit(struct seep_recording_writer *out);
 // Keeps the error if it is the first; takes it in either case.
 void seep_recording_fail(struct seep_recording_writer *out, struct seep_error *error);
 
-// Which process it is.
+// Writes which process it is.
 SEEP_MUST_CHECK struct seep_error *seep_recording_write_process(struct seep_recording_writer *out,
                                                                 struct seep_recorded_life *life);
-// Writes events of one process in the order of their stamps, and what they refer to. At most
-// SEEP_CHUNK_EVENTS. With keep_bytes the oldest chunks are cut off the trace. An error is kept in `out`.
+// Writes events of one process in the order of their stamps, and before them the stacks and sites that they
+// refer to. At most SEEP_CHUNK_EVENTS. With keep_bytes the oldest chunks are cut off the trace. An error is
+// kept in `out`.
 void seep_recording_write_chunk(struct seep_recording_writer *out, struct seep_recorded_life *life,
                                 const struct seep_recorded *events, size_t nr);
-// What has been seen since the last time. An error is kept in `out`.
+// Writes the residence that was gathered since the last call. An error is kept in `out`.
 void seep_recording_write_residence(struct seep_recording_writer *out, struct seep_recorded_life *life);
-// The last sums of a process that has ended, which say when its peak was. An error is kept in `out`.
+// Writes the last sums of a process that has ended; they give the time of its peak. An error is kept in
+// `out`.
 void seep_recording_end_sums(struct seep_recording_writer *out, struct seep_recorded_life *life);
-// Where all chunks and sums are; with keep_bytes the trace is made as small as what is left.
+// Writes the index of all chunks and sums. With keep_bytes it shortens the trace to the kept chunks.
 SEEP_MUST_CHECK struct seep_error *seep_recording_write_index(struct seep_recording_writer *out);
 
 #endif

@@ -26,7 +26,7 @@ struct seep_residence {
     bool failed;     // out of memory: nothing more is kept
 };
 
-// Opens nothing yet.
+// Does not open any file yet.
 void seep_residence_init(struct seep_residence *residence, pid_t pid);
 void seep_residence_deinit(struct seep_residence *residence);
 

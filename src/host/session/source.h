@@ -60,8 +60,9 @@ void seep_source_close(struct seep_source *source);
 // May be called again for a source that is live.
 SEEP_MUST_CHECK struct seep_error *seep_source_snapshot(struct seep_source *source,
                                                         struct seep_session **ret_session);
-// Opened, scanned, closed. Of a trace what was found when it was made. SEEP_E_UNSUPPORTED where its memory is
-// not there, and was not scanned; SEEP_E_USAGE where an option goes with another kind of source.
+// Opens, scans and closes the source. A trace gives the scan that was made when it was saved. Errors:
+// SEEP_E_UNSUPPORTED if its memory is not there and was not scanned; SEEP_E_USAGE if an option belongs to
+// another kind of source.
 SEEP_MUST_CHECK struct seep_error *seep_session_scan(const char *spec,
                                                      const struct seep_source_options *source_options,
                                                      const struct seep_scan_options *options,

@@ -78,7 +78,7 @@ static bool find_program(struct seep_started *started) {
     return found;
 }
 
-// Said before the other process says it in its own words.
+// Reported before the other process reports it in its own words.
 static struct seep_error *check_program(const char *name) {
     struct seep_program program = {NULL};
     int status;

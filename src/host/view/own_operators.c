@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Operators new and delete that a library has for itself, see own_operators.h. Those for arrays often jump to
-// the others and leave no frame, so both are taken for one.
+// Operators new and delete that a library has for itself, see own_operators.h. Array forms often jump to the
+// plain forms and leave no frame, so all forms count as one.
 #include <string.h>
 
 #include "image/layout.h"
 #include "view/own_operators.h"
 
-// Also as they are in the file, which --no-demangle leaves.
+// Mangled names too, because --no-demangle keeps them.
 static bool is_operator(const char *function) {
     static const char *const beginnings[] = {"operator new", "operator delete", "_Znw",
                                              "_Zna",         "_ZdlP",           "_ZdaP"};

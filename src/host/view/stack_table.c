@@ -178,7 +178,7 @@ struct seep_error *seep_stack_filler_add(struct seep_stack_filler *filler, const
         uint32_t inner = path[--nr];
         if (nodes[inner].frame != SEEP_NO_FRAME)
             error = add_address(filler, nodes[inner].frame, at, &at);
-        filler->nodes[inner] = at + 1; // 0 for SEEP_NO_STACK: that is worked out again, which is cheap
+        filler->nodes[inner] = at + 1; // 0 for SEEP_NO_STACK, which is cheap to compute again
     }
     free(path);
     *ret_node = at;

@@ -142,7 +142,7 @@ static struct seep_error *take_look(struct seep_replica *replica, struct seep_ta
     look.nr_processes = seep_take_leb(take);
     if (take->failed || !look.nr_processes || look.nr_processes > SEEP_WIRE_IMAGES_MAX || !look.server)
         return bad("a look");
-    // After an answer that did not end all is sent anew, so what came of it is of no use.
+    // After an incomplete answer the server sends everything anew, so the received part is dropped.
     if (replica->at_work)
         drop_images(replica);
     replica->look = look;

@@ -7,10 +7,10 @@
 // knows nothing but the address. Where a word could have been taken for a return address, though it was
 // none, it is in the memo as well, so a wrong guess costs an unwinding and never an answer.
 //
-// From the entry of an exception the unwinder goes on by what that interrupted. A fault of user code and one
-// of kernel code, which has the first one's entry further out, differ in nothing but their height. So a memo
-// holds at its own height alone, until its stack was seen at another one: the kernel shifts its stack at
-// random for each system call, and never for an exception.
+// At the entry of an exception the unwinder continues with the interrupted code. A fault of user code and a
+// fault of kernel code may have the same entry and differ only in their height on the stack. So a memo holds
+// only at its own height, until its stack was seen at another height: the kernel shifts its stack at random
+// for each system call, and never for an exception.
 #ifndef SEEP_BPF_KERNEL_STACKS_BPF_H
 #define SEEP_BPF_KERNEL_STACKS_BPF_H
 

@@ -21,8 +21,7 @@ void seep_region_remove(enum seep_region_kind kind, uint64_t start, uint64_t byt
 // An ignored block is about to be freed. Only where SEEP_SPECIAL_IGNORED is set.
 void seep_ignored_gone(uint64_t address);
 
-// Where `tid` was stopped in its work and left the lock of the tables held: they are made whole, and the lock
-// is let go.
+// If `tid` was stopped while it held the lock of the tables: repairs the tables and releases the lock.
 void seep_annotations_recover(uint32_t tid);
 void seep_annotations_in_child(void);
 

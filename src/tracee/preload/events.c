@@ -14,7 +14,7 @@ enum {
     NAP_NS = 50000,
     NAP_MOST_NS = 2000000,
     SPINS = 200,
-    EVENTS_FIRST = 2048, // that there is room for at once, the first time round
+    EVENTS_FIRST = 2048, // events that have room at once, the first time round
     EVENTS_ALONE = 8192, // a power of two
 };
 
@@ -278,8 +278,8 @@ bool seep_events_leave(void) {
     return true;
 }
 
-// The first time round the tool makes the pages of the ring (event_rings.c). A read of one that is there maps
-// those around it as well, which a write does not.
+// The first time round the tool allocates the pages of the ring (event_rings.c). A read fault on such a page
+// also maps the pages around it; a write fault does not.
 static void map_ahead(struct seep_thread *thread) {
     thread->ring_left = SEEP_MIN(thread->ring_left, (uint64_t)EVENTS_FIRST);
     uint64_t last = thread->ring_written + thread->ring_left - 1;

@@ -7,10 +7,10 @@
 // (jemalloc, tcmalloc) is called unguarded too; what it returns is recorded unless a nested malloc
 // hook has just done so.
 //
-// A program, or a library that it is linked with, may define some of them and leave the others to the C++
-// library, which call those (seep_g.operators_replaced). Then the operators here record nothing: an
-// allocation counts where the program's operators call malloc and free. Blocks from a pool of theirs are not
-// seen.
+// A program, or a library that it is linked with, may define some operators and leave the others to the C++
+// library, whose operators call the defined ones (seep_g.operators_replaced). Then the operators here record
+// nothing: an allocation counts where the defined operators call malloc and free. Blocks from a pool of these
+// operators are not seen.
 //
 // Names: Itanium C++ ABI 5.1.5. What calls what: ISO C++, [new.delete].
 #include <dlfcn.h>
@@ -163,8 +163,8 @@ OPERATOR(void *, operator_new_array_aligned_nothrow, "_Zna" SEEP_CXX_SIZE "St11a
 
 // ---- delete: never throws -------------------------------------------------------------------------
 
-// The standard defines the sized and nothrow forms to call the plain ones, and every known allocator does so.
-// They are separate here because a program or library may define only some forms.
+// By the standard the sized and nothrow forms call the plain ones, and every known allocator does so. The
+// forms are separate here because a program or library may define only some of them.
 enum real_delete {
     DELETE,
     DELETE_ARRAY,
@@ -197,8 +197,8 @@ static const char *const delete_names[DELETE_NR] = {
     [DELETE_ARRAY_ALIGNED_NOTHROW] = "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 };
 
-// Whether the first definition is a library's that is neither the C++ library nor the allocator
-// (call_real_new). A C++ library may be linked statically into another one.
+// Whether the first definition is in a library other than the C++ library and the allocator (call_real_new).
+// A C++ library may be linked statically into another one.
 static bool is_of_library(const char *name, const char *allocator) {
     const char *module = seep_loader_behind(name, "_ZSt15set_new_handlerPFvvE");
     return module && !seep_path_contains(module, "libstdc++") && !seep_path_contains(module, "libc++") &&
@@ -231,8 +231,8 @@ static real_delete_fn *real_delete(uint32_t form) {
     return function;
 }
 
-// Where operators are replaced: what the program would have called without this library. The C++ library's
-// sized and nothrow forms call the plain ones by name, which come here again.
+// If operators are replaced: calls the function that the program would have called without this library. The
+// C++ library's sized and nothrow forms call the plain ones by name, so these calls come here again.
 static void hand_on(uint32_t form, void *block, const void *second, const void *third) {
     real_delete_fn *function = real_delete(form);
     if (function)
@@ -297,7 +297,7 @@ SEEP_INLINE void delete_block(enum real_delete form, void *block, size_t second,
         seep_delete_here(block, second, form, false);
 }
 
-// `plain`: the form that a rare one means, where operators are not replaced.
+// `plain`: the form that stands for the rare one if operators are not replaced.
 SEEP_INLINE void delete_rare(enum real_delete form, enum real_delete plain, void *block, const void *second,
                              const void *third) {
     bool has_size = form == DELETE_SIZED_ALIGNED || form == DELETE_ARRAY_SIZED_ALIGNED;

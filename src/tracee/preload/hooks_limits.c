@@ -20,15 +20,15 @@
 
 enum { DESCRIPTORS_FEW = 64 };
 
-// An image takes a descriptor while it is made, and is a file to the kernel, larger than a limit of files is.
-// But most children that leave themselves descriptors execute a program and never allocate, and to make an
-// image takes as long as it is large.
+// A new image needs a descriptor, and the kernel holds its file to RLIMIT_FSIZE. But most children that leave
+// themselves enough descriptors execute a program and never allocate, and the time to make an image grows
+// with its size.
 static bool is_in_the_way(unsigned resource, uint64_t limit) {
     return resource == RLIMIT_NOFILE ? limit < DESCRIPTORS_FEW
                                      : resource == RLIMIT_FSIZE && limit != UINT64_MAX;
 }
 
-// Whether to look at a limit that is still to be set. It may be where nothing is, as the kernel would say.
+// Whether to read the limit before it is set. Its address may be invalid, which the kernel would report.
 static bool is_looked_at(unsigned resource, const void *limit, size_t bytes) {
     return limit && (resource == RLIMIT_NOFILE || resource == RLIMIT_FSIZE) && seep_fork_lacks_image() &&
            seep_calls_are_free() && seep_maps_readable((uintptr_t)limit, bytes);

@@ -45,7 +45,7 @@ static __attribute__((noinline)) void *open_deep(const char *path, int mode,
     return library;
 }
 
-// Who opens libc by its name asks it for functions, of which malloc may be one.
+// Code that opens libc by name looks up functions in it, perhaps malloc.
 static void note_libc(const char *path) {
     const char *name = path;
     for (; path && *path; path++)

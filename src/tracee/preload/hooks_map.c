@@ -126,8 +126,8 @@ static int unmap_one(void *at, size_t size, int unused) {
     return munmap(at, size);
 }
 
-// The kernel refuses a range that leaves the address space, and unmaps nothing of it. So the last page is
-// unmapped first: where that fails, the others stay.
+// The kernel refuses a range that leaves the address space, and unmaps no part of it. So the last page is
+// unmapped first: if that fails, the other pages stay.
 static int unmap_around_image(uint64_t at, size_t size) {
     uint64_t page = sys_page_bytes(), last = at + whole_pages(size) - page;
     if (!seep_memory_is_ours(last, page) && munmap((void *)(uintptr_t)last, page) != 0)

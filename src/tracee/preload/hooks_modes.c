@@ -85,8 +85,8 @@ SEEP_INLINE bool recorded_resize_begin(struct seep_thread *thread, const void *b
     return known;
 }
 
-// The real function has resized the block, given it back (fresh: NULL, of size 0), or failed. The caller
-// comes as three numbers, so that it stays in registers.
+// The real function has resized the block, freed it (fresh: NULL, size 0), or failed. The caller is passed as
+// three numbers, so that it stays in registers.
 static SEEP_NOINLINE void resized_long(void *block, struct resize resize, void *fresh, uint64_t size,
                                        uint64_t pc, uint64_t sp, uint64_t bp) {
     struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};

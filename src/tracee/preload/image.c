@@ -433,7 +433,7 @@ static void forget_events(unsigned char *fresh) {
     }
 }
 
-// Losses that do not concern the child's inherited blocks are in the parent's report only.
+// Only the parent's report has losses that do not concern the child's inherited blocks.
 static void forget_losses(struct seep_image_header *header) {
     static const uint8_t reasons[] = {SEEP_LOST_FORK, SEEP_LOST_EXEC, SEEP_LOST_LOG, SEEP_LOST_EVENT};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(reasons); i++)

@@ -430,7 +430,7 @@ static bool see_piece(unsigned char *view, int number, uint64_t off, uint64_t by
                : sow(seeds[number], view + off, bytes);
 }
 
-// The view leaves out areas that are empty, and what the parent adds to them meanwhile.
+// The view leaves out empty areas, and so also elements that the parent adds to them meanwhile.
 static bool see_pieces(unsigned char *view) {
     __builtin_memset(is_left_out, !seep_g.reserved, sizeof(is_left_out));
     if (!see_piece(view, SEEP_AREA_PAGED_NR, 0, seep_g.reserved ? seep_g.window_bytes : SEEP_LARGEST_PAGE))

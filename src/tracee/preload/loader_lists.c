@@ -107,7 +107,7 @@ static void *search(const struct link_map *map, const char *name) {
 
 void *seep_loader_in_front(const char *name) {
     const struct link_map *map = seep_loader_first();
-    if (!map) { // musl: dlsym() stops at ours at the latest, because ours defines the name
+    if (!map) { // musl: dlsym() finds our definition at the latest
         void *found = seep_dlsym ? seep_dlsym(RTLD_DEFAULT, name) : NULL;
         return seep_is_own_code((uintptr_t)found) ? NULL : found;
     }

@@ -24,8 +24,8 @@ struct seep_loader_object {
     unsigned long long reserved[7];
 };
 
-// The form of relocations on this CPU, those of the linkage table too. An addend that is in the word itself
-// is lost once the word is bound.
+// The form of relocations on this CPU, also in the linkage table. An addend in the word itself is lost once
+// the word is bound.
 #if SEEP_ARCH_WORD == 4
 typedef ElfW(Rel) seep_relocation;
 #define SEEP_RELOCATIONS       DT_REL
@@ -48,7 +48,7 @@ const struct link_map *seep_loader_first(void);
 const void *seep_loader_table(const struct link_map *map, ElfW(Sxword) tag);
 // The same for a number; 0: nothing.
 size_t seep_loader_number(const struct link_map *map, ElfW(Sxword) tag);
-// Whether the loader binds a word of the module by a name that is one of those.
+// Whether the loader binds a word of the module by a name for which `is_one` is true.
 bool seep_loader_binds(const struct link_map *map, bool (*is_one)(const char *name));
 // As the module defines it, in its default version; NULL: it does not. A symbol without a section is the
 // program's own jump to a function of a library.
@@ -56,8 +56,8 @@ const ElfW(Sym) * seep_loader_symbol(const struct link_map *map, const char *nam
 // The definition of `name` in a module in front of ours; NULL: there is none. An entry of a procedure linkage
 // table is no definition.
 void *seep_loader_in_front(const char *name);
-// The path of the first module behind ours that defines `name`; NULL: there is none, or it defines `unless`,
-// too. With musl that is not asked for. Valid until the mappings are read again.
+// The path of the first module behind ours that defines `name`. NULL: there is none, or it defines `unless`,
+// too. Not for musl. Valid until the mappings are read again.
 const char *seep_loader_behind(const char *name, const char *unless);
 // What glibc has only from some version on: to need it would keep the library out of processes with an older
 // one. The first in the order of the search; NULL: there is none.

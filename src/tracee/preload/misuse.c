@@ -149,7 +149,7 @@ void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep
     if (first && SEEP_ENTRY_SUB(first) != map_sub(address))
         freed = 0; // a neighbour: the block at `address` was there before it
     if (seep_g.libc_opened || seep_g.header->nr_deep_bound)
-        freed = 0; // libc's own malloc, which is not seen, may have handed the address out again
+        freed = 0; // libc's own malloc is not seen, and may have returned the address again
     if (freed && freed < seep_g.header->areas[SEEP_AREA_SITES].used) {
         found(thread,
               (struct seep_image_misuse){.kind = SEEP_MISUSE_DOUBLE_FREE,

@@ -201,8 +201,8 @@ struct seep_thread {
     uint32_t unmap_epoch; // when that was found out
     uint32_t tid;
     uint32_t pid;   // of its process: not ours where that shares our memory by clone; 0: under a filter
-    uint64_t quiet; // the guard while a real function runs that calls other hooks (quiet_calls.c), or 0
-    struct {        // and what is kept away from these
+    uint64_t quiet; // the saved guard while a quiet function runs (quiet_calls.c), or 0
+    struct {        // and the fields that are hidden from inner hooks
         int64_t sample_at;
         const uint8_t *filter;
         struct seep_image_counters *called;
@@ -414,7 +414,7 @@ struct seep_global {
     struct seep_lock map_lock;    // mappings
     struct seep_lock misuse_lock; // misuses
     struct seep_lock fork_lock;
-    const void *found_malloc;               // the real malloc, whatever stands in for it
+    const void *found_malloc;               // the real malloc, even while another one stands in for it
     const char *preempted_by;               // module whose malloc is in front of ours, or NULL
     void *(*front_realloc)(void *, size_t); // of that module; NULL: there is none
     void (*front_free)(void *);
@@ -424,7 +424,7 @@ struct seep_global {
     bool operators_replaced;       // the program or a library defines some; ours behave as the C++ library's
     bool emulated;                 // who answers system calls is no kernel (qemu-user)
     bool handed_over;              // a tool has the image
-    bool libc_opened;              // by dlopen: its malloc may be called past ours
+    bool libc_opened;              // by dlopen: the program may call its malloc past our hook
     bool was_stopped;              // there may be blocks that were allocated while recording was stopped
     _Atomic uint64_t control_done; // see control.h
     struct seep_config config;
@@ -449,12 +449,11 @@ void seep_filter_is_coming(void);
 void seep_place_of_tid_learn(void);
 void seep_private_reserve(void); // private_memory.c
 void seep_readable_note(void);   // readable.c
-// The library has seen that [start, end) can be read from now on; that it no longer can.
-// A range that is known already takes no second place, unless it is the rest of one that goes. Returns the
-// place.
+// [start, end) is readable from now on; it no longer is. A known range takes no second place, unless it is
+// the rest of a range that goes. Returns the place.
 uint32_t seep_readable_know(uintptr_t start, uintptr_t end, bool is_rest);
 void seep_readable_gone(uint64_t start, uint64_t bytes);
-// The program has mapped the range. Kept only where the kernel cannot be asked.
+// The program has mapped the range. It is kept only under a filter, where the kernel cannot be asked.
 SEEP_INLINE void seep_readable_mapped(uintptr_t start, uint64_t bytes) {
     if (SEEP_UNLIKELY(seep_confined.filtered))
         seep_readable_know(start, (uintptr_t)(start + bytes), false);
@@ -464,11 +463,11 @@ void seep_readable_under_valgrind(
 
 // start.c: finds the real functions and makes the image, once. true: hooks may record.
 bool seep_start(void);
-// real_functions.c: fills seep_g.real, and what is known of the allocator in front of ours or behind.
+// real_functions.c: fills seep_g.real, and the facts about an allocator in front of ours or behind.
 void seep_real_find(void);
 // NULL contains nothing.
 bool seep_path_contains(const char *path, const char *word);
-// settings.c: says on standard error which settings mean nothing, and takes their defaults.
+// settings.c: prints invalid settings on standard error, and takes their defaults.
 void seep_config_read(struct seep_config *ret_config);
 
 // image.c
@@ -505,7 +504,7 @@ void seep_news_take(void);
 bool seep_fork_child(bool *ret_made);
 // Whether this is a child of fork that has no image yet.
 bool seep_fork_lacks_image(void);
-// Before what would make it impossible: such a child makes it now.
+// Makes the image of such a child now, before a call that would make it impossible.
 void seep_fork_make_image(void);
 void seep_fork_prepare(void); // atfork handlers
 void seep_fork_in_child(void);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Functions of an allocator that call others of the family by name: musl's calloc calls malloc, a linked
-// allocator's realloc calls malloc and free. These calls come to our hooks. What they do there is silent, for
-// the outer hook records the block. The hooks have no instruction for it: while the real function runs, the
-// guard of its thread is that of a thread at work.
+// allocator's realloc calls malloc and free. These calls reach our hooks, which must record nothing, because
+// the outer hook records the block. That costs the hooks no instruction: while the real function runs, the
+// guard of its thread is set, as in a thread inside a hook.
 //
-// Which functions do so is told by relocations: a module that calls a function by name has one with that
+// Relocations tell which functions do so: a module that calls a function by name has a relocation with that
 // name. An allocator that finds the function by dlsym has none; then seep_record_put_slow sees that the block
 // was recorded just before.
 #include <elf.h>
@@ -22,7 +22,7 @@ static SEEP_NOINLINE struct seep_thread *enter_quietly(void) {
     if (!thread)
         return NULL;
     thread->quiet = thread->guard;
-    // By these the hooks would count without a look at the guard.
+    // With these fields set, hooks count without a look at the guard.
     thread->outer.sample_at = thread->sample_at;
     thread->outer.filter = thread->filter;
     thread->outer.called = thread->called;
@@ -98,7 +98,7 @@ static void *quiet_pvalloc(size_t size) {
 
 static const struct {
     uint8_t at;
-    bool in_musl; // calls others in musl
+    bool in_musl; // calls other functions in musl
     char name[16];
     void (*quiet)(void);
 } functions[] = {
@@ -120,8 +120,9 @@ static bool is_of_family(const char *name) {
     return false;
 }
 
-// malloc and free are called most, and each is quiet only where the module calls what it may be made of.
-// jemalloc's operators call malloc, free and aligned_alloc by name; its malloc and free call nothing so.
+// malloc and free are called most, so they are quiet only if the module calls functions that they may be
+// built on. jemalloc's operators call malloc, free and aligned_alloc by name; its malloc and free call no
+// function by name.
 static bool may_make_malloc(const char *name) {
     return is_of_family(name) && __builtin_strcmp(name, "malloc") != 0 &&
            __builtin_strcmp(name, "free") != 0 && __builtin_strcmp(name, "aligned_alloc") != 0;
@@ -137,7 +138,7 @@ static bool has_defined(const struct link_map *map, const char *name, const void
            (!address || map->l_addr + symbol->st_value == (uintptr_t)address);
 }
 
-// Whether the module of this function calls functions of the family by name. The C library's do not.
+// Whether the module of this function calls functions of the family by name. The C library does not.
 static bool is_in_caller(const char *name, const void *function) {
     const struct link_map *map = seep_loader_first();
     while (map && !has_defined(map, name, function))
@@ -148,7 +149,8 @@ static bool is_in_caller(const char *name, const void *function) {
                                                                         : is_of_family);
 }
 
-// With musl the loader's lists are not known: an allocator that is not musl's may call any of its functions.
+// With musl the loader's lists are not known, so an allocator other than musl's may call any of its
+// functions.
 static bool is_not_of_musl(const void *function) {
     const struct seep_maps_module *libc = seep_maps_module((uintptr_t)inner.exit_now);
     return libc && (uintptr_t)function - libc->start >= libc->end - libc->start &&

@@ -5,12 +5,12 @@
 
 #include "preload/record.h"
 
-// Puts quiet functions in the place of those of `real` that may call hooks of ours. At start.
+// Replaces functions of `real` that may call our hooks by quiet ones. At start.
 void seep_quiet_calls(struct seep_real *real);
 // The thread has left a quiet function by longjmp.
 void seep_quiet_recover(struct seep_thread *thread);
 
-// For what a quiet function does beside allocating, as to map memory: the thread, marked busy, or NULL.
+// The thread, marked busy, or NULL: for side effects of a quiet function, such as mapping memory.
 SEEP_INLINE struct seep_thread *quiet_enter(void) {
     struct seep_thread *thread = seep_self();
     if (SEEP_LIKELY(!thread->quiet || thread->guard != thread->quiet))

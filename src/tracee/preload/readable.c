@@ -68,8 +68,9 @@ uint32_t seep_readable_know(uintptr_t start, uintptr_t end, bool is_rest) {
 }
 
 // Empties the parts of places that lie in [start, end). Another thread may take another part of the same
-// place at the same time. So the rest behind the range gets its place first, and who has passed that looks
-// again. If the place has changed meanwhile, that rest is dropped, and the place is read again.
+// place at the same time. So the rest behind the range gets its place first, and a thread that has already
+// passed that place looks again. If the old place has changed meanwhile, the rest is dropped, and the old
+// place is read again.
 void seep_readable_gone(uint64_t start, uint64_t bytes) {
     uint64_t end = start + bytes;
     if (start < first_stack_end() && end > first_stack_end() - FIRST_STACK_BYTES)

@@ -14,7 +14,7 @@
 #include "preload/quiet_calls.h"
 #include "preload/settings.h"
 
-// glibc's, which musl has not: the library is built for one and runs with both.
+// Functions of glibc that musl lacks: the library is built for glibc and runs with both.
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso)
     __attribute__((weak));
 
@@ -22,11 +22,12 @@ static void *next(const char *name) {
     return seep_loader_dlsym(RTLD_NEXT, name);
 }
 
-// Of LeakSanitizer itself, and none of ours: NULL, but in a program built with it.
+// Functions of LeakSanitizer, not ours; NULL except in a program built with it.
 extern void __lsan_do_leak_check(void) __attribute__((weak));
 
 // SEEP_ALLOCATOR, for the library alone: `seep run --allocator` preloads the allocator instead, which is
-// found by RTLD_NEXT. Not in a namespace of its own: an allocator shares libc's threads with the program.
+// found by RTLD_NEXT. The allocator gets no namespace of its own, because it shares libc's threads with the
+// program.
 static void *chosen_allocator(void) {
     static const char *const known[][2] = {
         {"glibc", "libc.so.6"},
@@ -81,8 +82,8 @@ bool seep_path_contains(const char *path, const char *word) {
     return false;
 }
 
-// A program with fixed addresses that takes the address of a function of a library gets that of its own
-// jump to it, for all who ask: a symbol without a section. The library's lock is not needed yet.
+// If a program with fixed addresses takes the address of a library's function, all look-ups give the address
+// of the program's own jump to it: a symbol without a section. The library's lock is not needed yet.
 static bool is_jump(const void *function) {
     const struct link_map *program = seep_loader_first();
     if (program) {
@@ -91,11 +92,11 @@ static bool is_jump(const void *function) {
                program->l_addr + symbol->st_value == (uintptr_t)function;
     }
     const struct seep_maps_module *module = seep_maps_module((uintptr_t)function);
-    return module && ((const ElfW(Ehdr) *)module->start)->e_type == ET_EXEC; // may be its own malloc, too
+    return module && ((const ElfW(Ehdr) *)module->start)->e_type == ET_EXEC; // its own malloc may be one
 }
 
-// The module whose malloc the program calls instead of ours; NULL: ours is the first. To take the address of
-// ours would not tell: the loader fills in the address of that other one.
+// The module whose malloc the program calls instead of ours; NULL: ours is the first. The address of our
+// malloc does not tell, because the loader fills in that of the other one.
 static const char *preempting_module(void) {
     static char kept[sizeof(((struct seep_maps_module *)0)->path)];
     const char *first = seep_loader_dlsym(RTLD_DEFAULT, "malloc");
@@ -107,8 +108,8 @@ static const char *preempting_module(void) {
     return kept;
 }
 
-// What only we have (reallocarray, operator new) must come to it as well, because the program gives its
-// blocks back there: whether it is an allocator, or hands on to us.
+// Calls that only we define (reallocarray, operator new) must reach it as well, because the program frees its
+// blocks there, whether it is an allocator or hands calls on to us.
 static void find_front(void) {
     seep_g.preempted_by = preempting_module();
     if (!seep_g.preempted_by)
@@ -120,7 +121,7 @@ static void find_front(void) {
     __builtin_memcpy(&seep_g.front_free, &functions[1], sizeof(functions[1]));
 }
 
-// First: what is called to find the others opens libraries too.
+// First, because the look-ups of the others open libraries, too.
 static void find_loader(void) {
     void *functions[] = {next("dlopen"), next("dlmopen")};
     __builtin_memcpy(&seep_g.real.dlopen, &functions[0], sizeof(functions[0]));
@@ -185,8 +186,9 @@ enum { NR_OF_ALLOCATOR = 10, NR_OF_LSAN = 5 };
 static void find_all(struct seep_real *real, void *chosen) {
     static const uint8_t offsets[] = {REAL_FUNCTIONS(OFFSET_OF)};
     const char *name = REAL_FUNCTIONS(NAME_OF);
-    // No look-up that can fail: the loader would allocate a message, by a malloc that may be in front of ours
-    // and in the middle of its own start. Nor a later one: LeakSanitizer calls these from within dlsym.
+    // No look-up that can fail: the loader would allocate a message by a malloc that may be in front of ours
+    // and in the middle of its own start. No later look-up either: LeakSanitizer calls these from within
+    // dlsym.
     size_t nr = SEEP_ARRAY_SIZE(offsets) - (__lsan_do_leak_check ? 0 : NR_OF_LSAN);
     for (size_t i = 0; i < nr; i++, name += __builtin_strlen(name) + 1) {
         void *function = chosen && i < NR_OF_ALLOCATOR ? seep_loader_dlsym(chosen, name) : next(name);
@@ -223,7 +225,7 @@ void seep_real_find(void) {
         !operator_new || seep_path_contains(of_new, "libstdc++") || seep_path_contains(of_new, "libc++");
     seep_g.delete_is_free = !operator_delete || seep_path_contains(of_delete, "libstdc++") ||
                             seep_path_contains(of_delete, "libc++");
-    if (seep_g.front_free) // theirs are called, and call the malloc and free that the program calls
+    if (seep_g.front_free) // its operators are called, and call the malloc and free of the program
         seep_g.new_is_malloc = seep_g.delete_is_free = false;
     seep_g.operators_replaced = seep_operators_replaced && seep_operators_replaced(allocator);
     if (seep_g.operators_replaced)
@@ -231,10 +233,10 @@ void seep_real_find(void) {
     seep_g.found_malloc = real_malloc;
     if (found.malloc != seep_boot_malloc)
         seep_quiet_calls(&found);
-    // What failed above must not be what the program's first dlerror() says. A look-up that succeeds
-    // clears it; dlerror() itself would translate the message, under the lock of the locale, which our
-    // caller may hold: newlocale() calls malloc with it, and would find it freed.
-    // Source: glibc, dlfcn/dlerror.c (_dlerror_run) and locale/newlocale.c.
+    // The program's first dlerror() must not report a failure from above. A successful look-up clears it.
+    // dlerror() itself would translate the message under the lock of the locale. Our caller may hold that
+    // lock: newlocale() calls malloc with it, and would find it released. Source: glibc, dlfcn/dlerror.c
+    // (_dlerror_run) and locale/newlocale.c.
     next("malloc");
     *real = found;
 }

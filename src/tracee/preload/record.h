@@ -27,8 +27,8 @@ struct seep_image_counters *seep_record_free_special(struct seep_thread *thread,
                                                      enum seep_release via, bool temporary);
 void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size);
 void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size);
-// false: `block` is not the thread's latest allocation, nor within it. Else that was in truth asked for by
-// this function.
+// Whether `block` is the thread's latest allocation, or within it. If so, that allocation becomes one of this
+// function.
 bool seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                        struct seep_caller caller);
 void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,

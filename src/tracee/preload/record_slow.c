@@ -248,8 +248,8 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
     seep_lost(at || address & 7 || address >> SEEP_ADDRESS_BITS ? SEEP_LOST_ODD_FULL : SEEP_LOST_NO_LEAF);
 }
 
-// An operator new that calls malloc by its name (jemalloc's aligned ones do), and may put a header before the
-// block: one allocation, not two, and it is the operator's. What the nested hook counted is taken back.
+// An operator new may call malloc by name (jemalloc's aligned forms do) and put a header before the block.
+// That is one allocation, of the operator, so the counts of the nested hook are taken back.
 bool seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                        struct seep_caller caller) {
     uint64_t latest = thread->last_block;

@@ -21,9 +21,9 @@ bool seep_gained_rights(void) {
     return getauxval(AT_SECURE) != 0;
 }
 
-// A setting of the environment, NULL: not set, or not ours to heed. A program's .preinit_array
-// (AddressSanitizer's runtime is called from there) comes before libc knows the environment; it lies where
-// the kernel put it, behind the arguments. Source: glibc, elf/rtld.c (__libc_stack_end) and csu/init-first.c.
+// A setting of the environment; NULL: not set, or to be ignored. A program's .preinit_array, which calls
+// AddressSanitizer's runtime, runs before libc knows the environment. Then the environment is read where the
+// kernel put it, behind the arguments. Source: glibc, elf/rtld.c (__libc_stack_end) and csu/init-first.c.
 const char *seep_setting(const char *name) {
     if (seep_gained_rights())
         return NULL;
@@ -33,7 +33,7 @@ const char *seep_setting(const char *name) {
     if (!stack)
         return NULL;
     size_t length = __builtin_strlen(name);
-    char *const *at = (char *const *)(stack + 1) + *stack; // the arguments' number, and they
+    char *const *at = (char *const *)(stack + 1) + *stack; // their number, and the arguments
     for (at++; *at; at++)
         if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
             return *at + length + 1;
@@ -72,8 +72,8 @@ struct signal_name {
     int number;
 };
 
-// As kill -l has them, with SIG before it or not. Not those that end a process for its own fault, nor those
-// that no handler can catch.
+// Names as of kill -l, with or without SIG. Left out are signals for a program's own faults, and signals that
+// no handler can catch.
 static int signal_number(const char *text) {
     static const struct signal_name names[] = {
         {"HUP", SIGHUP},   {"INT", SIGINT},       {"QUIT", SIGQUIT}, {"USR1", SIGUSR1},   {"USR2", SIGUSR2},
@@ -89,8 +89,8 @@ static int signal_number(const char *text) {
     return 0;
 }
 
-// The one thing this library ever prints: a setting that the user made and that means nothing. Not into a
-// pipe that takes nothing: the program would wait, or be killed.
+// The only message of this library: a setting is invalid. It is not written into a full or closed pipe,
+// because the program would wait or be killed.
 void seep_setting_complain(const char *name, const char *expected) {
     struct pollfd errors = {.fd = 2, .events = POLLOUT};
     struct timespec none = {0, 0};
@@ -114,7 +114,7 @@ static bool copy_setting(const char *name, char *ret_text, size_t room) {
     return true;
 }
 
-// What is wrong with the folder of that file; 0: nothing. One with a % in its name is known only when it is
+// The fault of the folder of that file; 0: none. A folder with a % in its name is checked only when it is
 // needed.
 static int folder_of_out(char *file) {
     const char *name;
@@ -133,8 +133,8 @@ static int folder_of_out(char *file) {
     return 0;
 }
 
-// A program may change its folder before the file is written. The name stays as it is where that of the
-// folder is not known, or would be read as a pattern.
+// Makes the name absolute, because a program may change its folder before the file is written. The name stays
+// relative if the folder's name is not known or contains a %.
 static void make_absolute(char *file, size_t room) {
     char folder[1024];
     size_t length = __builtin_strlen(file);
@@ -151,7 +151,7 @@ static void make_absolute(char *file, size_t room) {
     file[got - 1] = '/';
 }
 
-// "follow", "ignore", or "ignore:PID": then no process is traced but that one, whatever it executes.
+// "follow", "ignore", or "ignore:PID": only process PID is traced, whatever it executes.
 static void read_children(struct seep_config *config) {
     static const char only[] = "ignore:";
     const char *text = seep_setting("SEEP_CHILDREN");
@@ -222,7 +222,7 @@ static void read_mode(struct seep_config *config) {
     }
     if (!known)
         seep_setting_complain("SEEP_MODE", "count, log or record is wanted");
-    config->sample_bytes = 0; // neither calls nor events go with these
+    config->sample_bytes = 0; // calls and events are never sampled
     config->age = config->free_stacks = config->wipe = false;
     config->scan &= config->mode == SEEP_MODE_RECORD;
     config->drop = yes_or_no("SEEP_DROP");

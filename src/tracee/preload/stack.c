@@ -19,7 +19,7 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
 enum {
     PAGE = 4096,
     NEAR = 16 * PAGE,         // the readable range is extended page by page up to this
-    OWN_MOST = 1 << 20,       // a thread asks once for the rest of its stack, up to this
+    OWN_MOST = 1 << 20,       // a thread looks up the rest of its stack once, up to this
     ARGUMENTS_MOST = 6 << 20, // of arguments and environment together; source: execve(2)
     MAX_FRAME = 1 << 28,      // a frame pointer that makes a larger frame is rejected
     CUT_NONE = -1,
@@ -242,9 +242,8 @@ static bool record_readable(struct seep_thread *thread, uint64_t bp) {
     return sys_readable(bp) && ((bp + SEEP_ARCH_WORD) % PAGE != 0 || sys_readable(bp + SEEP_ARCH_WORD));
 }
 
-// Whether sp is on the stack that libc gave this thread, not on that of a coroutine. Arguments and
-// environment, which the kernel puts above the begin of the first stack, belong to it, because musl's start
-// code has argv in the frame pointer.
+// Whether sp is on the stack that libc gave this thread, not on a coroutine's. The arguments and environment
+// above the first stack belong to it, because musl's start code has argv in the frame pointer.
 static bool is_on_own_stack(const struct seep_thread *thread, uint64_t sp) {
     if (thread->tid != thread->pid)
         return sys_thread_pointer() - sp < OWN_MOST;

@@ -93,15 +93,15 @@ static uint64_t usable_bytes(void *block, uint64_t size) {
 
 static bool is_glibc; // the heads of its blocks may be read
 
-// The word before a block has the block's size, that word included. Its lower three bits are flags; flag 2:
-// the block has a mapping of its own, and one more word. On other CPUs memory may be tagged. Source: glibc,
-// malloc/malloc.c (musable, memsize).
+// The word before a block has the block's size, including that word. The word's lower three bits are flags.
+// Flag 2: the block has a mapping of its own, and one more word. On other CPUs memory may be tagged. Source:
+// glibc, malloc/malloc.c (musable, memsize).
 SEEP_INLINE uint64_t head_of(const void *block) {
     return ((const uint64_t *)block)[-1];
 }
 
-// Such a block holds no old data: the kernel has zeroed it, and what realloc adds to it. Source: glibc,
-// malloc/malloc.c, where calloc does not clear such blocks.
+// Such a block holds no old data: the kernel has zeroed it, and also the pages that realloc adds. Source:
+// glibc, malloc/malloc.c, where calloc does not clear such blocks.
 static bool has_own_mapping(const void *block) {
     return is_glibc && head_of(block) & 2;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // clang-format off
 
-// Waits until threads of this process sleep in the system calls that they are to be found in. Source: proc_pid_syscall(5).
+// Waits until threads of this process sleep in the expected system calls. Source: proc_pid_syscall(5).
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

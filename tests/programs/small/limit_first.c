@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A child of fork that limits its descriptors, then one that limits its files, each before its first allocation; and one
-// that leaves itself descriptors, names a limit where there is no memory, and never allocates.
+// A child of fork that limits its descriptors, then one that limits its files, each before its first allocation; and a
+// child that leaves itself descriptors, passes an invalid address as the limit, and never allocates.
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// An allocator whose functions call one another by name, some with a header before the block. A block that is freed twice, or
-// that it did not give out, ends the process. POOL: its memory is an array of its own.
+// An allocator whose functions call one another by name, some with a header before the block. A double free, or a free
+// of a foreign block, ends the process. POOL: its memory is an array of its own.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // clang-format off
-// What crashed or misled the tools before seep: the first heap call, calls that fail, many mappings, a change of folder.
+// Cases that crashed or misled older tools: the first heap call, failing calls, many mappings, a change of folder.
 #include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// With LIBRARY: a library that has the C++ runtime for itself. Else the program, which deletes what that library made
-// with new; with an argument, also what it made with malloc.
+// With LIBRARY: a library with a C++ runtime of its own. Otherwise the program: it deletes blocks that the library made
+// with new, and with an argument also blocks made with malloc.
 #ifdef LIBRARY
 #include <cstdlib>
 

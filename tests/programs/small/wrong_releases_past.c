@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Blocks of libc's own malloc, at addresses that were freed before, given to the free and realloc that everybody calls.
+// Blocks of libc's own malloc, at addresses that were freed before, passed to the usual free and realloc.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

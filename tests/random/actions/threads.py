@@ -51,7 +51,7 @@ def parked(p, kind, lines):
 
     def release(p):
         p.line(f'sem_post(&{gate});')
-        # Its stack may be unmapped, and a block mapped at what was the thread's number. (Seed 7118088.)
+        # Its stack may be unmapped, and a block mapped at the address that was the thread's number. (Seed 7118088.)
         p.line(f'CHECK(pthread_join(thread_{name}, NULL) == 0); thread_{name} = 0;')
         p.threads -= 1
     return name, release

@@ -92,7 +92,7 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
         return took_stack(process, event, nr_bytes);
     case SEEP_BPF_MODULES:
         process->is_loading = false;
-        // The mappings of now are those of the latest such event. For stacks before it the kernel sends the
+        // The present mappings are those of the latest such event. For earlier stacks the kernel sends the
         // code (SEEP_BPF_CODE).
         moved = seep_bpf_tables_moved(&attached->tables, (uint32_t)process->heap.pid);
         if (!moved || moved == event->address)

@@ -147,7 +147,8 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
         err = seep_error_no_memory();
     for (size_t i = 0; i < map.nr_areas && !err; i++)
         err = add_area(attached, process, &map.areas[i], &layout);
-    // If the loader has changed mappings meanwhile, these belong to a later event, which leads here again.
+    // If the loader has changed mappings meanwhile, these belong to a later event, and that event leads here
+    // again.
     bool later = seep_bpf_tables_moved(&attached->tables, pid) != moved;
     attached->generation += !err && !later && lost_code(&process->heap, &layout);
     if (!err && !later)
@@ -156,7 +157,7 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
                                           process->is_loading ? SEEP_BPF_PROCESS_LOADING : 0);
     if (!err && !later)
         err = seep_heap_set_areas(&process->heap, layout.areas, layout.nr_areas, attached->now_ns);
-    // Last: what the probes tell of needs all tables at once.
+    // The probes come last, because their first stacks need all tables.
     for (size_t i = 0; i < layout.nr_mappings && !err; i++)
         err = seep_attach_probes(attached, layout.objects[i], process->heap.pid);
     free(layout.objects);

@@ -100,10 +100,10 @@ static bool is_own(struct seep_event_rings *rings, struct seep_event_ring *ring)
     return true;
 }
 
-// The first time round each page of a ring has to be made and cleared, which takes the program as long as a
-// hundred events. So that is done here, for the events that come: some thousand at least of a thread that has
-// made any, and three times as many as there were. The pages are mapped for the call and not touched. They
-// count as the tool's, and how many events there were the program says: so there is a limit.
+// The first time round a ring, each of its pages has to be allocated and zeroed. A page fault takes the
+// program as long as a hundred events, so the tool does it: for AHEAD events, and three times as many as were
+// written. The pages are mapped only for the call and not touched. They are charged to the tool, and
+// `written` is the program's word, so there is a limit.
 static void prepare(struct seep_event_rings *rings, size_t slot, uint64_t written) {
     enum { AHEAD = 1024, AHEAD_FIRST = 8192 }; // of the first thread
     enum { BYTES_MOST = 64 << 20 };            // of a process

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The rings of a recorded process (image/ring.h), as the tool takes events out of them. The image is hostile:
-// it is read and never through a map, every number of it is checked, and a ring that makes no sense is taken
-// for empty.
+// it is read by read calls and never through a map, every number in it is checked, and an impossible ring
+// counts as empty.
 #ifndef SEEP_SOURCE_IMAGE_EVENT_RINGS_H
 #define SEEP_SOURCE_IMAGE_EVENT_RINGS_H
 
@@ -14,7 +14,7 @@ struct seep_event_ring {
     uint64_t off; // in the file; 0: not there yet
     uint64_t capacity;
     uint64_t read;     // what was taken
-    uint64_t done;     // what the program was told of
+    uint64_t done;     // the program was told of these
     uint64_t prepared; // events, from the first of the ring on, whose pages are in memory
 };
 
@@ -27,7 +27,7 @@ struct seep_event_rings {
     struct seep_event_ring *rings; // by slot
     size_t nr_rings;
     size_t capacity;
-    uint64_t prepared_bytes; // of all rings
+    uint64_t prepared_bytes; // of all rings of the process
     bool own;                // the library has taken over: see image/ring.h
 };
 

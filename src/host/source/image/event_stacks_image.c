@@ -24,7 +24,7 @@ static bool read_elements(const struct look *look, enum seep_area_kind kind, uin
     return seep_image_elements_read(look->fd, &look->head, kind, first, nr, ret_elements);
 }
 
-// A count in an image may be any number; elements that exist take up data.
+// A count in an image may be any number, but elements that exist have data in the file.
 static bool are_there(const struct look *look, enum seep_area_kind kind, uint64_t nr) {
     return nr <= look->data_bytes / look->head.header.areas[kind].element_bytes;
 }

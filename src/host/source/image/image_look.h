@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // One image over many looks, in little memory. Nodes and sites only grow, so they stay in the file, and are
-// read when they are asked for. Kept of each site are its figures, packed, the epoch in which they changed
-// last, and their change in the last look. A look skips counters of threads that did not change.
+// read when they are asked for. A look keeps for each site its figures (packed), the epoch of their last
+// change, and their change in the last look. A look skips counters of threads that did not change.
 //
 // Invariant: figures are those of the last look, whatever the program does meanwhile. So an answer that is
 // made in pieces is of one look.
@@ -47,8 +47,8 @@ bool seep_image_look_is_of(const struct seep_image_look *look, int fd);
 // Goes over to another file, a later copy of the same image. Takes the descriptor.
 void seep_image_look_move(struct seep_image_look *look, int fd);
 
-// Makes a look: from now on all figures are of this epoch. Epochs grow; 0 is none. After an error figures may
-// be of the new epoch and the profile of the old one. O(counters).
+// Makes a look: from now on all figures are of this epoch. Epochs grow; 0 is not an epoch. After an error
+// figures may be of the new epoch and the profile of the old one. O(counters).
 SEEP_MUST_CHECK struct seep_error *seep_image_look_take(struct seep_image_look *look, uint64_t epoch);
 
 int seep_image_look_fd(const struct seep_image_look *look); // borrowed

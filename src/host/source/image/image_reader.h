@@ -36,7 +36,8 @@ SEEP_MUST_CHECK bool seep_page_claim_add(struct seep_page_claims *claims, uint64
 void seep_page_claims_settle(struct seep_image_reader *reader, struct seep_page_claims *claims,
                              uint64_t nr_pages);
 
-// Converts the counters of one thread for one site to a profile's; `from` in the byte order of this machine.
+// Converts the counters of one thread for one site to those of a profile. `from` is in the byte order of this
+// machine.
 struct seep_counters seep_image_counters_of(const struct seep_image_copy *copy,
                                             const struct seep_image_counters *from);
 void seep_counters_add(struct seep_counters *sum, const struct seep_counters *counters);
@@ -77,7 +78,7 @@ const char *seep_image_string(struct seep_image_reader *reader, uint64_t off, co
 // The heap map: bytes of a leaf's entries, and the factor from these to the whole leaf.
 uint64_t seep_image_leaf_bytes(const struct seep_image_header *header);
 uint64_t seep_image_leaf_planes(const struct seep_image_header *header);
-// The low bits of a block's address that its entry has.
+// The low bits of a block's address, which its entry holds.
 uint64_t seep_image_sub_of(const struct seep_image_header *header, uint64_t entry);
 // The age at `now` of a block with that birth; -1: not known.
 int64_t seep_image_age_ns(uint64_t birth, uint64_t now);
