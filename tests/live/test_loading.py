@@ -71,7 +71,7 @@ void *use(void) { return _ZnwmRKSt9nothrow_t((size_t)1 << 50, NULL); }
 
 
 def test_a_library_with_operators_that_is_closed(compiler, tmp_path):
-    """An operator new that failed was looked up in it: it is not called where it was."""
+    """A failed operator new was looked up in a library that is closed now. It is not called at its old address."""
     program = compiler(program_source('loading_closed.c'), 'program', '-ldl')
     operators = compiler(CLOSED_OPERATORS, 'liboperators.so', '-shared', '-fPIC')
     user = compiler(CLOSED_USER, 'libuser.so', '-shared', '-fPIC')

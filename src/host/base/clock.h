@@ -24,8 +24,8 @@ static inline struct timespec seep_timespec(int64_t ns) {
     return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 }
 
-// Sleeps until that time of CLOCK_MONOTONIC, or until a signal has set *stop. A signal before the call of the
-// kernel does not end it.
+// Sleeps until that time of CLOCK_MONOTONIC, or until a signal has set *stop. A signal that comes just before
+// the system call does not end the sleep.
 static inline void seep_sleep_until(int64_t then_ns, const volatile sig_atomic_t *stop) {
     struct timespec then = seep_timespec(then_ns);
     while (!*stop && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) == EINTR)

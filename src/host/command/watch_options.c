@@ -81,7 +81,7 @@ struct seep_error *seep_watch_rounds(char *const *operands, struct seep_watch *w
     return seep_parse_rounds(operands, &watch->interval_ns, &watch->count);
 }
 
-// A second signal kills.
+// A second signal kills seep.
 struct seep_error *seep_watch_sleep(void *data, int64_t until_ns, bool *ret_ended) {
     (void)data;
     (void)ret_ended;

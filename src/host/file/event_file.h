@@ -74,8 +74,8 @@ const char *seep_event_file_trouble(const struct seep_event_file *file);
 // The same as a note of the profile, unless one tells of damage or of a cut already.
 SEEP_MUST_CHECK struct seep_error *seep_event_file_note(const struct seep_event_file *file,
                                                         struct seep_profile *profile);
-// A note where the process had more events than these, which were all that the file has of it: it was shrunk,
-// or keeps the last ones. None where a note tells of another lack already.
+// Adds a note if the process had more events than the file has: it was shrunk, or keeps only the last ones.
+// Adds none if another note already tells of missing events.
 SEEP_MUST_CHECK struct seep_error *seep_event_file_note_dropped(struct seep_event_file *file,
                                                                 uint64_t nr_events,
                                                                 struct seep_profile *profile);

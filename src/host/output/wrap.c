@@ -68,7 +68,7 @@ static void put_line(const struct seep_wrap *wrap, const char *line, const char 
         return;
     }
     size_t indent = indent_of(line, end, wrap->width), column = 0, blanks = 0;
-    size_t least = SEEP_MIN(indent, strspn(line, " ") + FURTHER_INDENT); // of a word that is too wide there
+    size_t least = SEEP_MIN(indent, strspn(line, " ") + FURTHER_INDENT); // for too wide a word
     bool narrow = wrap->width < TABLE_LEAST;
     bool any = false; // a word is on this line
     while (line < end) {

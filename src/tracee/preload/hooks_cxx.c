@@ -338,7 +338,7 @@ RARE(operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", DEL
 RARE(operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t",
      DELETE_ARRAY_ALIGNED_NOTHROW, DELETE_ARRAY_ALIGNED)
 
-// Functions of a library that was closed are not there any more.
+// Functions of a closed library are no longer mapped.
 void seep_operators_closed(void) {
     for (size_t i = 0; i < NEW_NR; i++)
         atomic_store_explicit(&real_news[i], NULL, memory_order_relaxed);

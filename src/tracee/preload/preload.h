@@ -533,7 +533,7 @@ void seep_exit_begins(void *unused) __attribute__((weak));
 // hooks_cxx.c: whether the program, or what it loads before us, defines an operator new or delete, or a
 // library behind us some of them. `allocator`: the path of malloc's module, or NULL. Weak: as above.
 bool seep_operators_replaced(const char *allocator) __attribute__((weak));
-// Some library was closed: the real operators are looked up anew. Weak: as above.
+// A library was closed: the real operators are looked up again. Weak: as above.
 void seep_operators_closed(void) __attribute__((weak));
 
 // start.c: registers our handlers of exit() and quick_exit(), the first time that it is called.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Opens libraries whose operator new fails, calls it and closes them, again and again. Each time the addresses of
-// the time before are in use.
+// Again and again opens a library whose operator new fails, calls it and closes the library. Each time the addresses of
+// the previous library are in use.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <sys/mman.h>
