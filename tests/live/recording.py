@@ -10,6 +10,7 @@ ALLOCATION, FREE, KEPT = 1, 2, 8
 NEAR = 0x20
 
 Event = collections.namedtuple('Event', 'stamp address size site slot kind')
+Section = collections.namedtuple('Section', 'kind version flags raw at end')
 Chunk = collections.namedtuple('Chunk', 'pid start begin end net most events')
 
 
@@ -22,18 +23,29 @@ def unzstd(stored, raw_bytes):
     return raw.raw[:raw_bytes]
 
 
-def sections(data):
-    """(version, raw bytes) of each whole section of events."""
+def all_sections(data):
+    """Each whole section of the file, whatever its kind."""
     assert data[:8] == b'SEEP\r\n\x1a\n'
     at = struct.unpack_from('<I', data, 12)[0]
     while at + 32 <= len(data):
         kind, version, flags, stored, raw = struct.unpack_from('<IHHQQ', data, at)
         if at + 32 + stored > len(data):
             return
-        body = data[at + 32 : at + 32 + stored]
-        if kind == EVENTS:
-            yield version, unzstd(body, raw) if flags & 1 else body
+        yield Section(kind, version, flags, raw, at, at + 32 + stored)
         at += 32 + stored
+
+
+def sections(data):
+    """(version, raw bytes) of each whole section of events."""
+    for section in all_sections(data):
+        if section.kind == EVENTS:
+            body = data[section.at + 32 : section.end]
+            yield section.version, unzstd(body, section.raw) if section.flags & 1 else body
+
+
+def damage(data, at):
+    """The same bytes, but for one in the contents of the section that begins there."""
+    return data[: at + 40] + bytes([data[at + 40] ^ 0x55]) + data[at + 41 :]
 
 
 class Numbers:

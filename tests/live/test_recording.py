@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from harness import BUILD, PROGRAMS, SEEP, environment, in_mount_namespace, most_memory_of, need, run
-from recording import ALLOCATION, FREE, KEPT, chunks
+from recording import ALLOCATION, EVENTS, FREE, KEPT, all_sections, chunks, damage
 from small_programs import built_program, program_source
 
 FIGURES = ('allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary', 'live_blocks', 'live_bytes')
@@ -413,35 +413,31 @@ def test_a_damaged_recording_is_read_up_to_the_damage(tmp_path):
 def test_every_report_tells_of_damaged_events(tmp_path):
     """Read as a file, and as a pipe: there no event is kept in memory."""
     trace = record(tmp_path, PROGRAMS / 'gcc-O2@storm')
-    whole = bytearray(trace.read_bytes())
-    place = whole.index(struct.pack('<IH', 27, 2), 32)
-    whole[place + 40] ^= 0x55
-    for spec, kwargs in ((trace, {}), ('-', {'input': bytes(whole)})):
-        assert b'damaged' not in run([SEEP, 'report', spec], **({'input': trace.read_bytes()} if kwargs else {})).out
+    good = trace.read_bytes()
+    place = next(section.at for section in all_sections(good) if section.kind == EVENTS)
+    whole = damage(good, place)
+    for spec, kwargs in ((trace, {}), ('-', {'input': whole})):
+        assert b'damaged' not in run([SEEP, 'report', spec], **({'input': good} if kwargs else {})).out
     trace.write_bytes(whole)
-    for spec, kwargs in ((trace, {}), ('-', {'input': bytes(whole)})):
+    for spec, kwargs in ((trace, {}), ('-', {'input': whole})):
         done = run([SEEP, 'report', spec], **kwargs)
         assert done.code == 0 and b'section EVENTS at offset %d is damaged' % place in done.out, done
-    cut = run([SEEP, 'report', '-'], input=bytes(whole[: place + 50]))
+    cut = run([SEEP, 'report', '-'], input=whole[: place + 50])
     assert cut.code == 1 and b'cut at offset' in cut.err, cut
 
 
 def gone_on(tmp_path):
     """A recording of a program that another one became, and where the last large chunk of its events begins."""
     trace = record(tmp_path, 'sh', '-c', '(:) & wait; exec "$@"', 'sh', compiled(tmp_path, BUSY), tmp_path / 'x')
-    whole, places = trace.read_bytes(), []
-    at = struct.unpack_from('<I', whole, 12)[0]
-    while at + 32 <= len(whole):
-        kind, _, _, stored = struct.unpack_from('<IHHQ', whole, at)
-        places += [at] * (kind == 27)
-        at += 32 + stored
+    whole = trace.read_bytes()
+    places = [section.at for section in all_sections(whole) if section.kind == EVENTS]
     return trace, whole, [place for place, chunk in zip(places, chunks(trace), strict=True) if len(chunk.events) > 1000][-1]
 
 
 def test_what_follows_damage_is_not_from_before_the_recording(tmp_path):
     trace, whole, place = gone_on(tmp_path)
     damaged = tmp_path / 'damaged.seep'
-    damaged.write_bytes(whole[: place + 40] + bytes([whole[place + 40] ^ 0x55]) + whole[place + 41 :])
+    damaged.write_bytes(damage(whole, place))
     for moment in ('0s', 'peak'):
         good, bad = report(trace, '--at', moment)[0], report(damaged, '--at', moment)[0]
         assert good['process']['name'] == bad['process']['name'] == 'program'
@@ -493,26 +489,21 @@ def far_damage(whole, far):
     def header(kind, version, flags, stored, raw, crc):
         fields = struct.pack('<IHHQQ', kind, version, flags, stored, raw)
         return fields + struct.pack('<II', zlib.crc32(fields), crc)
-    parts, at = [], struct.unpack_from('<I', whole, 12)[0]
-    start = whole[:at]
-    while at + 32 <= len(whole):
-        kind, _, _, stored = struct.unpack_from('<IHHQ', whole, at)
-        parts.append((kind, whole[at : at + 32 + stored]))
-        at += 32 + stored
-    parts = [(kind, part) for kind, part in parts if kind not in (EVENT_INDEX, END)]
-    chunks_at = [i for i, (kind, _) in enumerate(parts) if kind == 27]
+    sections = [section for section in all_sections(whole) if section.kind not in (EVENT_INDEX, END)]
+    chunks_at = [i for i, section in enumerate(sections) if section.kind == EVENTS]
     assert len(chunks_at) > 1
     hole = (64 << 20) + 1
     with open(far, 'wb') as file:
-        file.write(start)
-        for i, (_, part) in enumerate(parts):
+        file.write(whole[: sections[0].at])
+        for i, section in enumerate(sections):
+            part = whole[section.at : section.end]
             if i == chunks_at[0]:
                 file.write(header(RESIDENCE, 1, 0, hole, hole, 0))
                 file.seek(hole, 1)
             if i == chunks_at[-1]:
-                place, part = file.tell(), part[:40] + bytes([part[40] ^ 0x55]) + part[41:]
+                place, part = file.tell(), damage(part, 0)
             file.write(part)
-        end = struct.pack('<QQ', len(parts) + 2, file.tell() + 32 + 16)
+        end = struct.pack('<QQ', len(sections) + 2, file.tell() + 32 + 16)
         file.write(header(END, 1, 0, 16, 16, zlib.crc32(end)) + end)
     return place
 
@@ -708,14 +699,11 @@ def test_damage_makes_the_processes_behind_it_incomplete(tmp_path):
     script = 'for i in 1 2 3; do perl -e \'@a = map { $_ x 9 } 1..900; fork; @b = map { $_ x 9 } 1..900; wait\'; done'
     need('perl')
     trace = record(tmp_path, 'sh', '-c', script)
-    whole, at, places = trace.read_bytes(), struct.unpack_from('<I', trace.read_bytes(), 12)[0], []
-    while at + 32 <= len(whole):
-        kind, _, _, stored = struct.unpack_from('<IHHQ', whole, at)
-        places += [at] * (kind == 27)
-        at += 32 + stored
+    whole = trace.read_bytes()
+    places = [section.at for section in all_sections(whole) if section.kind == EVENTS]
     damaged, found = tmp_path / 'damaged.seep', 0
     place = places[len(places) // 2]
-    damaged.write_bytes(whole[: place + 40] + bytes([whole[place + 40] ^ 0x55]) + whole[place + 41 :])
+    damaged.write_bytes(damage(whole, place))
     for moment in ('0.02s', 'peak', '1000h'):
         for good, bad in zip(report(trace, '--at', moment), report(damaged, '--at', moment), strict=True):
             same = all(good['totals'][key] == bad['totals'][key] for key in ('allocations', 'frees', 'live_blocks', 'live_bytes'))
