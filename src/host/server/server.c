@@ -505,7 +505,12 @@ static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret
 }
 
 // With many clients the server sleeps after a Pull, so that one wait returns the questions of many: a wake-up
-// costs more than an answer.
+// costs more than an answer. It sleeps at most 99 ms, as docs/protocol.md says.
+static void rest(const struct seep_server *server) {
+    struct timespec time = seep_timespec((int64_t)(server->nr_clients - 1) * SEEP_SERVER_REST_NS);
+    nanosleep(&time, NULL);
+}
+
 struct seep_error *seep_server_run(struct seep_server *server) {
     signal(SIGPIPE, SIG_IGN);
     struct seep_error *error = NULL;
@@ -519,7 +524,7 @@ struct seep_error *seep_server_run(struct seep_server *server) {
         if (!error && calls)
             accept_one(server);
         if (server->has_pulled && server->nr_clients > 1)
-            nanosleep(&(struct timespec){0, (long)(server->nr_clients - 1) * SEEP_SERVER_REST_NS}, NULL);
+            rest(server);
         server->has_pulled = false;
     }
     return error;
