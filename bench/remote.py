@@ -34,7 +34,7 @@ from common import say
 sys.path.insert(0, os.path.join(common.ROOT, "tests", "live"))
 import wire_client  # noqa: E402
 
-FRESH = 1.5  # seconds until a new look is made, whatever the image is
+FRESH = 1.5  # seconds; more than SEEP_SERVER_LOOK_MOST_NS (server.h), so the next question gets a new look
 
 
 class Traced:

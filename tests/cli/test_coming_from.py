@@ -79,7 +79,7 @@ def test_command(place, section, command, tmp_path):
         pytest.skip("needs a systemd: tests/live/test_service.py")
     if "jemalloc" in command and not any(os.path.exists(os.path.join(lib, "libjemalloc.so.2"))
                                          for lib in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")):
-        pytest.skip("libjemalloc is not installed")
+        pytest.skip("libjemalloc.so.2 is not installed")
     if " attach " in command:
         command = re.sub(r"\bPID\b", words["untraced"], command)
     for word, value in words.items():

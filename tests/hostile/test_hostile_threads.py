@@ -2,13 +2,12 @@
 """Threads that stop late, one after the other: those that have stopped are not held for the sum of the waits."""
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, environment, run  # noqa: E402
+from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, environment, run, wait_until  # noqa: E402
 from test_top import terminal  # noqa: E402, F401 (fixture)
 from test_wire import serve  # noqa: E402, F401 (fixture)
 
@@ -66,10 +65,7 @@ def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):
             screen.keys('S')
             screen.shows('does not stop')
         assert threads_of(program.pid) == 2  # the scan has given up before the thread's wait ended
-        end = time.monotonic() + TIMEOUT
-        while threads_of(program.pid) != 1:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        wait_until(lambda: threads_of(program.pid) == 1, 'the end of the thread')
         assert tool == 'top' or server.process.poll() is None
     finally:
         program.stdin.close()
