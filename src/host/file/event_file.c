@@ -403,8 +403,8 @@ struct seep_error *seep_event_file_note_dropped(struct seep_event_file *file, ui
         return NULL;
     return seep_profile_note(profile, SEEP_NOTE_EVENTS_DROPPED,
                              "the recording has %" PRIu64 " of %" PRIu64
-                             " events ('seep shrink' or --keep-last dropped the others): what is said of "
-                             "times, rates and calls leaves the others out",
+                             " events ('seep shrink' or --keep-last dropped the others): times, rates and "
+                             "calls are those of the events that it has",
                              nr_events, profile->health.events);
 }
 
