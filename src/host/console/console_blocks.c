@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One site: its stack and its blocks, or the largest blocks of all.
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,15 +94,12 @@ struct block_row {
 };
 
 static struct seep_error *put_block(struct seep_grid *grid, const struct block_row *row) {
-    char pid[16], number[24];
-    snprintf(pid, sizeof(pid), "%" PRIu32, row->pid);
-    snprintf(number, sizeof(number), "%" PRIu64, row->site);
     TRY(seep_grid_number(grid, (int64_t)row->address));
     TRY(seep_grid_number(grid, (int64_t)row->size));
     TRY(seep_grid_number_if(grid, row->age_ns >= 0, row->age_ns));
     TRY(seep_grid_text(grid, row->kind));
-    TRY(seep_grid_text(grid, pid));
-    return seep_grid_text(grid, number);
+    TRY(seep_grid_id(grid, row->pid));
+    return seep_grid_id(grid, row->site);
 }
 
 // Of all blocks of what is there, or of those of one site.

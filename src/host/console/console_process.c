@@ -37,14 +37,12 @@ static struct seep_error *run_status(struct seep_console *console, char *const *
     const struct seep_process *process = &session->profiles[0]->process;
     const struct seep_live_totals *totals = &console->live.totals;
     enum seep_verdict verdict = seep_profiles_verdict(session->profiles, session->nr_profiles);
-    char pid[16];
-    snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
     struct seep_grid grid;
     seep_grid_init(&grid, columns);
     grid.one = true;
     struct seep_error *error = seep_grid_text(&grid, process->name);
     if (!error)
-        error = seep_grid_text(&grid, pid);
+        error = seep_grid_id(&grid, process->pid);
     if (!error)
         error = seep_grid_text(&grid, state_of(console));
     const struct {
@@ -74,13 +72,13 @@ static struct seep_error *run_proc(struct seep_console *console, char *const *wo
     const struct seep_session *session = seep_console_session(console);
     for (size_t i = 0; !error && i < session->nr_profiles; i++) {
         const struct seep_profile *profile = session->profiles[i];
-        char pid[16], ppid[16];
-        snprintf(pid, sizeof(pid), "%" PRIu32, profile->process.pid);
-        snprintf(ppid, sizeof(ppid), "%" PRIu32, profile->process.ppid);
-        const char *const texts[] = {pid, ppid, profile->process.name,
-                                     seep_format_time(profile->process.start_realtime_ns).text};
-        for (size_t t = 0; !error && t < SEEP_ARRAY_SIZE(texts); t++)
-            error = seep_grid_text(&grid, texts[t]);
+        error = seep_grid_id(&grid, profile->process.pid);
+        if (!error)
+            error = seep_grid_id(&grid, profile->process.ppid);
+        if (!error)
+            error = seep_grid_text(&grid, profile->process.name);
+        if (!error)
+            error = seep_grid_text(&grid, seep_format_time(profile->process.start_realtime_ns).text);
         const int64_t numbers[] = {profile->process.duration_ns, profile->nr_threads,
                                    profile->nr_sites ? profile->nr_sites - 1 : 0,
                                    (int64_t)profile->health.events};
@@ -104,8 +102,7 @@ static struct seep_error *run_maps(struct seep_console *console, char *const *wo
     TRY(seep_console_whole(console, &session));
     for (size_t p = 0; !error && p < session->nr_profiles; p++) {
         const struct seep_profile *profile = session->profiles[p];
-        char pid[16], name[32];
-        snprintf(pid, sizeof(pid), "%" PRIu32, profile->process.pid);
+        char name[32];
         for (uint32_t i = 0; !error && i < profile->nr_modules + profile->nr_mappings; i++) {
             bool module = i < profile->nr_modules;
             const struct seep_mapping *mapped = module ? NULL : &profile->mappings[i - profile->nr_modules];
@@ -118,7 +115,7 @@ static struct seep_error *run_maps(struct seep_console *console, char *const *wo
                 error = seep_grid_number(
                     &grid, (int64_t)(module ? profile->modules[i].end_rt : mapped->start + mapped->bytes));
             if (!error)
-                error = seep_grid_text(&grid, pid);
+                error = seep_grid_id(&grid, profile->process.pid);
             if (!error)
                 error = seep_grid_text(&grid, module ? "module" : "mapping");
             if (!error)

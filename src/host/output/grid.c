@@ -45,6 +45,12 @@ struct seep_error *seep_grid_text(struct seep_grid *grid, const char *text) {
     return add(grid, &(struct seep_grid_cell){.known = kept != NULL, .text = kept});
 }
 
+struct seep_error *seep_grid_id(struct seep_grid *grid, uint64_t id) {
+    char text[24];
+    snprintf(text, sizeof(text), "%" PRIu64, id);
+    return seep_grid_text(grid, text);
+}
+
 // ---- text ----
 
 struct shown {

@@ -53,6 +53,8 @@ void seep_grid_deinit(struct seep_grid *grid);
 SEEP_MUST_CHECK struct seep_error *seep_grid_number(struct seep_grid *grid, int64_t value);
 SEEP_MUST_CHECK struct seep_error *seep_grid_number_if(struct seep_grid *grid, bool known, int64_t value);
 SEEP_MUST_CHECK struct seep_error *seep_grid_text(struct seep_grid *grid, const char *text);
+// An id, as of a process, for a column of texts.
+SEEP_MUST_CHECK struct seep_error *seep_grid_id(struct seep_grid *grid, uint64_t id);
 
 void seep_grid_put_text(FILE *out, const struct seep_grid *grid);
 // One line: {"command": name, "rows": [...], "more": n}, or the values of the row beside "command".
