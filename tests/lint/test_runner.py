@@ -135,6 +135,15 @@ def test_the_list_of_skips_can_be_read(runner, root):
         assert runner.run(["sh", "-n", "-c", rule.command], 60) == (0, ""), rule.line
 
 
+def test_what_is_installed_is_known(runner, root):
+    """A library as well as a program: a skip for want of one that is there is not expected."""
+    rules = runner.skips.read(os.path.join(root, "tests", "expected_skips.txt"))
+    names = ("sh", "libc.so.6", "no-such-program", "libnone.so.0")
+    skips = [runner.skips.Skip("cli test_y::a", f"{name} is not installed") for name in names]
+    wrong = runner.skips.check(rules, skips, runner.skips.Machine(os.environ), is_whole=False)
+    assert [line.rsplit(": ", 1)[1] for line in wrong] == ["sh is not installed", "libc.so.6 is not installed"]
+
+
 def tried_again(runner, tmp_path, monkeypatch, body):
     folder = tmp_path / "tests" / "live"
     folder.mkdir(parents=True)
