@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,6 +271,10 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 
 // ---- stopping ----
 
+static bool is_ours(pid_t pid, pid_t tid) {
+    return status_number(pid, tid, "TracerPid:") == (long)syscall(SYS_gettid);
+}
+
 #define BURY_MAX_MS 10000 // a killed process gives its memory back before it counts as ended
 
 // Reaps a thread that we traced and that has ended, because the kernel tells its parent only after that; or
@@ -281,7 +286,7 @@ static bool let_go(pid_t pid, pid_t tid) {
     if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | (is_child ? 0 : WEXITED) | WNOHANG | __WALL) != 0)
         return true;
     if (info.si_pid != tid)
-        return is_child && has_ended(pid, tid);
+        return is_child && (has_ended(pid, tid) || !is_ours(pid, tid));
     if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
         return true;
     struct seep_stopped_thread thread = {.tid = tid};
@@ -301,10 +306,59 @@ static bool is_buried(pid_t pid, pid_t tid) {
     return bury(pid, tid) || !read_stat(pid, tid).leaves;
 }
 
+// A thread that executes a program waits in the kernel until the other threads, which it ends, have been
+// waited for by their tracer. PTRACE_SEIZE of any thread waits for the thread that executes. So while
+// PTRACE_SEIZE takes long, a timer's signal waits for the threads that ended. Source: ptrace(2);
+// kernel/ptrace.c (cred_guard_mutex) and fs/exec.c (de_thread) of Linux.
+#define SEIZE_LONG_MS 20
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static _Thread_local struct seep_stopped *volatile seizing; // NULL: not in PTRACE_SEIZE
+
+static bool reap_ended(pid_t tid) {
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL) == 0 && info.si_pid == tid;
+}
+
+// Of all threads but the first, whose number the thread that executes takes, and `awaited`, whose stop is
+// waited for.
+static void reap_all_ended(struct seep_stopped *stopped, pid_t awaited) {
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        const struct seep_stopped_thread *thread = &stopped->threads[i];
+        if (!thread->left_asleep && thread->tid != stopped->pid && thread->tid != awaited)
+            stopped->is_replaced |= reap_ended(thread->tid);
+    }
+    for (size_t i = 0; i < stopped->nr_unburied; i++)
+        if (stopped->unburied[i] != stopped->pid)
+            (void)reap_ended(stopped->unburied[i]);
+}
+
+static void at_long_seize(int signal) {
+    int trouble = errno;
+    (void)signal;
+    if (seizing)
+        reap_all_ended(seizing, 0);
+    errno = trouble;
+}
+
+// false: there is no timer, and a thread that executes a program may hold this tool until one of them is
+// killed.
+static bool start_timer(timer_t *ret_timer) {
+    struct sigaction action = {.sa_handler = at_long_seize, .sa_flags = SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+    const struct timespec every = {0, SEIZE_LONG_MS * NS_PER_MS};
+    return sigaction(SIGALRM, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, ret_timer) == 0 &&
+           timer_settime(*ret_timer, 0, &(struct itimerspec){every, every}, NULL) == 0;
+}
+
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
-static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *thread, int64_t end_ns,
-                                    bool *ret_there) {
+static struct seep_error *wait_stop(struct seep_stopped *stopped, struct seep_stopped_thread *thread,
+                                    int64_t end_ns, bool *ret_there) {
     enum { ASKED_EVERY = 4 };
+    pid_t pid = stopped->pid;
     for (long waited = 0; seep_monotonic_ns() < end_ns; waited++) {
         siginfo_t info = {.si_pid = 0};
         int failed = waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WNOHANG | __WALL);
@@ -325,6 +379,8 @@ static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *threa
             *ret_there = false;
             return NULL;
         }
+        if (waited >= 20)
+            reap_all_ended(stopped, thread->tid); // it may be the one that executes a program
         pause_ms(waited < 20 ? 0 : 1);
     }
     return seep_error_hint(seep_error_create(SEEP_E_IO, "thread %d of process %d does not stop (state %c)",
@@ -332,10 +388,18 @@ static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *threa
                            "it waits in the kernel, for a disk or a child of vfork: try again");
 }
 
-static int seize(pid_t pid, pid_t tid, long *ret_tracer) {
+static int seize_once(struct seep_stopped *stopped, pid_t tid) {
+    seizing = stopped;
+    int trouble = ptrace(PTRACE_SEIZE, tid, NULL, NULL) ? errno : 0;
+    seizing = NULL;
+    return trouble;
+}
+
+static int seize(struct seep_stopped *stopped, pid_t tid, long *ret_tracer) {
+    pid_t pid = stopped->pid;
     *ret_tracer = 0;
-    for (int i = 1; ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0; i++) {
-        int trouble = errno;
+    int trouble;
+    for (int i = 1; (trouble = seize_once(stopped, tid)) != 0; i++) {
         if (trouble == EPERM)
             *ret_tracer = status_number(pid, tid, "TracerPid:");
         if (trouble != EPERM || i == EPERM_TRIES || *ret_tracer > 0)
@@ -380,7 +444,7 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     if (sleeps && wait.stop_ends_it)
         return leave_asleep(stopped, tid, &wait);
     long tracer;
-    int trouble = seize(stopped->pid, tid, &tracer);
+    int trouble = seize(stopped, tid, &tracer);
     if (trouble == ESRCH || (trouble && has_ended(stopped->pid, tid)))
         return NULL;
     if (trouble)
@@ -394,11 +458,14 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     bool there = false;
     struct seep_error *err = NULL;
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
-        err = wait_stop(stopped->pid, thread, end_ns, &there);
+        err = wait_stop(stopped, thread, end_ns, &there);
     if (!err && !there) {
         stopped->nr_threads--;
         if (!bury(stopped->pid, tid))
             err = keep_unburied(stopped, tid);
+        // A thread that executes a program has the number of the first thread from then on.
+        else if (!is_known(stopped, stopped->pid) && is_ours(stopped->pid, stopped->pid))
+            err = keep_unburied(stopped, stopped->pid);
     }
     return err;
 }
@@ -441,15 +508,17 @@ static void check_sleepers(struct seep_stopped *stopped, bool *ret_new) {
     }
 }
 
-// *ret_other: the seep that has it, where that is why not.
-static struct seep_error *stop_once(pid_t pid, bool leaving, struct seep_stopped **ret_stopped,
-                                    pid_t *ret_other) {
-    struct seep_stopped *stopped = calloc(1, sizeof(*stopped));
-    if (!stopped)
-        return seep_error_no_memory();
-    stopped->pid = pid;
-    stopped->leaving = leaving;
-    (void)seep_stop_holds();
+// Whether another program runs in the process since the first of its threads were stopped.
+static bool is_replaced(const struct seep_stopped *stopped) {
+    pid_t pid = stopped->pid;
+    if (stopped->is_replaced)
+        return true;
+    if (!stopped->nr_threads) // while one executes, the first thread has ended, but not the process
+        return !has_ended(pid, pid) || status_number(pid, pid, "Threads:") > 1;
+    return !stopped->leaving && is_known(stopped, pid) && state_of(pid, pid) != 't';
+}
+
+static struct seep_error *stop_all(struct seep_stopped *stopped) {
     bool found_new = true;
     struct seep_error *err = NULL;
     while (!err && found_new) {
@@ -457,10 +526,38 @@ static struct seep_error *stop_once(pid_t pid, bool leaving, struct seep_stopped
         if (!err && !found_new)
             check_sleepers(stopped, &found_new);
     }
-    if (!err && !stopped->nr_threads)
-        err = seep_process_gone(pid, "name a running process");
+    if (err)
+        return err;
+    stopped->is_replaced = is_replaced(stopped);
+    if (stopped->is_replaced)
+        return seep_error_hint(seep_error_create(SEEP_E_IO,
+                                                 "process %d executed a program while it was being stopped",
+                                                 (int)stopped->pid),
+                               "try again");
+    return stopped->nr_threads ? NULL : seep_process_gone(stopped->pid, "name a running process");
+}
+
+// *ret_again: it is worth another try: another seep has it, or it has just executed a program.
+static struct seep_error *stop_once(pid_t pid, bool leaving, struct seep_stopped **ret_stopped,
+                                    bool *ret_again) {
+    struct seep_stopped *stopped = calloc(1, sizeof(*stopped));
+    if (!stopped)
+        return seep_error_no_memory();
+    stopped->pid = pid;
+    stopped->leaving = leaving;
+    (void)seep_stop_holds();
+    timer_t timer;
+    bool has_timer = start_timer(&timer);
+    sigset_t late, before;
+    sigemptyset(&late);
+    sigaddset(&late, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &late, &before);
+    struct seep_error *err = stop_all(stopped);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (has_timer)
+        timer_delete(timer);
     if (err) {
-        *ret_other = stopped->other_seep;
+        *ret_again = stopped->other_seep || stopped->is_replaced;
         seep_resume_process(stopped);
         return err;
     }
@@ -469,8 +566,8 @@ static struct seep_error *stop_once(pid_t pid, bool leaving, struct seep_stopped
 }
 
 struct seep_error *seep_stop_process_now(pid_t pid, struct seep_stopped **ret_stopped) {
-    pid_t other;
-    return stop_once(pid, false, ret_stopped, &other);
+    bool again;
+    return stop_once(pid, false, ret_stopped, &again);
 }
 
 // Of two that have some threads each, both detach what they have; they come again at different times.
@@ -478,16 +575,16 @@ static struct seep_error *stop_patiently(pid_t pid, bool leaving, struct seep_st
     const long between_ms = 10 + (long)getpid() % 13;
     const int64_t start = seep_monotonic_ns();
     for (;;) {
-        pid_t other = 0;
+        bool again = false;
         struct seep_stopped *stopped;
         int64_t waited_ns = seep_monotonic_ns() - start;
-        struct seep_error *err = stop_once(pid, leaving, &stopped, &other);
+        struct seep_error *err = stop_once(pid, leaving, &stopped, &again);
         if (!err) {
             stopped->waited_ns = waited_ns;
             *ret_stopped = stopped;
             return NULL;
         }
-        if (!other || waited_ns >= OTHER_SEEP_MAX_MS * INT64_C(1000000))
+        if (!again || waited_ns >= OTHER_SEEP_MAX_MS * INT64_C(1000000))
             return err;
         seep_error_destroy(err);
         pause_ms(between_ms);
@@ -580,8 +677,7 @@ static _Thread_local struct held {
 static _Thread_local size_t nr_held, held_capacity;
 
 static void keep_held(pid_t pid, pid_t tid) {
-    bool is_ours = status_number(pid, tid, "TracerPid:") == (long)syscall(SYS_gettid);
-    if (is_ours && seep_grow(&held, &held_capacity, nr_held + 1, sizeof(*held)))
+    if (is_ours(pid, tid) && seep_grow(&held, &held_capacity, nr_held + 1, sizeof(*held)))
         held[nr_held++] = (struct held){pid, tid};
 }
 

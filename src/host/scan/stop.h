@@ -49,6 +49,7 @@ struct seep_stopped {
     int64_t first_ns;  // when the first thread was seized; 0: none was
     pid_t other_seep;  // that has a thread of it; 0: none
     int64_t waited_ns; // for another seep, before any thread was stopped for good
+    bool is_replaced;  // another program runs in it by now
     bool released;     // they run again; what is here is as it was
     pid_t *unburied;   // threads that ended while they were being stopped, and have not been waited for
     size_t nr_unburied, unburied_capacity;
