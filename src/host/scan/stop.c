@@ -314,6 +314,9 @@ static bool is_buried(pid_t pid, pid_t tid) {
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
+#ifndef SYS_timer_settime
+#define SYS_timer_settime SYS_timer_settime32 // musl's name on 32-bit CPUs
+#endif
 
 static _Thread_local struct seep_stopped *volatile seizing; // NULL: not in PTRACE_SEIZE
 
@@ -343,15 +346,18 @@ static void at_long_seize(int signal) {
     errno = trouble;
 }
 
-// false: there is no timer, and a thread that executes a program may hold this tool until one of them is
-// killed.
-static bool start_timer(timer_t *ret_timer) {
-    struct sigaction action = {.sa_handler = at_long_seize, .sa_flags = SA_RESTART};
+// By the kernel's calls, for libc's timers bring much code into seep-agent. false: there is no timer, and a
+// thread that executes a program may hold this tool until one of them is killed.
+static bool start_timer(int *ret_timer) {
+    const struct sigaction action = {.sa_handler = at_long_seize, .sa_flags = SA_RESTART};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
     event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
-    const struct timespec every = {0, SEIZE_LONG_MS * NS_PER_MS};
-    return sigaction(SIGALRM, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, ret_timer) == 0 &&
-           timer_settime(*ret_timer, 0, &(struct itimerspec){every, every}, NULL) == 0;
+    const struct {
+        long interval_s, interval_ns, value_s, value_ns; // struct itimerspec of the call without _time64
+    } every = {0, SEIZE_LONG_MS * NS_PER_MS, 0, SEIZE_LONG_MS * NS_PER_MS};
+    return sigaction(SIGALRM, &action, NULL) == 0 &&
+           syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, ret_timer) == 0 &&
+           syscall(SYS_timer_settime, *ret_timer, 0, &every, NULL) == 0;
 }
 
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
@@ -546,16 +552,16 @@ static struct seep_error *stop_once(pid_t pid, bool leaving, struct seep_stopped
     stopped->pid = pid;
     stopped->leaving = leaving;
     (void)seep_stop_holds();
-    timer_t timer;
+    int timer;
     bool has_timer = start_timer(&timer);
     sigset_t late, before;
     sigemptyset(&late);
     sigaddset(&late, SIGALRM);
-    pthread_sigmask(SIG_UNBLOCK, &late, &before);
+    sigprocmask(SIG_UNBLOCK, &late, &before); // on Linux: of this thread
     struct seep_error *err = stop_all(stopped);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     if (has_timer)
-        timer_delete(timer);
+        syscall(SYS_timer_delete, timer);
     if (err) {
         *ret_again = stopped->other_seep || stopped->is_replaced;
         seep_resume_process(stopped);
