@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // An allocator whose functions call one another by name, some with a header before the block. A double free, or a free
-// of a foreign block, ends the process. POOL: its memory is an array of its own.
+// of a foreign block, ends the process. POOL: its memory is an array of its own. Thread-safe: `seep run`, which it is
+// preloaded into as well, has threads.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdint.h>
@@ -19,12 +20,12 @@ enum { LIVE = 0x11fe, FREE = 0xf4ee };
 
 #ifdef POOL
 static _Alignas(16) char memory[1 << 20];
-#define END (memory + sizeof(memory))
+enum { ROOM = sizeof(memory) };
 #else
 static char *memory;
-#define END (memory + (64 << 20))
+enum { ROOM = 64 << 20 };
 #endif
-static char *at;
+static size_t used;
 
 static struct head *head_of(void *block) {
     struct head *head = (struct head *)block - 1;
@@ -35,18 +36,17 @@ static struct head *head_of(void *block) {
 
 void *malloc(size_t size) {
 #ifndef POOL
-    if (!memory)
-        memory =
-            mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!memory) // the process has one thread yet: the loader allocates first
+        memory = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 #endif
-    at = at ? at : memory;
-    if (size > (size_t)(END - at) - 64) {
+    size_t taken = (size + sizeof(struct head) + 15) & ~(size_t)15;
+    size_t start = size < ROOM ? __atomic_fetch_add(&used, taken, __ATOMIC_RELAXED) : ROOM;
+    if (start + taken >= ROOM) {
         errno = ENOMEM;
         return NULL;
     }
-    struct head *head = (struct head *)at;
+    struct head *head = (struct head *)(memory + start);
     *head = (struct head){NULL, (uint32_t)size, LIVE};
-    at += (size + sizeof(*head) + 15) & ~(size_t)15;
     return head + 1;
 }
 

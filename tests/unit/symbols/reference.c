@@ -97,6 +97,17 @@ static char *own(const char *text) {
     return copy;
 }
 
+// Turns /a/b/../c into /a/c. The source of an object that a compiler's cache held can lie in a folder that is gone.
+static void leave_out_steps_up(char *path) {
+    char *step;
+    while ((step = strstr(path, "/../")) && step > path) {
+        char *before = memrchr(path, '/', (size_t)(step - path));
+        if (!before)
+            return;
+        memmove(before, step + 3, strlen(step + 3) + 1);
+    }
+}
+
 static void take_place(struct reference *reference, struct reference_frame *frame, char *line) {
     char *extra = strstr(line, " (discriminator");
     if (extra)
@@ -106,7 +117,10 @@ static void take_place(struct reference *reference, struct reference_frame *fram
     *colon = '\0';
     frame->line = (unsigned)strtoul(colon + 1, NULL, 10);
     char real[PATH_MAX];
-    frame->file = own(strchr(line, '/') && realpath(line, real) ? real : line);
+    bool is_there = strchr(line, '/') && realpath(line, real);
+    if (!is_there)
+        leave_out_steps_up(line);
+    frame->file = own(is_there ? real : line);
     if (!strchr(line, '/'))
         reference->has_source = false;
 }
