@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the files that find roots ask of mappings, modules and threads, see root_finder.h.
+#include <string.h>
+
+#include "scan/loaded_module.h"
+#include "scan/root_finder.h"
+
+bool seep_root_add_range(struct seep_root_finder *finder, struct seep_root_range range) {
+    struct seep_root_ranges *ranges = finder->ranges;
+    if (!seep_grow(&ranges->items, &ranges->capacity, ranges->nr_items + 1, sizeof(*ranges->items)))
+        return false;
+    finder->range = (uint32_t)ranges->nr_items;
+    ranges->items[ranges->nr_items++] = range;
+    return true;
+}
+
+static bool take_piece(void *data, uint64_t address, const void *bytes, size_t nr_bytes) {
+    struct seep_root_finder *finder = data;
+    return seep_graph_feed_root(finder->graph, finder->range, address, bytes, nr_bytes);
+}
+
+bool seep_root_feed(struct seep_root_finder *finder, uint64_t start, uint64_t end) {
+    return seep_memory_walk(finder->memory, start, end, take_piece, finder);
+}
+
+// ---- modules and mappings ----
+
+bool seep_root_enter_file(struct seep_root_finder *finder, const struct seep_memory_area *mapping) {
+    struct seep_root_ranges *ranges = finder->ranges;
+    struct seep_root_module found = {.id = 0};
+    if (mapping->shared || mapping->path[0] != '/' || mapping->file_off != 0 ||
+        (finder->path && strcmp(finder->path, mapping->path) == 0) ||
+        !seep_loaded_module_read(finder->memory, mapping, &found.module))
+        return true;
+    found.module.path = finder->path = mapping->path;
+    finder->data_end = (found.module.end_rt + 4095) & ~UINT64_C(4095);
+    for (finder->module = 0; finder->module < ranges->nr_modules; finder->module++)
+        if (ranges->modules[finder->module].module.start_rt == mapping->start)
+            return true;
+    if (!seep_grow(&ranges->modules, &ranges->modules_capacity, ranges->nr_modules + 1,
+                   sizeof(*ranges->modules)))
+        return false;
+    ranges->modules[ranges->nr_modules++] = found;
+    return true;
+}
+
+bool seep_root_is_anonymous(const struct seep_memory_area *mapping) {
+    return !*mapping->path || strcmp(mapping->path, "[heap]") == 0 ||
+           strncmp(mapping->path, "[anon:", 6) == 0;
+}
+
+bool seep_root_is_of_module(const struct seep_root_finder *finder, const struct seep_memory_area *mapping) {
+    if (!finder->path || mapping->start >= finder->data_end || mapping->shared)
+        return false;
+    return seep_root_is_anonymous(mapping) || strcmp(mapping->path, finder->path) == 0;
+}
+
+bool seep_root_may_hold(const struct seep_memory_area *mapping) {
+    if (!mapping->readable)
+        return (mapping->present_bytes || mapping->shared) && !mapping->executable;
+    return mapping->writable || (!*mapping->path && !mapping->executable);
+}
+
+bool seep_root_is_device(const struct seep_memory_area *mapping) {
+    return strncmp(mapping->path, "/dev/", 5) == 0 && strncmp(mapping->path, "/dev/zero", 9) != 0 &&
+           strncmp(mapping->path, "/dev/shm/", 9) != 0;
+}
+
+// ---- threads ----
+
+static bool is_of_libc(const struct seep_memory_area *mapping) {
+    const char *name = mapping ? strrchr(mapping->path, '/') : NULL;
+    if (mapping && strcmp(mapping->path, "[vdso]") == 0) // libc makes system calls through it on i386
+        return true;
+    return name && (strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libc-2.", 8) == 0 ||
+                    strncmp(name, "/libpthread", 11) == 0 || strncmp(name, "/ld-musl-", 9) == 0);
+}
+
+bool seep_root_waits_in_libc(const struct seep_root_finder *finder,
+                             const struct seep_stopped_thread *thread) {
+    return thread->in_system_call && is_of_libc(seep_memory_find(finder->memory, thread->pc));
+}
+
+uint64_t seep_root_stack_from(const struct seep_root_finder *finder,
+                              const struct seep_stopped_thread *thread) {
+    uint64_t sp = thread->sp & ~UINT64_C(7);
+    return seep_root_waits_in_libc(finder, thread) ? SEEP_MAX(sp, thread->stack_from_rt)
+                                                   : thread->stack_from_rt;
+}
+
+// ---- blocks, and mappings that the program made ----
+
+bool seep_root_has_blocks(const struct seep_graph *graph, uint64_t start, uint64_t end) {
+    uint32_t block = seep_root_first_block(graph, start);
+    uint64_t off;
+    return (block < graph->nr_blocks && graph->blocks[block].address < end) ||
+           seep_graph_find(graph, start, &block, &off);
+}
+
+const struct seep_mapping *seep_root_mapped_from(const struct seep_profile *profile, uint64_t address) {
+    uint32_t low = 0, high = profile->nr_mappings;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (profile->mappings[middle].start + profile->mappings[middle].bytes <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < profile->nr_mappings ? &profile->mappings[low] : NULL;
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is no root: memory of allocators, unused and cached stacks, devices, what belongs to seep. See
+// roots.h.
+#include <string.h>
+
+#include "base/map.h"
+#include "scan/musl_areas.h"
+#include "scan/root_finder.h"
+
+// What functions may use below their stack pointer. Source: System V ABI, AMD64 supplement, 3.2.2; AArch64
+// has none.
+#define RED_ZONE_BYTES 128
+
+// Whether memory that no file lies behind has blocks of an allocator that does not tell what is free. Chunks
+// of glibc that have a mapping of their own are excluded exactly.
+static bool is_of_allocator(struct seep_root_finder *finder, const struct seep_memory_area *mapping,
+                            bool *ret_is) {
+    const struct seep_graph *graph = finder->graph;
+    uint32_t i = seep_root_first_block(graph, mapping->start);
+    *ret_is = false;
+    while (i < graph->nr_blocks && graph->blocks[i].address < mapping->end) {
+        const struct seep_span *area = seep_spans_find(&finder->areas, graph->blocks[i].address);
+        if (area) {
+            i = seep_root_first_block(graph, area->end);
+            continue;
+        }
+        bool is_chunk = false;
+        if (strcmp(mapping->path, "[heap]") != 0 &&
+            !seep_heap_areas_chunk(finder->memory, graph->blocks[i].address, &finder->excluded, &is_chunk))
+            return false;
+        if (!is_chunk) {
+            *ret_is = true;
+            return true;
+        }
+        i++;
+    }
+    return true;
+}
+
+// Whether a mapping is the stack of one thread and nothing else, as far as can be told without its control
+// block.
+static bool is_only_stack_of(const struct seep_root_finder *finder, const struct seep_memory_area *mapping,
+                             size_t thread) {
+    const struct seep_stopped_thread *threads = finder->stopped->threads, *self = &threads[thread];
+    bool own = strncmp(mapping->path, "[stack", 6) == 0 ||
+               (self->tls >= mapping->start && self->tls < mapping->end && self->tls > self->sp);
+    for (size_t i = 0; own && i < finder->stopped->nr_threads; i++)
+        own = i == thread || ((threads[i].sp < mapping->start || threads[i].sp >= mapping->end) &&
+                              (threads[i].tls < mapping->start || threads[i].tls >= mapping->end));
+    return own;
+}
+
+// Of the first thread, which a child of another thread does not have.
+static bool exclude_stack_of_first(struct seep_root_finder *finder) {
+    for (uint32_t i = 0; i < finder->profile->nr_regions; i++) {
+        const struct seep_region *region = &finder->profile->regions[i];
+        if (region->kind != SEEP_REGION_FIRST_STACK || region->start < RED_ZONE_BYTES)
+            continue;
+        uint64_t used = (region->start - RED_ZONE_BYTES) & ~UINT64_C(7);
+        const struct seep_memory_area *mapping = seep_memory_find(finder->memory, used);
+        bool is_its = mapping && strncmp(mapping->path, "[stack", 6) == 0;
+        for (size_t k = 0; is_its && k < finder->stopped->nr_threads; k++)
+            is_its = finder->stopped->threads[k].sp < mapping->start ||
+                     finder->stopped->threads[k].sp >= mapping->end;
+        if (is_its && !seep_spans_add(&finder->excluded, mapping->start, used))
+            return false;
+    }
+    return true;
+}
+
+// Stack that is not in use any more.
+static bool exclude_unused_stack(struct seep_root_finder *finder) {
+    const struct seep_stopped *stopped = finder->stopped;
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        const struct seep_stopped_thread *thread = &stopped->threads[i];
+        const struct seep_memory_area *mapping = seep_memory_find(finder->memory, thread->sp);
+        uint32_t in_block;
+        uint64_t off;
+        if (!mapping || seep_graph_find(finder->graph, thread->sp, &in_block, &off))
+            continue;
+        if ((finder->places[i].told || is_only_stack_of(finder, mapping, i)) &&
+            !seep_spans_add(&finder->excluded, finder->places[i].stack_start,
+                            seep_root_stack_from(finder, thread)))
+            return false;
+    }
+    return true;
+}
+
+// Blocks in data of modules, on stacks, or in what the program mapped (a pool that it gave to an allocator).
+static bool exclude_blocks_in(struct seep_root_finder *finder, uint64_t start, uint64_t end) {
+    const struct seep_graph *graph = finder->graph;
+    for (uint32_t i = seep_root_first_block(graph, start);
+         i < graph->nr_blocks && graph->blocks[i].address < end; i++)
+        if (!seep_spans_add(&finder->excluded, graph->blocks[i].address,
+                            graph->blocks[i].address + graph->blocks[i].size))
+            return false;
+    return true;
+}
+
+// Memory that has blocks of such an allocator, where the kernel may have joined it with other memory: all but
+// what is known to be another's.
+static bool exclude_allocator(struct seep_root_finder *finder, const struct seep_memory_area *mapping) {
+    if (finder->ranges->beside_malloc)
+        return exclude_blocks_in(finder, mapping->start, mapping->end);
+    const struct seep_spans *kept = &finder->kept;
+    uint64_t at = mapping->start;
+    if (seep_root_is_of_module(finder, mapping)) {
+        at = SEEP_MIN(finder->data_end, mapping->end);
+        if (!exclude_blocks_in(finder, mapping->start, at))
+            return false;
+    }
+    for (size_t i = seep_spans_from(kept, at); i < kept->nr_items && kept->items[i].start < mapping->end;
+         i++) {
+        uint64_t start = SEEP_MAX(kept->items[i].start, at), end = SEEP_MIN(kept->items[i].end, mapping->end);
+        if (!seep_spans_add(&finder->excluded, at, start) || !exclude_blocks_in(finder, start, end))
+            return false;
+        at = end;
+    }
+    return seep_spans_add(&finder->excluded, at, mapping->end);
+}
+
+// ---- what is no allocator's ----
+
+// What called for a mapping: allocators do that in few places. 0: not known.
+static uint64_t caller_of(const struct seep_profile *profile, const struct seep_mapping *mapped) {
+    const struct seep_node *node = &profile->nodes[profile->sites[mapped->site].node];
+    bool known = node != profile->nodes && node->kind == SEEP_NODE_FRAME;
+    return known ? ((uint64_t)node->module << 48) ^ node->offset : 0;
+}
+// What the program mapped and no block lies in; but not what was mapped from where an allocator gets memory,
+// too.
+static bool keep_mappings(struct seep_root_finder *finder) {
+    const struct seep_profile *profile = finder->profile;
+    struct seep_map callers = SEEP_MAP_INIT; // of mappings with blocks
+    bool fits = true;
+    for (uint32_t i = 0; fits && i < profile->nr_mappings; i++) {
+        const struct seep_mapping *mapped = &profile->mappings[i];
+        uint64_t caller = caller_of(profile, mapped);
+        if (!caller || !seep_root_has_blocks(finder->graph, mapped->start, mapped->start + mapped->bytes))
+            continue;
+        uint64_t *known = seep_map_at(&callers, caller, NULL);
+        fits = known != NULL;
+        if (known)
+            *known = 1;
+    }
+    for (uint32_t i = 0; fits && i < profile->nr_mappings; i++) {
+        const struct seep_mapping *mapped = &profile->mappings[i];
+        uint64_t end = mapped->start + mapped->bytes;
+        if (!seep_map_find(&callers, caller_of(profile, mapped)) &&
+            !seep_root_has_blocks(finder->graph, mapped->start, end))
+            fits = seep_spans_add(&finder->kept, mapped->start, end);
+    }
+    seep_map_deinit(&callers);
+    return fits;
+}
+
+// Of a stack whose bounds nothing tells, what is in use up to the next block.
+static bool keep_thread(struct seep_root_finder *finder, const struct seep_stopped_thread *thread,
+                        const struct seep_thread_place *place) {
+    const struct seep_graph *graph = finder->graph;
+    uint32_t block;
+    uint64_t off;
+    if (place->told)
+        return seep_spans_add(&finder->kept, place->stack_start, place->end);
+    if (!seep_spans_add(&finder->kept, place->tls_low, place->tls_high))
+        return false;
+    if (seep_graph_find(graph, thread->sp, &block, &off))
+        return true; // see seep_roots_feed_thread()
+    block = seep_root_first_block(graph, thread->sp);
+    uint64_t end = block < graph->nr_blocks ? SEEP_MIN(graph->blocks[block].address, place->end) : place->end;
+    return seep_spans_add(&finder->kept, seep_root_stack_from(finder, thread), end);
+}
+
+static bool keep(struct seep_root_finder *finder) {
+    bool fits = keep_mappings(finder);
+    for (size_t i = 0; fits && i < finder->stopped->nr_threads; i++)
+        fits = keep_thread(finder, &finder->stopped->threads[i], &finder->places[i]);
+    seep_spans_settle(&finder->kept);
+    return fits;
+}
+
+static bool is_of_file(const struct seep_memory *memory, uint64_t address) {
+    const struct seep_memory_area *mapping = seep_memory_find(memory, address);
+    return mapping && mapping->path[0] == '/';
+}
+
+// The allocators that tell. The main arena's own words, in the data of libc, lead to free chunks only.
+static bool exclude_areas(struct seep_root_finder *finder) {
+    struct seep_memory *memory = finder->memory;
+    struct seep_graph *graph = finder->graph;
+    bool all_known = finder->which != SEEP_ROOTS_HEAP;
+    if (!seep_heap_areas_find(memory, &finder->areas))
+        return false;
+    for (size_t i = 0; i < finder->areas.nr_items; i++)
+        if ((all_known || is_of_file(memory, finder->areas.items[i].start)) &&
+            !seep_spans_add(&finder->excluded, finder->areas.items[i].start, finder->areas.items[i].end))
+            return false;
+    if (all_known && !seep_musl_areas_find(memory, &graph->index, graph->blocks, graph->nr_blocks,
+                                           &finder->areas, &finder->excluded))
+        return false;
+    seep_spans_settle(&finder->areas);
+    return true;
+}
+
+static bool exclude_mapping(struct seep_root_finder *finder, const struct seep_memory_area *mapping) {
+    if (mapping->of_seep || seep_root_is_device(mapping))
+        return seep_spans_add(&finder->excluded, mapping->start, mapping->end);
+    if (!seep_root_is_anonymous(mapping) || finder->which == SEEP_ROOTS_HEAP)
+        return exclude_blocks_in(finder, mapping->start, mapping->end);
+    bool of_allocator;
+    return is_of_allocator(finder, mapping, &of_allocator) &&
+           (!of_allocator || exclude_allocator(finder, mapping));
+}
+
+bool seep_roots_exclude(struct seep_root_finder *finder) {
+    struct seep_memory *memory = finder->memory;
+    if (!exclude_areas(finder) || !keep(finder) ||
+        !seep_cached_stacks_find(memory, finder->stopped, &finder->cached))
+        return false;
+    for (size_t i = 0; i < finder->cached.nr_items; i++)
+        if (!seep_spans_add(&finder->excluded, finder->cached.items[i].start, finder->cached.items[i].end))
+            return false;
+    finder->path = NULL;
+    for (size_t i = 0; i < memory->nr_mappings; i++) {
+        const struct seep_memory_area *mapping = &memory->mappings[i];
+        if (!seep_root_enter_file(finder, mapping) ||
+            (seep_root_may_hold(mapping) && !exclude_mapping(finder, mapping)))
+            return false;
+    }
+    if (!exclude_unused_stack(finder) || !exclude_stack_of_first(finder))
+        return false;
+    seep_spans_settle(&finder->excluded);
+    return true;
+}
