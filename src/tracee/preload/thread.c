@@ -99,11 +99,13 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
         if (!arrays)
             return NULL;
     }
-    *thread = (struct seep_thread){.slot_index = slot_index,
-                                   .tid = sys_gettid(),
-                                   .pid = seep_confined.filtered ? 0 : sys_getpid(),
-                                   .leaf_start = SEEP_NO_LEAF,
-                                   .stamp = stamp};
+    __builtin_memset(thread, 0,
+                     sizeof(*thread)); // a compound literal of 1.4 KiB would be on a handler's stack
+    thread->slot_index = slot_index;
+    thread->tid = sys_gettid();
+    thread->pid = seep_confined.filtered ? 0 : sys_getpid();
+    thread->leaf_start = SEEP_NO_LEAF;
+    thread->stamp = stamp;
     thread->mode.modules_epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
     thread->recents_mask = (1u << SEEP_RECENTS_FEW_SHIFT) - SEEP_RECENT_WAYS;
     set_arrays(thread, arrays, capacity);
