@@ -3,14 +3,18 @@
 // Threads that stop one after the other, each some time after the one before it: a thread that waits for its child of
 // vfork does not stop before that has ended. Says "ready" when all of them wait; leaves when its input ends. With an
 // argument: leaves while so many threads wait on a futex with a timeout, which ends during the scan; they do not wait again.
+// With "execute": a thread executes a program, and waits for another whose tracer does not reap it.
 // With "leave SECONDS" or "stay SECONDS": one thread that waits for its child of vfork for so long; leaves then, or as
 // without an argument.
+#define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -62,6 +66,41 @@ static void leave_late(unsigned nr) {
     exit(0);
 }
 
+static pid_t traced;
+
+static void *wait_always(void *data) {
+    __atomic_store_n(&traced, gettid(), __ATOMIC_RELEASE);
+    for (;;)
+        pause();
+    return data;
+}
+
+static void *execute(void *data) {
+    execl("/proc/self/exe", "hostile-threads", "0", NULL);
+    return data;
+}
+
+// Never returns. The tracer ends when the input does.
+static void execute_for_ever(void) {
+    pthread_t thread;
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    if (pipe(ends) != 0 || pthread_create(&thread, NULL, wait_always, NULL) != 0)
+        exit(1);
+    while (!__atomic_load_n(&traced, __ATOMIC_ACQUIRE))
+        usleep(1000);
+    pid_t tracer = fork();
+    if (tracer == 0) {
+        if (ptrace(PTRACE_SEIZE, traced, NULL, NULL) != 0 || write(ends[1], "", 1) != 1)
+            _exit(1);
+        (void)!getchar();
+        _exit(0);
+    }
+    if (tracer < 0 || read(ends[0], &(char){0}, 1) != 1 || pthread_create(&thread, NULL, execute, NULL) != 0)
+        exit(1);
+    for (;;)
+        pause();
+}
+
 // Makes a child of vfork as libc does on this CPU.
 static void wait_for_vfork(int nr_threads) {
     static const long calls[] = {
@@ -76,6 +115,8 @@ static void wait_for_vfork(int nr_threads) {
 int main(int argc, char **argv) {
     void *volatile block = malloc(100);
     pthread_t threads[THREADS];
+    if (argc == 2 && strcmp(argv[1], "execute") == 0)
+        execute_for_ever();
     if (argc == 2)
         leave_late((unsigned)atoi(argv[1]));
     unsigned nr_threads = argc > 2 ? 1 : THREADS, step_s = argc > 2 ? (unsigned)atoi(argv[2]) : STEP_S;

@@ -71,3 +71,24 @@ def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):
         program.stdin.close()
         assert program.wait(TIMEOUT) == 0
         program.stdout.close()
+
+
+def states_of(pid):
+    return [(thread / 'stat').read_text().rpartition(') ')[2][0] for thread in Path(f'/proc/{pid}/task').iterdir()]
+
+
+@pytest.mark.parametrize('tool', ['scan', 'serve'])
+def test_a_program_that_never_gets_on_with_its_execution(tool, serve):  # noqa: F811
+    """PTRACE_SEIZE waits for a thread that executes a program. It waits for another thread to be reaped, by a
+    tracer that does not. Before, the tool waited for ever."""
+    program = subprocess.Popen([BUILD / 'tests/hostile/hostile-threads', 'execute'], stdin=subprocess.PIPE,
+                               env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null'))
+    try:
+        server = serve(program.pid) if tool == 'serve' else None
+        wait_until(lambda: 'D' in states_of(program.pid), 'the thread that executes')
+        done = run([SEEP, 'connect', server.address, '-e', 'scan'] if server else [SEEP, 'scan', program.pid], timeout=20)
+        assert b'does not get on' in done.out + done.err, done
+        assert server is None or server.process.poll() is None
+    finally:
+        program.stdin.close()
+        assert program.wait(TIMEOUT) == 0

@@ -53,7 +53,7 @@ static void test_a_thread_executes_a_program(void **state) {
         execv(program, (char *[]){program, word, NULL});
         _exit(1);
     }
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 25; i++) {
         struct seep_stopped *stopped = NULL;
         alarm(20);
         struct seep_error *error = seep_stop_process(pid, &stopped);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,11 @@ static struct seep_error *seize_error(pid_t pid, long tracer, int trouble, pid_t
     if (trouble == EPERM || trouble == EACCES)
         return seep_right_to_debug(
             seep_error_create(SEEP_E_PERMISSION, "process %d may not be stopped and read", (int)pid), pid);
+    if (trouble == ETIMEDOUT)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_IO, "a thread of process %d executes a program and does not get on",
+                              (int)pid),
+            "it waits in the kernel, for a disk or for the tracer of another thread: try again");
     return seep_error_system(trouble, "process %d cannot be stopped", (int)pid);
 }
 
@@ -319,6 +325,8 @@ static bool is_buried(pid_t pid, pid_t tid) {
 #endif
 
 static _Thread_local struct seep_stopped *volatile seizing; // NULL: not in PTRACE_SEIZE
+static _Thread_local int64_t seize_end_ns;
+static _Thread_local sigjmp_buf seize_too_long;
 
 static bool reap_ended(pid_t tid) {
     siginfo_t info = {.si_pid = 0};
@@ -340,9 +348,16 @@ static void reap_all_ended(struct seep_stopped *stopped, pid_t awaited) {
 
 static void at_long_seize(int signal) {
     int trouble = errno;
-    (void)signal;
     if (seizing)
         reap_all_ended(seizing, 0);
+    if (seizing && seep_monotonic_ns() > seize_end_ns) {
+        seizing = NULL;
+        sigset_t this_one;
+        sigemptyset(&this_one);
+        sigaddset(&this_one, signal);
+        sigprocmask(SIG_UNBLOCK, &this_one, NULL);
+        siglongjmp(seize_too_long, 1);
+    }
     errno = trouble;
 }
 
@@ -394,7 +409,12 @@ static struct seep_error *wait_stop(struct seep_stopped *stopped, struct seep_st
                            "it waits in the kernel, for a disk or a child of vfork: try again");
 }
 
+// ETIMEDOUT: another thread executes a program, and waits for one whose tracer does not reap it. The kernel
+// begins an interrupted PTRACE_SEIZE anew, so only a jump ends it.
 static int seize_once(struct seep_stopped *stopped, pid_t tid) {
+    seize_end_ns = (stopped->first_ns ? stopped->first_ns : seep_monotonic_ns()) + WAIT_MAX_MS * NS_PER_MS;
+    if (sigsetjmp(seize_too_long, 0))
+        return is_ours(stopped->pid, tid) ? 0 : ETIMEDOUT;
     seizing = stopped;
     int trouble = ptrace(PTRACE_SEIZE, tid, NULL, NULL) ? errno : 0;
     seizing = NULL;
@@ -682,15 +702,30 @@ static _Thread_local struct held {
 } * held;
 static _Thread_local size_t nr_held, held_capacity;
 
+static bool is_held(pid_t tid) {
+    for (size_t i = 0; i < nr_held; i++)
+        if (held[i].tid == tid)
+            return true;
+    return false;
+}
+
+// A thread that has executed a program has the number of the first thread from then on.
 static void keep_held(pid_t pid, pid_t tid) {
-    if (is_ours(pid, tid) && seep_grow(&held, &held_capacity, nr_held + 1, sizeof(*held)))
+    if (!is_ours(pid, tid))
+        tid = pid;
+    if (!is_held(tid) && is_ours(pid, tid) && seep_grow(&held, &held_capacity, nr_held + 1, sizeof(*held)))
         held[nr_held++] = (struct held){pid, tid};
 }
 
 bool seep_stop_holds(void) {
-    for (size_t i = nr_held; i-- > 0;)
-        if (let_go(held[i].pid, held[i].tid))
-            held[i] = held[--nr_held];
+    for (size_t i = nr_held; i-- > 0;) {
+        struct held one = held[i];
+        if (!let_go(one.pid, one.tid))
+            continue;
+        held[i] = held[--nr_held];
+        if (one.tid != one.pid)
+            keep_held(one.pid, one.pid);
+    }
     return nr_held != 0;
 }
 
