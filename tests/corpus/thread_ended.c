@@ -57,8 +57,27 @@ static void unjoined(void) {
             usleep(1000);
 }
 
+static NOINLINE void *give_nothing(void *argument) {
+    struct node *volatile local = make(88); // EXPECT: lost
+    // VALGRIND: reachable: it takes all of a stack that glibc keeps for the next thread as a root
+    KEEP(local);
+    return NULL;
+}
+
+// A stack whose size is no multiple of a page, as glibc makes it of such an attribute.
+static void odd_size(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 300000);
+    pthread_create(&thread, &attributes, give_nothing, NULL); // EXPECT: reachable
+    // VALGRIND: possible: the thread's control block points into its own dtv
+    pthread_join(thread, NULL);
+}
+
 int main(void) {
     play(build);
+    play(odd_size);
     play(unjoined);
     park();
 }

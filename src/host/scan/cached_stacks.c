@@ -10,6 +10,7 @@
 #define LIST_MAX      65536
 #define NEAR_BYTES    64 // between the heads of two lists
 #define PAGE_BYTES    4096u
+#define SIZE_ALIGN    16u // of a stack: glibc aligns it as it aligns thread-local storage
 
 // Two links, and the thread id behind them.
 struct node {
@@ -110,14 +111,15 @@ static void find_result(const struct seep_memory *memory, uint64_t links, const 
 // A control block knows its stack: start, size with the guard, size of the guard.
 static bool add_stack(const struct seep_memory *memory, uint64_t links, uint64_t tls,
                       struct seep_cached_stacks *stacks) {
+    const struct seep_memory_area *mapping = seep_memory_find(memory, links);
     uint64_t words[CONTROL_WORDS];
-    size_t nr = CONTROL_WORDS;
+    size_t nr = mapping ? CONTROL_WORDS : 0;
     while (nr >= 8 && !seep_memory_read_words(memory, links, words, nr))
         nr /= 2;
     for (size_t i = 0; i + 2 < nr; i++) {
         uint64_t start = words[i], size = words[i + 1], guard = words[i + 2];
-        if (!start || (start | size | guard) % PAGE_BYTES || links < start || links - start >= size ||
-            guard >= size)
+        if (!start || (start | guard) % PAGE_BYTES || size % SIZE_ALIGN || links < start ||
+            links - start >= size || size > mapping->end - start || guard >= size)
             continue;
         if (!seep_grow(&stacks->items, &stacks->capacity, stacks->nr_items + 1, sizeof(*stacks->items)))
             return false;
