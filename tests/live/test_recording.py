@@ -334,6 +334,15 @@ def test_a_folder_that_is_read_only(by, tmp_path):
         assert done.code == 0 and (tmp_path / 'done').exists() and done.out == done.err == b'', done
 
 
+def test_a_program_without_the_folder_of_the_recording_prints_nothing(tmp_path):
+    """As in another root: the folder has another name while the second program starts."""
+    folder = tmp_path / 'here'
+    folder.mkdir()
+    script = f'mv {folder} {tmp_path}/there; sh -c :; mv {tmp_path}/there {folder}'
+    done = run([SEEP, 'run', '-q', '--mode', 'record', '-o', folder / 't.seep', '--', 'sh', '-c', script], cwd=tmp_path)
+    assert (done.code, done.err) == (0, b''), done
+
+
 def test_what_is_cut_is_told(tmp_path):
     trace = record(tmp_path, PROGRAMS / 'gcc-O2@resize')
     whole = trace.read_bytes()

@@ -236,22 +236,31 @@ static void read_mode(struct seep_config *config) {
     read_log_columns(config);
 }
 
+static void read_out(struct seep_config *config) {
+    if (!copy_setting("SEEP_OUT", config->out, sizeof(config->out)))
+        seep_setting_complain("SEEP_OUT", "a file name of less than 1024 bytes is wanted");
+    make_absolute(config->out, sizeof(config->out));
+    int trouble = folder_of_out(config->out);
+    if (trouble != -ENOENT && trouble != -ENOTDIR && trouble != -EACCES)
+        return;
+    config->out[0] = 0;
+    // To a recording the tool gives a file for the case that it is killed. A program that it starts may have
+    // another root or another user.
+    const char *mode = seep_setting("SEEP_MODE");
+    if (config->socket[0] && mode && is_text(mode, "record"))
+        return;
+    seep_setting_complain("SEEP_OUT",
+                          trouble == -EACCES
+                              ? "a file in a folder of this user's or root's, or a sticky one, is wanted"
+                              : "a file in a folder that is there is wanted");
+}
+
 void seep_config_read(struct seep_config *ret_config) {
     struct seep_config config = {.depth = SEEP_MAX_DEPTH};
     bool bad = false;
-    if (!copy_setting("SEEP_OUT", config.out, sizeof(config.out)))
-        seep_setting_complain("SEEP_OUT", "a file name of less than 1024 bytes is wanted");
-    make_absolute(config.out, sizeof(config.out));
-    int trouble = folder_of_out(config.out);
-    if (trouble == -ENOENT || trouble == -ENOTDIR)
-        seep_setting_complain("SEEP_OUT", "a file in a folder that is there is wanted");
-    else if (trouble == -EACCES)
-        seep_setting_complain("SEEP_OUT",
-                              "a file in a folder of this user's or root's, or a sticky one, is wanted");
-    if (trouble == -ENOENT || trouble == -ENOTDIR || trouble == -EACCES)
-        config.out[0] = 0;
     if (!copy_setting("SEEP_SOCKET", config.socket, sizeof(config.socket)))
         seep_setting_complain("SEEP_SOCKET", "a path of less than 108 bytes is wanted");
+    read_out(&config);
     config.depth = seep_setting_number("SEEP_DEPTH", SEEP_MAX_DEPTH, 1, SEEP_MAX_DEPTH, &bad);
     if (bad)
         seep_setting_complain("SEEP_DEPTH", "a number of frames from 1 to 16384 is wanted");
