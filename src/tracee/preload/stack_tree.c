@@ -69,7 +69,8 @@ static struct seep_rule_table *roomy_rule_table(void) {
 
 // A return address that no call made: the first instruction of a function, put on a fresh stack as
 // what its first function returns to (glibc's makecontext does that). Nothing lies outside it.
-bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc) {
+// Apart, for its row is 600 bytes of the stack of who asks, which may be a signal handler's.
+SEEP_NOINLINE bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc) {
 #ifdef SEEP_ARCH_EHABI
     (void)object; // an index has no gaps: a function that never returns may well end with a call
     (void)pc;

@@ -99,8 +99,8 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
         if (!arrays)
             return NULL;
     }
-    __builtin_memset(thread, 0,
-                     sizeof(*thread)); // a compound literal of 1.4 KiB would be on a handler's stack
+    // No compound literal: clang would make its 1.4 KiB on the stack, which may be a signal handler's.
+    __builtin_memset(thread, 0, sizeof(*thread));
     thread->slot_index = slot_index;
     thread->tid = sys_gettid();
     thread->pid = seep_confined.filtered ? 0 : sys_getpid();
