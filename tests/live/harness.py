@@ -464,6 +464,17 @@ def wait_until_idle(pid):
     wait_until(sleeps, 'it sleeps')
 
 
+def waits_of(pid):
+    """How often the first thread of a process gave up the processor to wait."""
+    return int(re.search(r'^voluntary_ctxt_switches:\s*(\d+)', Path(f'/proc/{pid}/status').read_text(), re.M)[1])
+
+
+def wait_for_turns(pid, nr):
+    """Until a process that does something at each interval has done it that often again."""
+    before = waits_of(pid)
+    wait_until(lambda: waits_of(pid) >= before + nr, f'{nr} turns of {pid}')
+
+
 class Told:
     """A program under `seep run` that does what it is told, line by line, and nothing else. It answers each line, and begins with a
     line of its own."""

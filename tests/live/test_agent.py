@@ -18,7 +18,7 @@ from test_network import Network
 from test_network import (test_a_link_that_is_cut_at_a_message, test_bytes_that_are_no_greeting_or_are_changed,  # noqa: F401
                           test_garbage_and_frames_that_come_again, test_two_clients_that_have_the_key)
 from test_top import shop  # noqa: F401 (fixture)
-from test_wire import Server, figures, figures_of, settle
+from test_wire import Server, figures, figures_of, wait_for_a_look
 from test_wire import (test_a_link_that_broke_goes_on, test_a_stalled_client_holds_nothing_up,  # noqa: F401
                        test_both_clients_have_the_figures_of_the_report, test_children_exec_and_the_end,
                        test_it_starts_a_program, test_many_questions_take_no_memory, test_only_what_changed_is_sent,
@@ -262,21 +262,26 @@ def test_a_line_that_broke_goes_on(agent, shop, tmp_path, of_agent):  # noqa: F8
         process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(XDG_RUNTIME_DIR=tmp_path))
         return process, wire_client.Client(process.stdout, process.stdin)
 
+    def end(process):
+        process.stdin.close()
+        assert process.wait(timeout=harness.TIMEOUT) == 0
+        process.stdout.close()
+
     process, client = line()
     first, _ = client.pull()
     process.kill()
     process.wait()
     process.stdin.close(), process.stdout.close()
     program.tell(100, 'churn 7')
-    settle()
+    process, observer = line()
+    wait_for_a_look(observer)
+    end(process)
     process, again = line()
     again.server, again.epoch, again.images = client.server, client.epoch, client.images
     nr_bytes, _ = again.pull()
     assert again.server == client.server and nr_bytes < first, (nr_bytes, first)
     assert figures_of(again) == figures(program.pid)[1]
-    process.stdin.close()
-    assert process.wait(timeout=harness.TIMEOUT) == 0
-    process.stdout.close()
+    end(process)
     path = tmp_path / 'seep' / f'{program.pid}-line.sock'
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     # Nothing of it stays when the program is gone.

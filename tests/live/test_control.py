@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recording is stopped, started and changed in depth while the program runs: what was not seen is said, what lived before is exact."""
-import time
+from pathlib import Path
 
 import pytest
 
 import harness
 import wire_client
-from harness import BUILD, SEEP, Told, children_of, run
+from harness import BUILD, SEEP, Told, children_of, run, wait_until
 from test_connect import Console
 from test_top import terminal  # noqa: F401 (fixture)
 from test_wire import serve  # noqa: F401 (fixture)
@@ -42,6 +42,17 @@ def kept(process):
     """Live blocks and allocations of keep()."""
     sites = [site for site in process['sites'] if any(frame['function'] == 'keep' for frame in site['stack'])]
     return sum(site['live_blocks'] for site in sites), sum(site['allocations'] for site in sites)
+
+
+def threads_run(pid):
+    """Until each thread but the first has had a processor for 5 ms more: proc(5), /proc/PID/schedstat."""
+    def ran_ns(task):
+        return int((task / 'schedstat').read_text().split()[0])
+
+    tasks = [task for task in Path(f'/proc/{pid}/task').iterdir() if int(task.name) != pid]
+    before = [ran_ns(task) for task in tasks]
+    assert tasks
+    wait_until(lambda: all(ran_ns(task) >= ns + 5_000_000 for task, ns in zip(tasks, before)), 'its threads run')
 
 
 def wrong(process):
@@ -82,17 +93,18 @@ def test_threads_that_go_no_long_way_stop_too(switched):
     """Their operations are all of the shortest kind: nothing but what the tool takes from them makes them look."""
     program = switched(2)
     console = Console(program.pid)
-    time.sleep(0.2)
+    wait_until(lambda: console.ask('status')['allocations'] > 1000, 'the threads are at work')
     for _ in range(3):
         assert console.ask('stop')['done'] == 'allocations are not recorded, releases are'
         first = console.ask('status')
-        time.sleep(0.1)
+        threads_run(program.pid)
         # What each thread was at when it was switched ends as it began.
         assert console.ask('status')['allocations'] <= first['allocations'] + 2
         assert console.ask('start')['done'] == 'allocations are recorded'
-        time.sleep(0.1)
+        wait_until(lambda: console.ask('status')['allocations'] > first['allocations'], 'allocations are recorded')
+        threads_run(program.pid)
         then = console.ask('status')
-        assert then['allocations'] > first['allocations'] and 0 <= then['allocations'] - then['frees'] < 100
+        assert 0 <= then['allocations'] - then['frees'] < 100
     assert wrong(harness.report(program.pid)[0])[0] == 0
     console.end()
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import BUILD, LIBSEEP, ROOT, SEEP, environment, kill, need, report, run
+from harness import BUILD, LIBSEEP, ROOT, SEEP, environment, kill, need, report, run, wait_for_turns
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import report_json  # noqa: E402
@@ -215,7 +215,7 @@ def test_looks_at_what_does_not_run_say_nothing(tmp_path):
             assert tool.stdout.readline() == b'ok\n'
         pid = child_of(tool)
         os.kill(pid, signal.SIGSTOP)
-        time.sleep(0.4)
+        wait_for_turns(tool.pid, 20)
         os.kill(pid, signal.SIGCONT)
         tool.communicate()
         assert tool.returncode == 0

@@ -8,7 +8,6 @@ import socket
 import stat
 import struct
 import subprocess
-import time
 
 import pytest
 
@@ -76,7 +75,7 @@ def test_two_clients_that_have_the_key(shop, network):  # noqa: F811
     client = server.client()
     for steps in ([], [1000], ['churn 30', 'lose']):
         program.tell(*steps)
-        settle()
+        settle(server)
         client.pull()
         assert figures_of(client) == figures(program.pid)[1]
     done = connect(server.address, server.key, 'status; scan; sites 1')
@@ -187,7 +186,7 @@ def test_a_link_that_is_cut_at_a_message(shop, serve, tmp_path, at):  # noqa: F8
     else:
         for steps in ([], [30], ['churn 7'], ['lose', 20]):
             program.tell(*steps)
-            settle()
+            settle(server)
             status = console.ask('status')
             assert status['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks']
         console.end()
@@ -208,7 +207,7 @@ def test_a_link_that_returns_needs_no_snapshot(shop, serve, tmp_path):  # noqa: 
     program.tell(50)
     seen = []
     proxy = Proxy(str(tmp_path / 'proxy'), server.path, fault=lambda number, message: seen.append(message[4]) or message)
-    settle()
+    settle(server)
     assert console.ask('status')['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks']
     assert 21 in seen and not {18, 19, 20} & set(seen), seen  # figures: no modules, nodes or sites
     console.end()
@@ -225,7 +224,7 @@ def test_garbage_and_frames_that_come_again(shop, serve, tmp_path):  # noqa: F81
         console = Console(f'unix:{proxy.address}')
         answers = [console.ask('status') for _ in range(3)]
         assert all('error' in answer or answer['pid'] == str(program.pid) for answer in answers), answers
-        settle()
+        settle(server)
         assert console.ask('status')['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks']
         console.end()
         proxy.close()
@@ -239,11 +238,11 @@ def test_the_program_waits_for_no_half_open_link(shop, serve, tmp_path):  # noqa
     other = wire_client.connect(server.path)
     for _ in range(5):
         program.tell(100)
-        time.sleep(0.05)
+        settle(server)
         other.pull()
     client.send_signal(signal.SIGKILL)
     client.wait()
-    settle()
+    settle(server)
     other.pull()
     assert figures_of(other) == figures(program.pid)[1]
     proxy.close()

@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from harness import BUILD, PROGRAMS, SEEP, environment, in_mount_namespace, most_memory_of, need, run
+from harness import BUILD, PROGRAMS, SEEP, environment, in_mount_namespace, most_memory_of, need, run, wait_until
 from recording import ALLOCATION, EVENTS, FREE, KEPT, all_sections, chunks, damage
 from small_programs import built_program, program_source
 
@@ -267,7 +267,7 @@ def test_a_tool_that_is_late_gets_what_the_library_has_written(tmp_path):
     trace = tmp_path / 'late.seep'
     tool = begin_recording(trace, program)
     tool.send_signal(signal.SIGSTOP)
-    time.sleep(0.6)
+    wait_until(lambda: list(tmp_path.glob('late.seep.*')), 'the library writes what the tool is late to take')
     tool.send_signal(signal.SIGCONT)
     assert tool.wait(timeout=60) == 0
     (process,) = report(trace)

@@ -18,7 +18,7 @@ import time
 import pytest
 
 import harness
-from harness import BUILD, SEEP, Told, environment, need, run
+from harness import BUILD, SEEP, Told, environment, need, run, wait_for_turns, wait_until
 
 SHOP = BUILD / 'tests/live/live-shop'
 
@@ -77,6 +77,10 @@ class Terminal:
             assert time.monotonic() < end, f'{missing} not in:\n{text}'
             time.sleep(0.05)
 
+    def pid(self):
+        """Of seep: the shell of the pane starts it."""
+        return harness.children_of(int(self.tmux('display-message', '-p', '#{pane_pid}')))[0]
+
     def is_cooked(self):
         """The program takes whole lines: a line editor has handed its line over."""
         with open(self.tmux('display-message', '-p', '#{pane_tty}').strip()) as tty:
@@ -107,6 +111,8 @@ def test_a_screen_follows_the_program(shop, terminal):
     assert f'live-shop {program.pid}  LIVE' in first and '[1]Sites' in first
     screen.keys('m', 'warm', 'Enter')
     screen.shows(r'since mark "warm"', r'0 in 0 blocks')
+    # The screen has its own figures of that moment. The image has its mark a little later.
+    wait_until(lambda: run([SEEP, 'diff', f'{program.pid}@warm', program.pid]).code == 0, 'the mark of the image')
     program.tell(1000, 'churn 500')
     screen.shows(r'\+625K in 1,000 blocks', r'^ +625K .* \+625K +1,000 .* session_new:31, \w+', r'parse_header:42')
     screen.keys('d')
@@ -152,7 +158,7 @@ def test_the_end_and_frozen(shop, terminal):
     screen.keys('Space')
     screen.shows('FROZEN')
     program.tell(5000)
-    time.sleep(0.3)
+    wait_for_turns(screen.pid(), 3)
     assert '5,000' not in screen.screen()
     screen.keys('Space')
     screen.shows(r'5,000 ')

@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 
 import pytest
 
@@ -28,6 +27,9 @@ class Server:
         self.process = subprocess.Popen([program, 'serve', '--listen', f'unix:{self.path}', *map(str, arguments)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), cwd=folder)
         self.address = self.process.stdout.readline().decode().strip()
+
+    def client(self, **more):
+        return wire_client.connect(self.path, **more)
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -49,8 +51,18 @@ def serve(tmp_path):
         server.end()
 
 
-def settle():
-    time.sleep(0.3)  # what is asked at nearly the same time is of one look
+def wait_for_a_look(observer):
+    """Until the server has begun a look after this call: it answers what is asked at nearly the same time from one."""
+    observer.pull()
+    first = observer.epoch
+    while observer.epoch == first and not observer.look['ended']:
+        observer.pull()
+
+
+def settle(server):
+    observer = server.client()
+    wait_for_a_look(observer)
+    observer.link.close()
 
 
 def figures(pid):
@@ -82,7 +94,7 @@ def test_both_clients_have_the_figures_of_the_report(shop, serve):  # noqa: F811
     client, console = wire_client.connect(server.path), Console(server.address)
     for steps in ([], [1000], ['churn 300', 17], ['lose'], []):
         program.tell(*steps)
-        settle()
+        settle(server)
         totals, sites = figures(program.pid)
         client.pull()
         assert figures_of(client) == sites
@@ -95,17 +107,18 @@ def test_both_clients_have_the_figures_of_the_report(shop, serve):  # noqa: F811
 
 def test_only_what_changed_is_sent(shop, serve):  # noqa: F811
     program = shop()
-    client = wire_client.connect(serve(program.pid).path)
+    server = serve(program.pid)
+    client = server.client()
     first, nr = client.pull()
     assert nr >= 4
-    settle()
+    settle(server)
     nothing, nr = client.pull()
     assert nr == 0 and nothing <= 200 < first
     program.tell('churn 10')  # a new site: by figures
-    settle()
+    settle(server)
     client.pull()
     program.tell('churn 10')
-    settle()
+    settle(server)
     some, nr = client.pull()
     assert 1 <= nr <= 4 and some < first
 
@@ -117,7 +130,7 @@ def test_what_threads_did_comes_as_changes_too(shop, serve):  # noqa: F811
     bytes_of = [0, 0]
     for steps in ([], [100, 'churn 7'], ['both'], ['both', 'lose'], [], [3]):
         program.tell(*steps)
-        settle()
+        settle(server)
         bytes_of[0] += plain.pull()[0]
         bytes_of[1] += changes.pull()[0]
         first, second = (client.images[client.places[0]] for client in (plain, changes))
@@ -126,7 +139,7 @@ def test_what_threads_did_comes_as_changes_too(shop, serve):  # noqa: F811
     # A client that missed a change gets all items anew.
     changes.epoch -= 2
     program.tell('both')
-    settle()
+    settle(server)
     plain.pull()
     changes.pull()
     assert first.of_threads() == second.of_threads() and not second.one_thread
@@ -152,11 +165,11 @@ def test_a_link_that_broke_goes_on(shop, serve):  # noqa: F811
     lost.link.close()
     for _ in range(3):
         program.tell(100, 'churn 7')
-        settle()
+        settle(server)
         steady.pull()
     again = wire_client.connect(server.path)
     again.server, again.epoch, again.images = lost.server, lost.epoch, lost.images
-    settle()
+    settle(server)
     nr_bytes, _ = again.pull()
     steady.pull()
     assert figures_of(again) == figures_of(steady) == figures(program.pid)[1]
@@ -176,7 +189,6 @@ def test_seeps_client_survives_a_server_that_restarts(shop, serve, tmp_path):  #
     program.tell(50)
     second = serve(program.pid, name='r')
     assert second.address == first.address
-    settle()
     assert console.ask('status')['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks']
     console.end()
 
@@ -201,7 +213,7 @@ def test_traces_scans_and_marks_over_the_link(shop, serve, tmp_path):  # noqa: F
     assert {row['class'] for row in console.ask('scan')['rows']} >= {'lost', 'reachable'}
     assert 'done' in console.ask('mark here')
     program.tell(3)
-    settle()
+    settle(server)
     assert console.ask('diff')['rows'][0]['since_blocks'] == 3
     assert 'done' in console.ask(f'save {tmp_path / "saved.seep"}')
     assert harness.report(tmp_path / 'saved.seep')[0]['totals'] == harness.report(program.pid)[0]['totals']
@@ -213,19 +225,17 @@ def test_children_exec_and_the_end(shop, serve):  # noqa: F811
     server = serve(program.pid)
     client = wire_client.connect(server.path)
     program.tell('child')
-    settle()
-    client.pull()
-    assert len(client.images) == 2 and len({pid for pid, _ in client.images}) == 2
+    harness.wait_until(lambda: client.pull() and len(client.images) == 2, 'the child')
+    assert len({pid for pid, _ in client.images}) == 2
     before = client.places[0]
     program.tell('exec')
-    settle()
-    client.pull()
-    assert client.places[0][0] == before[0] and client.places[0] != before
+    harness.wait_until(lambda: client.pull() and client.places[0] != before, 'the new program')
+    assert client.places[0][0] == before[0]
     program.tell(77)
     os.kill(program.pid, signal.SIGKILL)
     program.run.stdin.close()
     program.run.wait(timeout=harness.TIMEOUT)
-    settle()
+    settle(server)
     client.pull()
     assert client.look['ended']
     assert any(blocks == 77 for blocks, *_ in figures_of(client).values())
@@ -243,7 +253,7 @@ def test_a_stalled_client_holds_nothing_up(shop, serve):  # noqa: F811
             break
     client = wire_client.connect(server.path)
     program.tell(10)
-    settle()
+    settle(server)
     client.pull()
     assert figures_of(client) == figures(program.pid)[1]
     os.kill(server.process.pid, signal.SIGSTOP)
@@ -298,7 +308,7 @@ def test_it_starts_a_program(tmp_path, serve):
     server = serve('--', SHOP, 'free', '5')
     console = Console(server.address)
     pid = int(console.ask('status')['pid'])
-    settle()
+    settle(server)
     assert console.ask('functions')['rows']
     os.kill(pid, signal.SIGKILL)
     console.end()
@@ -611,7 +621,7 @@ def test_many_clients_share_looks_and_answers(shop, serve):  # noqa: F811
     clients = [wire_client.connect(server.path) for _ in range(40)]
     for step in range(4):
         program.tell(10)
-        time.sleep(0.8)  # longer than a look is shared
+        settle(server)
         for client in clients:
             client.begin_pull()
         for client in clients:
