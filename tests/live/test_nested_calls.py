@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions of an allocator that call one another by name reach the hooks again: only the outermost call counts. Tested are all
-places of an allocator, with all kinds of calls, in all modes."""
+"""Functions of an allocator that call one another by name, or find one another by dlsym, reach the hooks again: only the
+outermost call counts. Tested are all places of an allocator, with all kinds of calls, in all modes."""
 import json
 
 import pytest
@@ -10,7 +10,7 @@ from small_programs import program_source
 
 COVERS = [
     ('an allocator whose functions call one another', 'covered', 'test_only_the_outermost_call_counts',
-     'linked or preloaded; memory from an array; a header before the block; operators new and delete'),
+     'by name or found by dlsym; linked or preloaded; memory from an array; a header before the block; operators'),
     ('an allocator whose functions call one another', 'covered', 'test_one_that_is_opened',
      'opened later by dlopen: the program still calls the functions of libc'),
     ('an allocator whose functions call one another', 'declared', 'test_one_that_is_in_front',
@@ -34,9 +34,11 @@ def built(tmp_path_factory):
     shared = [*options, '-shared', '-fPIC', 'own.c']
     rpath = ['-Wl,--no-as-needed,-rpath,$ORIGIN']
     for step in ([*shared, '-o', 'libown.so'], [*shared, '-DPOOL', '-o', 'libpool.so'],
-                 [*shared, '-Wl,-z,now', '-fno-plt', '-o', 'libnow.so'], [*options, 'user.c', '-o', 'user', '-ldl'],
+                 [*shared, '-Wl,-z,now', '-fno-plt', '-o', 'libnow.so'], [*shared, '-DBY_DLSYM=RTLD_DEFAULT', '-o', 'libdlsym.so'],
+                 [*shared, '-DBY_DLSYM=dlopen(NULL,RTLD_LAZY)', '-o', 'libhandle.so'], [*options, 'user.c', '-o', 'user', '-ldl'],
                  [*options, 'user.c', 'own.c', '-rdynamic', '-o', 'inside'],
-                 *([*options, 'user.c', *rpath, f'lib{name}.so', '-o', f'user_{name}'] for name in ('own', 'pool', 'now'))):
+                 *([*options, 'user.c', *rpath, f'lib{name}.so', '-o', f'user_{name}']
+                   for name in ('own', 'pool', 'now', 'dlsym', 'handle'))):
         done = run(step, cwd=folder)
         assert done.code == 0, done
     return folder
@@ -63,7 +65,7 @@ PLAIN = ('sampled', 'counted')
 
 
 @pytest.mark.parametrize('mode', MODES)
-@pytest.mark.parametrize('place', ['linked', 'pool', 'now', 'preloaded', 'libc'])
+@pytest.mark.parametrize('place', ['linked', 'pool', 'now', 'dlsym', 'handle', 'preloaded', 'libc'])
 def test_only_the_outermost_call_counts(place, mode, built, tmp_path):
     program = {'preloaded': 'user', 'libc': 'user', 'linked': 'user_own'}.get(place, f'user_{place}')
     env = environment(LD_PRELOAD=built / 'libown.so') if place == 'preloaded' else None

@@ -6,8 +6,7 @@
 // guard of its thread is set, as in a thread inside a hook.
 //
 // Relocations tell which functions do so: a module that calls a function by name has a relocation with that
-// name. An allocator that finds the function by dlsym has none; then seep_record_put_slow sees that the block
-// was recorded just before.
+// name. An allocator that finds it by dlsym has one with that name: then each of its functions may do so.
 #include <elf.h>
 #include <stddef.h>
 
@@ -132,21 +131,27 @@ static bool may_make_free(const char *name) {
     return __builtin_strcmp(name, "realloc") == 0;
 }
 
+static bool is_look_up(const char *name) {
+    return __builtin_strcmp(name, "dlsym") == 0;
+}
+
 static bool has_defined(const struct link_map *map, const char *name, const void *address) {
     const ElfW(Sym) *symbol = seep_loader_symbol(map, name);
     return symbol && symbol->st_shndx != SHN_UNDEF &&
            (!address || map->l_addr + symbol->st_value == (uintptr_t)address);
 }
 
-// Whether the module of this function calls functions of the family by name. The C library does not.
+// Whether the module of this function calls functions of the family by name, or may find them by dlsym. The C
+// library does not; jemalloc, the module with mallctl, finds other functions by dlsym.
 static bool is_in_caller(const char *name, const void *function) {
     const struct link_map *map = seep_loader_first();
     while (map && !has_defined(map, name, function))
         map = map->l_next;
     return map && !has_defined(map, "_exit", NULL) &&
-           seep_loader_binds(map, __builtin_strcmp(name, "malloc") == 0 ? may_make_malloc
-                                  : __builtin_strcmp(name, "free") == 0 ? may_make_free
-                                                                        : is_of_family);
+           (seep_loader_binds(map, __builtin_strcmp(name, "malloc") == 0 ? may_make_malloc
+                                   : __builtin_strcmp(name, "free") == 0 ? may_make_free
+                                                                         : is_of_family) ||
+            (seep_loader_binds(map, is_look_up) && !has_defined(map, "mallctl", NULL)));
 }
 
 // With musl the loader's lists are not known, so an allocator other than musl's may call any of its

@@ -3,6 +3,7 @@
 // of a foreign block, ends the process. POOL: its memory is an array of its own. Thread-safe: `seep run`, which it is
 // preloaded into as well, has threads.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,6 +11,13 @@
 #include <sys/mman.h>
 
 void *memalign(size_t, size_t);
+void *valloc(size_t);
+
+#ifdef BY_DLSYM // a handle
+#define INNER(name) ((__typeof__(&name))dlsym(BY_DLSYM, #name))
+#else
+#define INNER(name) name
+#endif
 
 struct head {
     void *within; // the block that this one lies in
@@ -56,16 +64,16 @@ void free(void *block) {
     struct head *head = head_of(block);
     head->state = FREE;
     if (head->within)
-        free(head->within);
+        INNER(free)(head->within);
 }
 
 void *calloc(size_t count, size_t size) {
-    void *block = malloc(count * size);
+    void *block = INNER(malloc)(count * size);
     return block ? memset(block, 0, count * size) : NULL;
 }
 
 void *memalign(size_t alignment, size_t size) {
-    char *within = malloc(size + alignment + sizeof(struct head));
+    char *within = INNER(malloc)(size + alignment + sizeof(struct head));
     if (!within)
         return NULL;
     void *block = (void *)(((uintptr_t)within + sizeof(struct head) + alignment - 1) & -alignment);
@@ -74,58 +82,58 @@ void *memalign(size_t alignment, size_t size) {
 }
 
 int posix_memalign(void **ret, size_t alignment, size_t size) {
-    *ret = memalign(alignment, size);
+    *ret = INNER(memalign)(alignment, size);
     return *ret ? 0 : ENOMEM;
 }
 
 void *aligned_alloc(size_t alignment, size_t size) {
-    return memalign(alignment, size);
+    return INNER(memalign)(alignment, size);
 }
 
 void *valloc(size_t size) {
-    return aligned_alloc(4096, size);
+    return INNER(aligned_alloc)(4096, size);
 }
 
 void *pvalloc(size_t size) {
-    return valloc((size + 4095) & -(size_t)4096);
+    return INNER(valloc)((size + 4095) & -(size_t)4096);
 }
 
 void *realloc(void *block, size_t size) {
     if (!block)
-        return malloc(size);
+        return INNER(malloc)(size);
     if (!size) {
-        free(block);
+        INNER(free)(block);
         return NULL;
     }
-    void *fresh = malloc(size);
+    void *fresh = INNER(malloc)(size);
     if (!fresh)
         return NULL;
     uint32_t before = head_of(block)->size;
     memcpy(fresh, block, before < size ? before : size);
-    free(block);
+    INNER(free)(block);
     return fresh;
 }
 
 void *reallocarray(void *block, size_t count, size_t size) {
-    return realloc(block, count * size);
+    return INNER(realloc)(block, count * size);
 }
 
 #ifndef NO_OPERATORS
 // operator new and delete; those of arrays have a header.
 void *_Znwm(size_t size) {
-    return malloc(size);
+    return INNER(malloc)(size);
 }
 
 void _ZdlPv(void *block) {
-    free(block);
+    INNER(free)(block);
 }
 
 void *_Znam(size_t size) {
-    return (char *)malloc(size + 32) + 32;
+    return (char *)INNER(malloc)(size + 32) + 32;
 }
 
 void _ZdaPv(void *block) {
     if (block)
-        free((char *)block - 32);
+        INNER(free)((char *)block - 32);
 }
 #endif
