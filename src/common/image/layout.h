@@ -237,7 +237,7 @@ struct seep_image_header {
     uint64_t peak_bytes_flushed; // highest value of the above
     uint64_t peak_slack_bytes;   // most by which one thread's unflushed part may differ
     uint64_t cut[SEEP_CUT_NR];   // sites whose stack is cut, by reason
-    uint64_t boot_bytes;         // given out by the boot allocator
+    uint64_t reserved;           // 0
     uint64_t nr_thread_starts;   // threads that ever had a slot
 
     // Private memory of the library, beside that of the thread slots, as far as there is room.

@@ -29,7 +29,6 @@ enum seep_event_kind {
     SEEP_EVENT_FREE,     // SEEP_EVENT_FREE + enum seep_release: it is freed so; realloc: it is given to that
     SEEP_EVENT_KEPT = 8, // the realloc that it was given to has failed
     SEEP_EVENT_WIDE,     // what follows is of a block too large for an entry: address is its size
-    SEEP_EVENT_KINDS_NR
 };
 
 // 24 bytes. stamp << SEEP_EVENT_KIND_BITS | kind; the address; the heap map entry of the block: its site and

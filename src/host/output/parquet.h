@@ -40,9 +40,7 @@ struct seep_parquet {
     void *packed_other;
     size_t packed_other_capacity;
     int64_t *distinct; // of a column with a dictionary
-    size_t distinct_capacity;
     uint32_t *indexes;
-    size_t indexes_capacity;
     struct seep_parquet_slot *slots;
     void *zstd; // ZSTD_CCtx
 };

@@ -415,7 +415,7 @@ static struct seep_error *put_site(struct seep_json_report *report, const struct
     const char *held_by = NULL, *type = NULL;
     struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, &type);
     json_t *holders = NULL;
-    if (!error && report->schema >= 2)
+    if (report->schema >= 2)
         error = each_held_json(view, row, &holders);
     if (error) {
         json_decref(holders);
@@ -614,7 +614,7 @@ static struct seep_error *make_parts(struct seep_json_report *report, struct see
             error = seep_view_create(all->session, i, symbols, &by_site, &part->sites);
         if (!error && all->options.by != SEEP_BY_SITE)
             error = seep_view_create(all->session, i, symbols, &all->options, &part->groups);
-        if (!error && report->schema >= 2)
+        if (report->schema >= 2)
             error = add_stacks(report, part);
     }
     return error;
@@ -641,10 +641,10 @@ static struct seep_error *put_report(struct seep_json_report *report, const stru
     bool several = session->nr_profiles > 1;
     fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": %u},\n", SEEP_VERSION, report->schema);
     struct seep_error *error = NULL;
-    if (report->schema >= 2)
+    if (report->schema >= 2) {
         seep_json_put_tables(out, &report->table);
-    if (!error && report->schema >= 2)
         error = put_key(out, "findings", findings_json(report->summary));
+    }
     if (!error && session->suppressions_applied)
         error = put_key(out, "suppressions", suppressions_json(session));
     if (several)

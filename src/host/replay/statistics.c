@@ -6,8 +6,6 @@
 
 #include "replay/statistics.h"
 
-enum { RESAMPLES = 2000 };
-
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);

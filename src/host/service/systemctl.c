@@ -96,7 +96,7 @@ static struct seep_error *spawn(char **argv, int out, int err, pid_t *ret_pid) {
 
 struct seep_error *seep_systemctl(bool user, const char *const *arguments, char **ret_output) {
     const char *argv[ARGUMENTS_MAX + 4] = {"systemctl", "--no-pager", user ? "--user" : "--system"};
-    for (size_t i = 0; arguments[i] && i < ARGUMENTS_MAX; i++)
+    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
         argv[3 + i] = arguments[i];
     int out[2], err[2];
     if (pipe2(out, O_CLOEXEC) != 0)

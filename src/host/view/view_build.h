@@ -59,7 +59,6 @@ struct seep_view_build {
     bool filter_ages;      // among that by age, or when it was born
     uint32_t kinds;        // bits 1 << kind that pass; 0: any
     bool blocks_of_thread; // --thread or --by thread, and every block names its thread
-    bool need_ages;        // somebody asks for the age of blocks
 
     struct seep_view_row *rows;
     size_t nr_rows;

@@ -9,7 +9,8 @@
 _Alignas(4096) unsigned char seep_boot_memory[SEEP_BOOT_BYTES];
 static _Atomic size_t boot_used;
 
-void *seep_boot_aligned(size_t alignment, size_t size) {
+// Zeroed. NULL with ENOMEM: it is full.
+static void *boot_aligned(size_t alignment, size_t size) {
     alignment = SEEP_MAX(alignment, (size_t)16);
     size_t used = atomic_load_explicit(&boot_used, memory_order_relaxed);
     for (;;) {
@@ -55,7 +56,7 @@ static bool real_is_known(void) {
 #define KNOWN(member) (real_is_known() && seep_g.real.member != seep_boot_##member)
 
 void *seep_boot_malloc(size_t size) {
-    return real_is_known() ? seep_g.real.malloc(size) : seep_boot_aligned(16, size);
+    return real_is_known() ? seep_g.real.malloc(size) : boot_aligned(16, size);
 }
 
 void *seep_boot_calloc(size_t count, size_t size) {
@@ -66,16 +67,15 @@ void *seep_boot_calloc(size_t count, size_t size) {
         errno = ENOMEM;
         return NULL;
     }
-    return seep_boot_aligned(16, bytes);
+    return boot_aligned(16, bytes);
 }
 
 void *seep_boot_memalign(size_t alignment, size_t size) {
-    return KNOWN(memalign) ? seep_g.real.memalign(alignment, size) : seep_boot_aligned(alignment, size);
+    return KNOWN(memalign) ? seep_g.real.memalign(alignment, size) : boot_aligned(alignment, size);
 }
 
 void *seep_boot_aligned_alloc(size_t alignment, size_t size) {
-    return KNOWN(aligned_alloc) ? seep_g.real.aligned_alloc(alignment, size)
-                                : seep_boot_aligned(alignment, size);
+    return KNOWN(aligned_alloc) ? seep_g.real.aligned_alloc(alignment, size) : boot_aligned(alignment, size);
 }
 
 int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size) {
@@ -84,7 +84,7 @@ int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size) {
     if (alignment % sizeof(void *) || (alignment & (alignment - 1)) || alignment == 0)
         return EINVAL;
     int kept = errno;
-    void *block = seep_boot_aligned(alignment, size);
+    void *block = boot_aligned(alignment, size);
     errno = kept;
     if (!block)
         return ENOMEM;
@@ -93,16 +93,16 @@ int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size) {
 }
 
 void *seep_boot_valloc(size_t size) {
-    return KNOWN(valloc) ? seep_g.real.valloc(size) : seep_boot_aligned(4096, size);
+    return KNOWN(valloc) ? seep_g.real.valloc(size) : boot_aligned(4096, size);
 }
 
 void *seep_boot_pvalloc(size_t size) {
-    return KNOWN(pvalloc) ? seep_g.real.pvalloc(size) : seep_boot_aligned(4096, size);
+    return KNOWN(pvalloc) ? seep_g.real.pvalloc(size) : boot_aligned(4096, size);
 }
 
 void *seep_boot_realloc(void *block, size_t size) {
     if (!block || !seep_boot_has(block))
-        return KNOWN(realloc) ? seep_g.real.realloc(block, size) : block ? NULL : seep_boot_aligned(16, size);
+        return KNOWN(realloc) ? seep_g.real.realloc(block, size) : block ? NULL : boot_aligned(16, size);
     return seep_boot_move(block, size);
 }
 

@@ -14,8 +14,7 @@ SEEP_INLINE bool seep_boot_has(const void *block) {
     return (uintptr_t)block - (uintptr_t)seep_boot_memory < SEEP_BOOT_BYTES;
 }
 
-void *seep_boot_aligned(size_t alignment, size_t size); // zeroed; NULL with ENOMEM when full
-void *seep_boot_move(void *block, size_t size);         // a boot block becomes a real one
+void *seep_boot_move(void *block, size_t size); // a boot block becomes a real one
 size_t seep_boot_usable(const void *block);
 void seep_boot_note_sampled(void); // where blocks are sampled: all that there are may be recorded
 

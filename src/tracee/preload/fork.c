@@ -19,7 +19,7 @@ enum { WIPED = 0, OWN = 1, SETTING_UP = 2 };
 
 // Emulators of the kernel (qemu-user) take MADV_WIPEONFORK and do nothing. Where start.c finds that, the
 // atfork handler does it; a child of a raw clone, which runs none, is not recognised there.
-void seep_fork_wipe(void) {
+static void wipe(void) {
     uint64_t nr_slots = seep_g.header ? seep_g.header->areas[SEEP_AREA_THREADS].used : 0;
     for (uint64_t i = 0; i < nr_slots; i++)
         if (seep_g.thread_of_slot[i])
@@ -176,7 +176,7 @@ void seep_fork_in_child(void) {
     atomic_store_explicit(&nr_reentered, 0, memory_order_relaxed);
     seep_undo_in_child();
     if (seep_g.emulated)
-        seep_fork_wipe();
+        wipe();
     atomic_store_explicit(&seep_g.alive[1], 1, memory_order_relaxed);
 }
 

@@ -19,14 +19,11 @@ void seep_record_allocation(struct seep_thread *thread, const void *block, uint6
                             uint64_t pc, uint64_t sp, uint64_t bp);
 
 // Cold halves, record_slow.c.
-void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
-                                    enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp);
 uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
                                   enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp);
 struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,
                                                      enum seep_release via, bool temporary);
 void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size);
-void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size);
 // Whether `block` is the thread's latest allocation, or within it. If so, that allocation becomes one of this
 // function.
 bool seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,

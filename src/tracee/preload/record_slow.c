@@ -35,11 +35,16 @@ static SEEP_NOINLINE uint32_t site_of(struct seep_thread *thread, enum seep_via 
     return site;
 }
 
+static SEEP_NOINLINE void record_special(struct seep_thread *thread, const void *block, uint64_t size,
+                                         enum seep_via via, struct seep_caller caller);
+static SEEP_NOINLINE void put_slow(struct seep_thread *thread, uint64_t address, uint32_t site,
+                                   uint64_t size);
+
 static void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                               struct seep_caller caller) {
     uint64_t address = (uintptr_t)block;
     if (SEEP_UNLIKELY(is_special())) {
-        seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
+        record_special(thread, block, size, via, caller);
         return;
     }
     uint32_t site = site_of(thread, via, true, caller);
@@ -47,7 +52,7 @@ static void record_allocation(struct seep_thread *thread, const void *block, uin
     if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
         map_put(at, SEEP_ENTRY_MAKE(site, map_sub(address), size));
     else
-        seep_record_put_slow(thread, address, site, size);
+        put_slow(thread, address, site, size);
     thread->last_block = address;
     count_allocation(thread, counters_of(thread, site), size);
     map_remember_leaf(thread, address);
@@ -96,9 +101,8 @@ static void pass_by(struct seep_thread *thread, const void *block, uint64_t size
     thread->slot->skipped_bytes += size;
 }
 
-void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
-                                    enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp) {
-    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
+static void record_special(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                           struct seep_caller caller) {
     if (calls_only()) {
         seep_calls_allocation(thread, size, via);
         return;
@@ -121,7 +125,7 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
         seep_undo_note_odd();
     else
         seep_undo_note(thread, address, 0, SEEP_ENTRY_MAKE(site, map_sub(address), size));
-    seep_record_put_slow(thread, address, site, size);
+    put_slow(thread, address, site, size);
     seep_birth_note(thread, address);
     thread->last_block = address;
     count_allocation(thread, counters_of(thread, site), size);
@@ -197,7 +201,7 @@ void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_
     }
     if (undo_is_on())
         seep_undo_note_odd(); // counted neither as free nor as allocation
-    seep_record_put_slow(thread, (uintptr_t)block, site, size);
+    put_slow(thread, (uintptr_t)block, site, size);
     seep_undo_done(thread);
     if (events_are_kept())
         seep_event_note(thread, SEEP_EVENT_KEPT, (uintptr_t)block, site, size);
@@ -216,7 +220,7 @@ static void forget_nested(struct seep_thread *thread, uint64_t entry) {
 
 // The entry cannot be written straight away: no leaf yet, a size or address that the map does not
 // hold, or an entry that still has a block whose free we never saw.
-void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size) {
+static void put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size) {
     uint64_t *at = map_entry(address);
     if (!at)
         at = seep_map_new_leaf(address);

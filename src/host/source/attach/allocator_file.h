@@ -39,8 +39,7 @@ struct seep_allocator_file {
     size_t usdt_capacity;
     char *otel_refused; // a probe of otel_memory that is not understood, malloc'ed; NULL: all are
     bool has_malloc;
-    bool has_breakpoint; // another tracer's, in the file's code as it is mapped: see the caller
-    bool throws_itself;  // an operator new that does not call malloc: no return probe may be put on it
+    bool throws_itself; // an operator new that does not call malloc: no return probe may be put on it
 };
 
 // `prefix` goes before each name (je_malloc); NULL: none. Without a malloc there is only what concerns

@@ -48,7 +48,7 @@ struct seep_image_header_v1 {
 
     uint64_t lost[16];
     uint64_t cut[8];
-    uint64_t boot_bytes;
+    uint64_t reserved;
     uint64_t nr_thread_starts;
     struct seep_image_range own[32];
     uint64_t pools_created;
