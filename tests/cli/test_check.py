@@ -470,6 +470,9 @@ def test_a_crash_is_the_status(run, seep, app):
 @pytest.mark.parametrize("options, status, words", [
     (["--update-baseline"], 2, "--update-baseline: which one?"),
     (["--junit", "/nonexistent/a.xml"], 1, "cannot write the JUnit file"),
+    (["--junit", "/"], 1, "/: cannot write the JUnit file: Is a directory"),
+    (["--sarif", "/"], 1, "/: cannot write the SARIF file: Is a directory"),
+    (["--baseline", "/", "--update-baseline"], 1, "/: cannot write the baseline: Is a directory"),
     (["--sarif", "/nonexistent/a.sarif"], 1, "cannot write the SARIF file"),
     (["--max-leaked", "-1"], 2, "--max-leaked"),
     (["--max-peak", "1Q"], 2, "--max-peak"),

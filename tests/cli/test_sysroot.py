@@ -55,6 +55,17 @@ def test_a_root_that_is_not_there(run, seep, moved):
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "/nowhere/at/all" in done.stderr, done
 
 
+@pytest.mark.parametrize("folder, words", [("/nowhere/at/all", "SEEP_DEBUG_DIR: /nowhere/at/all: No such file"),
+                                           ("debug", "SEEP_DEBUG_DIR is ignored: 'debug' is no absolute path"),
+                                           ("/etc/passwd", "SEEP_DEBUG_DIR: /etc/passwd: Not a directory")])
+def test_a_debug_folder_that_is_not_there_is_told_of(run, seep, moved, folder, words):
+    done = run(seep, "report", str(moved / "app.seep"), env={"SEEP_DEBUG_DIR": folder})
+    assert done.returncode == 0 and done.stdout.startswith("health: ") and done.stderr.count("\n") == 1, done
+    assert done.stderr.startswith("seep: " + words) and "(name a folder of debug files, or unset it)" in done.stderr, done
+    # Another root has debug files of its own: the variable is not asked.
+    assert not run(seep, "report", "--sysroot", str(moved), str(moved / "app.seep"), env={"SEEP_DEBUG_DIR": folder}).stderr
+
+
 def test_debug_files_need_not_be_compressed(run, seep, moved):
     """The other tests use uncompressed debug files of the C library, if these are installed."""
     as_installed = run(seep, "report", "--json", str(moved / "app.seep"), env={"SEEP_DEBUG_DIR": None})

@@ -107,7 +107,9 @@ static struct seep_error *read_target(const struct seep_arguments *arguments,
     *ret_operands = operands;
     int nr = (values->pid != 0) + (values->command != NULL) + (values->cgroup != NULL) + values->all;
     if (nr > 1)
-        return seep_error_create(SEEP_E_USAGE, "--pid, --command, --cgroup and --all exclude one another");
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--pid, --command, --cgroup and --all exclude one another"),
+            "take one of them");
     plan->cgroup = values->cgroup;
     plan->all = values->all;
     if (values->command) {

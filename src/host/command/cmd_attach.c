@@ -21,6 +21,7 @@
 #include "command/attach_options.h"
 #include "command/attach_scan.h"
 #include "command/report_options.h"
+#include "command/warn.h"
 #include "source/image/profile_image.h"
 #include "source/attach/profile_traced.h"
 #include "file/session_file.h"
@@ -187,6 +188,8 @@ static struct seep_error *open_symbols(const struct seep_attach_values *values, 
     snprintf(root, sizeof(root), "/proc/self/fd/%d", *ret_root);
     struct seep_symbols_options how = {.no_demangle = values->no_demangle,
                                        .sysroot = *ret_root >= 0 ? root : NULL};
+    if (!how.sysroot)
+        seep_warn_debug_dir();
     return seep_symbols_create(&how, ret_symbols);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text_copy.h"
@@ -214,12 +215,15 @@ static struct seep_error *check_file(const char *path, const char *what) {
     char *folder = slash ? seep_text_copy(path, (size_t)SEEP_MAX(slash - path, (ptrdiff_t)1)) : strdup(".");
     if (!folder)
         return seep_error_no_memory();
-    bool there = access(path, F_OK) == 0;
+    struct stat status;
+    bool there = stat(path, &status) == 0;
+    int trouble = there && S_ISDIR(status.st_mode) ? EISDIR
+                  : access(there ? path : folder, W_OK) != 0 ? errno
+                                                             : 0;
     struct seep_error *err =
-        access(there ? path : folder, W_OK) != 0
-            ? seep_error_hint(seep_error_system(errno, "%s: cannot write %s", path, what),
-                              "the program was not started; name another file")
-            : NULL;
+        trouble ? seep_error_hint(seep_error_system(trouble, "%s: cannot write %s", path, what),
+                                  "the program was not started; name another file")
+                : NULL;
     free(folder);
     return err;
 }

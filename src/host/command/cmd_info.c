@@ -304,7 +304,9 @@ static void add_symbols(struct info *info) {
     bool has = snprintf(by_id, sizeof(by_id), "%s/.build-id", folder) < (int)sizeof(by_id) &&
                access(by_id, R_OK) == 0;
     add(info, "symbols", folder, FACT,
-        has ? "has debug files by build-id" : "has no debug files by build-id");
+        has                         ? "has debug files by build-id"
+        : access(folder, X_OK) != 0 ? strerror(errno)
+                                    : "has no debug files by build-id");
 }
 
 static void add_rights(struct info *info) {

@@ -457,7 +457,9 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
 static struct seep_error *run_serve(const struct seep_arguments *arguments, int *ret_status) {
     const struct serve_values *values = seep_arguments_values(arguments, &serve_group);
     if (values->http && values->listen)
-        return seep_error_create(SEEP_E_USAGE, "--http and --listen exclude one another");
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--http and --listen exclude one another"),
+            "--http ADDR says where a browser finds it; --listen is for seep top and connect");
     if (!arguments->ended && arguments->nr_operands > 1)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "serve: one PID or FILE"),
                                "a program to be started comes behind --");

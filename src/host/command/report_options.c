@@ -5,6 +5,7 @@
 
 #include "process/own_root.h"
 #include "command/report_options.h"
+#include "command/warn.h"
 #include "output/output.h"
 #include "output/report.h"
 
@@ -149,6 +150,8 @@ static struct seep_error *make_symbols(const struct seep_view_options *options, 
         return seep_symbols_create(&how, ret_symbols);
     if (seep_process_own_root(pid_of(source), root))
         how.sysroot = root;
+    else
+        seep_warn_debug_dir();
     struct seep_error *error = seep_symbols_create(&how, ret_symbols);
     if (!error || !how.sysroot)
         return error;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Warnings beside outputs without a health line, see warn.h.
+// See warn.h.
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
+#include "command/command.h"
 #include "command/warn.h"
 #include "output/format.h"
 #include "profile/health.h"
@@ -27,4 +31,20 @@ void seep_warn_incomplete(const struct seep_session *session) {
     if (nr > WARNED_MAX)
         fprintf(stderr, "seep: %zu more incomplete or not traced; 'seep report' lists all\n",
                 nr - WARNED_MAX);
+}
+
+void seep_warn_debug_dir(void) {
+    const char *named = getenv("SEEP_DEBUG_DIR");
+    struct stat status;
+    if (!named || !*named)
+        return;
+    bool there = stat(named, &status) == 0;
+    struct seep_error *error =
+        named[0] != '/'
+            ? seep_error_create(SEEP_E_USAGE, "SEEP_DEBUG_DIR is ignored: '%s' is no absolute path", named)
+        : !there                   ? seep_error_system(errno, "SEEP_DEBUG_DIR: %s", named)
+        : !S_ISDIR(status.st_mode) ? seep_error_system(ENOTDIR, "SEEP_DEBUG_DIR: %s", named)
+                                   : NULL;
+    if (error)
+        seep_command_fail(seep_error_hint(error, "name a folder of debug files, or unset it"));
 }

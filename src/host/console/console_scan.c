@@ -65,8 +65,19 @@ static struct seep_error *put_leaks(const struct seep_console *console, const ch
     return seep_console_answer(console, out, name, &grid, error);
 }
 
+static bool has_scan(const struct seep_session *session) {
+    bool known = false;
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        known |= session->profiles[i]->leaks.known;
+    return known;
+}
+
 static struct seep_error *run_scan(struct seep_console *console, char *const *words, FILE *out) {
-    TRY(seep_console_needs_run(console, "scan"));
+    struct seep_error *error = seep_console_needs_run(console, "scan");
+    if (error && (console->live.scanned || has_scan(seep_console_session(console))))
+        return seep_error_hint(error, "leaks shows what the last scan found");
+    if (error)
+        return error;
     struct seep_session *session = NULL;
     TRY(seep_live_source_scan(console->source, &session));
     seep_live_take_scan(&console->live, session, seep_monotonic_ns());
@@ -81,9 +92,8 @@ static struct seep_error *run_scan(struct seep_console *console, char *const *wo
 static struct seep_error *scanned(const struct seep_console *console,
                                   const struct seep_session **ret_session) {
     const struct seep_session *session = console->live.scanned;
-    for (size_t i = 0; !session && i < seep_console_session(console)->nr_profiles; i++)
-        if (seep_console_session(console)->profiles[i]->leaks.known)
-            session = seep_console_session(console);
+    if (!session && has_scan(seep_console_session(console)))
+        session = seep_console_session(console);
     if (!session)
         return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "nothing was scanned yet"),
                                seep_console_runs(console) ? "scan does it: the program waits for that long"

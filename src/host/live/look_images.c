@@ -175,7 +175,7 @@ static struct seep_error *look_at_all(const struct seep_live_source *source, str
         return look_back(making);
     }
     if (gone)
-        return seep_process_gone(source->pid, "name a running process, or a trace file");
+        return seep_process_gone(source->pid, "name a running process");
     return error ? error : look_at_family(source, making);
 }
 

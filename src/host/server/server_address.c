@@ -25,7 +25,8 @@ struct seep_error *seep_server_address_check(const char *where, const char *key_
             seep_error_create(SEEP_E_USAGE, "--listen %s: a network needs --key FILE", where),
             "a file that does not exist is created; clients need a copy of it");
     if (!network && key_file)
-        return seep_error_create(SEEP_E_USAGE, "--key is for --listen tcp:HOST:PORT");
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--key is for --listen tcp:HOST:PORT"),
+                               "add that, or leave --key out: a Unix socket needs no key");
     if (where && !network && !seep_server_is_stdio(where) &&
         (!begins(where, UNIX_PREFIX) || !where[strlen(UNIX_PREFIX)]))
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--listen: bad address '%s'", where),

@@ -510,8 +510,8 @@ void seep_fork_prepare(void); // atfork handlers
 void seep_fork_in_child(void);
 uint64_t seep_fork_ns(void);       // CLOCK_MONOTONIC at the fork of this process; UINT64_MAX: not known
 uint64_t seep_fork_image_ns(void); // and of when the image is that it copies
-bool seep_fork_was_told(
-    void); // this process is a child of fork, and its handler ran: of a raw clone it does not
+// Whether this process is a child of fork, and its handler ran: of a raw clone it does not.
+bool seep_fork_was_told(void);
 
 // handshake.c
 // `header`: of the image in seep_g.fd, in a fork child not yet in its place.
