@@ -44,14 +44,22 @@ class Traced:
         program = os.path.join(scratch, "remote")
         if not os.path.exists(program):
             subprocess.run(["gcc", "-O0", "-g", "-w", "-o", program, os.path.join(common.BENCH, "remote.c")], check=True)
+        self.server = None
         self.run = subprocess.Popen([os.path.join(build, "seep"), "run", "-q", "-o", os.path.join(scratch, "x.seep"), "--", program,
                                      str(sites)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=common.clean_environment())
+        try:
+            self.begin(build, scratch, sites)
+        except BaseException:
+            self.end()
+            raise
+
+    def begin(self, build, scratch, sites):
         assert self.run.stdout.readline() == b"ready\n"
         with open(f"/proc/{self.run.pid}/task/{self.run.pid}/children", encoding="ascii") as file:
             self.pid = int(file.read().split()[0])
         self.path = os.path.join(scratch, f"s{sites}")
-        self.server = subprocess.Popen([self.server_program or os.path.join(build, "seep"), "serve", "--listen", "unix:" + self.path, str(self.pid)],
-                                       stdout=subprocess.PIPE, env=common.clean_environment())
+        self.server = subprocess.Popen([self.server_program or os.path.join(build, "seep"), "serve", "--listen", "unix:" + self.path,
+                                        str(self.pid)], stdout=subprocess.PIPE, env=common.clean_environment())
         self.server.stdout.readline()
 
     def tell(self, text):
@@ -59,10 +67,18 @@ class Traced:
         self.run.stdin.flush()
         return int(self.run.stdout.readline().split()[1])
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
     def end(self):
-        self.server.terminate()
-        self.server.wait()
-        self.server.stdout.close()
+        if self.server:
+            self.server.send_signal(signal.SIGCONT)  # a check may have failed while it was stopped
+            self.server.terminate()
+            self.server.wait()
+            self.server.stdout.close()
         self.run.stdin.close()
         self.run.wait()
         self.run.stdout.close()
@@ -226,77 +242,73 @@ def first_screen(traced, scratch):
 
 
 def pages(build, scratch, blocks):
-    traced = Traced(build, scratch, 1000)
-    traced.tell(f"blocks {blocks}")
-    client = wire_client.connect(traced.path)
-    begin = time.monotonic()
-    client.pull()
-    look = time.monotonic() - begin
-    total = client.blocks(0, 1)[0]
-    times = []
-    for first in (0, total // 2, total - 1000):
+    with Traced(build, scratch, 1000) as traced:
+        traced.tell(f"blocks {blocks}")
+        client = wire_client.connect(traced.path)
         begin = time.monotonic()
-        assert len(client.blocks(first, 1000)[1]) == 1000
-        times.append(time.monotonic() - begin)
-    say(f"{total:,} blocks: a look {look:.2f} s; pages of 1,000 at the beginning, middle and end " +
-        ", ".join(f"{t:.2f}" for t in times) + " s")
-    say(f"  memory of the server at most {high_water(traced.server.pid):,} KiB")
-    traced.end()
+        client.pull()
+        look = time.monotonic() - begin
+        total = client.blocks(0, 1)[0]
+        times = []
+        for first in (0, total // 2, max(total - 1000, 0)):
+            begin = time.monotonic()
+            assert len(client.blocks(first, 1000)[1]) == min(1000, total - first)
+            times.append(time.monotonic() - begin)
+        say(f"{total:,} blocks: a look {look:.2f} s; pages of 1,000 at the beginning, middle and end " +
+            ", ".join(f"{t:.2f}" for t in times) + " s")
+        say(f"  memory of the server at most {high_water(traced.server.pid):,} KiB")
 
 
 def soak(build, scratch, requests):
-    traced = Traced(build, scratch, 1000)
+    with Traced(build, scratch, 1000) as traced:
+        def left():
+            with open(f"/proc/{traced.server.pid}/status", encoding="utf-8") as file:
+                rss = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+            return rss, len(os.listdir(f"/proc/{traced.server.pid}/fd"))
 
-    def left():
-        with open(f"/proc/{traced.server.pid}/status", encoding="utf-8") as file:
-            rss = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
-        return rss, len(os.listdir(f"/proc/{traced.server.pid}/fd"))
+        def some(nr):
+            for i in range(nr // 100):
+                client = wire_client.connect(traced.path)
+                for _ in range(98):
+                    client.pull()
+                client.top(5)
+                client.blocks(0, 100)
+                if i % 20 == 0:
+                    client.trace()
+                client.link.close()
 
-    def some(nr):
-        for i in range(nr // 100):
-            client = wire_client.connect(traced.path)
-            for _ in range(98):
-                client.pull()
-            client.top(5)
-            client.blocks(0, 100)
-            if i % 20 == 0:
-                client.trace()
-            client.link.close()
-
-    some(requests // 10)
-    before = left()
-    begin = time.monotonic()
-    some(requests)
-    say(f"{requests:,} requests in {time.monotonic() - begin:.0f} s: server {before[0]:,} KiB and {before[1]} descriptors before, "
-        f"{left()[0]:,} KiB and {left()[1]} after")
-    traced.end()
+        some(requests // 10)
+        before = left()
+        begin = time.monotonic()
+        some(requests)
+        say(f"{requests:,} requests in {time.monotonic() - begin:.0f} s: server {before[0]:,} KiB and {before[1]} descriptors before, "
+            f"{left()[0]:,} KiB and {left()[1]} after")
 
 
 def measure(build, scratch, sites, stall):
-    traced = Traced(build, scratch, sites)
-    client = wire_client.connect(traced.path, greeting=wire_client.hello(takes=2))
-    first, _ = client.pull()
-    image = client.images[client.places[0]]
-    depths = [len(image.stack(site)) for site in range(1, len(image.sites), 1 + len(image.sites) // 1000)]
-    say(f"{sites:,} sites, mean depth {statistics.mean(depths):.0f}: first {first:,} bytes, packed {packed_bytes(traced.path):,}")
-    time.sleep(FRESH)
-    nothing, _ = client.pull()
-    traced.tell("1000")  # the line that is read has sites of its own
-    time.sleep(FRESH)
-    client.pull()
-    traced.tell("1000")
-    time.sleep(FRESH)
-    some, changed = client.pull()
-    say(f"  nothing changed: {nothing} bytes; {changed:,} sites changed: {some:,} bytes, {some / max(changed, 1):.1f} each")
-    if sites <= 20000:  # 99 clients in Python take their time for what they get first
-        say(f"  at 1 Hz: one client {cost(traced, 1):.2f} % of a processor, 99 clients {cost(traced, 99):.2f} %")
-    first_screen(traced, scratch)
-    asked, stopped = throughput(traced)
-    say(f"  throughput of the program: asked 10 times a second {asked:.3f}, server stopped {stopped:.3f} (alone: 1)")
-    say(f"  memory of the server at most {high_water(traced.server.pid):,} KiB")
-    if stall:
-        stalled(traced, stall)
-    traced.end()
+    with Traced(build, scratch, sites) as traced:
+        client = wire_client.connect(traced.path, greeting=wire_client.hello(takes=2))
+        first, _ = client.pull()
+        image = client.images[client.places[0]]
+        depths = [len(image.stack(site)) for site in range(1, len(image.sites), 1 + len(image.sites) // 1000)]
+        say(f"{sites:,} sites, mean depth {statistics.mean(depths):.0f}: first {first:,} bytes, packed {packed_bytes(traced.path):,}")
+        time.sleep(FRESH)
+        nothing, _ = client.pull()
+        traced.tell("1000")  # the line that is read has sites of its own
+        time.sleep(FRESH)
+        client.pull()
+        traced.tell("1000")
+        time.sleep(FRESH)
+        some, changed = client.pull()
+        say(f"  nothing changed: {nothing} bytes; {changed:,} sites changed: {some:,} bytes, {some / max(changed, 1):.1f} each")
+        if sites <= 20000:  # 99 clients in Python take their time for what they get first
+            say(f"  at 1 Hz: one client {cost(traced, 1):.2f} % of a processor, 99 clients {cost(traced, 99):.2f} %")
+        first_screen(traced, scratch)
+        asked, stopped = throughput(traced)
+        say(f"  throughput of the program: asked 10 times a second {asked:.3f}, server stopped {stopped:.3f} (alone: 1)")
+        say(f"  memory of the server at most {high_water(traced.server.pid):,} KiB")
+        if stall:
+            stalled(traced, stall)
 
 
 def main():

@@ -425,6 +425,60 @@ def test_many_questions_take_no_memory(shop, serve):  # noqa: F811
     assert after[0] <= before[0] + 512 and after[1] <= before[1] + 1, (before, after)
 
 
+def ends(data):
+    """The streams that an End came of, in the order they came."""
+    found = []
+    while len(data) >= 8:
+        nr, kind, _, stream = struct.unpack('<IBBH', data[:8])
+        found += [stream] if kind == 31 else []
+        data = data[8 + nr:]
+    assert not data
+    return found
+
+
+MANY = 300
+QUESTIONS = wire_client.frame(1, 0, wire_client.hello()) + b''.join(
+    wire_client.frame(3, i, b'') if i == 100 else wire_client.frame(9, i, b'\0\0\0\1') for i in range(1, MANY + 1)) + wire_client.frame(3, MANY + 1, b'')
+
+
+def test_all_questions_of_a_client_that_then_asks_no_more(shop, serve):  # noqa: F811
+    """Snapshots are made by another process; the input may end meanwhile."""
+    program = shop()
+    link = raw(serve(program.pid).path)
+    link.sendall(QUESTIONS)
+    link.shutdown(socket.SHUT_WR)
+    assert ends(until_closed(link)) == list(range(1, MANY + 2))
+    done = subprocess.run([SEEP, 'serve', '--listen', 'stdio', str(program.pid)], input=QUESTIONS, stdout=subprocess.PIPE, env=environment(),
+                          timeout=harness.TIMEOUT, check=True)
+    assert ends(done.stdout) == list(range(1, MANY + 2))
+
+
+def test_a_line_that_hears_why_the_server_left(shop):  # noqa: F811
+    """Also where the client goes on to send what no server reads any more."""
+    program = shop()
+    process = subprocess.Popen([SEEP, 'serve', '--listen', 'stdio', str(program.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=environment())
+    try:
+        process.stdin.write(wire_client.frame(1, 0, wire_client.hello(7, 9)) + b'x' * 4000000)
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+    assert b'versions 7 to 9' in process.stdout.read()
+    process.stdout.close()
+    assert process.wait(timeout=harness.TIMEOUT) == 0
+
+
+def test_a_line_whose_client_takes_nothing_any_more_ends(shop):  # noqa: F811
+    program = shop()
+    process = subprocess.Popen([SEEP, 'serve', '--listen', 'stdio', str(program.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=environment())
+    client = wire_client.Client(process.stdout, process.stdin)
+    client.pull()
+    process.stdout.close()  # its input stays open
+    assert process.wait(timeout=harness.TIMEOUT) == 0
+    process.stdin.close()
+
+
 class Liar:
     """A server that says what it is told to say."""
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -279,9 +280,18 @@ static bool has_output(const struct seep_server_client *client) {
     return client->out.used || client->sealed_out.used;
 }
 
+// On a network a client that was killed ends in the same way as one that only asks no more, so its job ends.
 static void note_end(struct seep_server_client *client) {
     client->has_ended = true;
-    seep_server_drop_job(client);
+    if (client->noise && client->job.pid)
+        seep_server_cancel(client, client->stream);
+}
+
+// The client takes no answer any more. On a pipe only the output says so: the input of a client that asks no
+// more has hung up, too.
+static bool is_broken(const struct seep_server_client *client) {
+    bool is_one = client->in_fd == client->out_fd;
+    return (is_one ? client->watch_in.came : client->watch_out.came) & (uint32_t)(EPOLLHUP | EPOLLERR);
 }
 
 // false: it has left.
@@ -377,6 +387,11 @@ static bool write_some(struct seep_server_client *client) {
     return !client->leaves;
 }
 
+static bool has_question(const struct seep_server_client *client) {
+    return client->nr_in >= SEEP_WIRE_HEAD_BYTES &&
+           client->nr_in - SEEP_WIRE_HEAD_BYTES >= seep_wire_head_of(client->in).nr_bytes;
+}
+
 // The questions that have come, one after the other; while one is answered only that it is to end. false: it
 // is no client of seep.
 static bool take_questions(struct seep_server *server, struct seep_server_client *client) {
@@ -405,6 +420,8 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
     // epoll reports a broken link also where only output is awaited.
     if (client->watch_in.came & ~(uint32_t)EPOLLOUT && !client->has_ended && has_room(client))
         stays = client->noise ? read_sealed(client) : read_plain(client);
+    if (client->job.pid && is_broken(client))
+        stays = false;
     if (stays && client->job.pid && client->watch_job.came)
         seep_server_answer_job(server, client);
     client->watch_in.came = client->watch_out.came = client->watch_job.came = 0;
@@ -420,16 +437,16 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
         if (has_output(client) && client->sent + client->sealed_sent == before)
             *ret_more = false; // the server waits for the link
     }
-    if (stays && is_answered(client) && (client->has_ended || client->leaves))
+    if (stays && is_answered(client) && (client->leaves || (client->has_ended && !has_question(client))))
         stays = false;
     return stays && (client->greeted || has_output(client) || seep_monotonic_ns() < client->until_ns);
 }
 
-// Sets the events to wait for: a question, room for more of the answer, the end of the job. *ret_is_file: one
-// of the descriptors is a file, which is always ready.
+// Sets the events to wait for: a question, room for more of the answer, the end of the job or of the link
+// meanwhile. *ret_is_file: one of the descriptors is a file, which is always ready.
 static struct seep_error *watch_client(struct seep_server_client *client, bool *ret_is_file) {
     uint32_t in = !client->has_ended && has_room(client) ? EPOLLIN : 0;
-    uint32_t out = has_output(client) ? EPOLLOUT : 0;
+    uint32_t out = has_output(client) ? EPOLLOUT : client->job.pid ? EPOLLHUP : 0;
     bool is_one = client->in_fd == client->out_fd;
     struct seep_error *error =
         seep_server_watch_set(client->epoll_fd, &client->watch_in, client->in_fd, is_one ? in | out : in);
@@ -439,7 +456,7 @@ static struct seep_error *watch_client(struct seep_server_client *client, bool *
         error = seep_server_watch_set(client->epoll_fd, &client->watch_job, client->job.done_fd, EPOLLIN);
     if (client->watch_in.is_file)
         client->watch_in.came = in;
-    *ret_is_file = (client->watch_in.is_file && in) || (client->watch_out.is_file && out);
+    *ret_is_file = (client->watch_in.is_file && in) || (client->watch_out.is_file && out == EPOLLOUT);
     return error;
 }
 

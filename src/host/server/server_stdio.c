@@ -29,8 +29,13 @@ struct way {
     unsigned char bytes[PIECE_BYTES];
 };
 
-// false: the other side takes no more.
-static bool pass_on(struct way *way, const struct pollfd *reads, const struct pollfd *writes) {
+// The other side takes no more: what was to go there is dropped.
+static void end_way(struct way *way) {
+    way->has_ended = true;
+    way->nr = way->sent = 0;
+}
+
+static void pass_on(struct way *way, const struct pollfd *reads, const struct pollfd *writes) {
     if (reads->revents) {
         ssize_t nr = read(way->from, way->bytes, sizeof(way->bytes));
         way->has_ended = nr == 0 || (nr < 0 && errno != EINTR && errno != EAGAIN);
@@ -42,28 +47,31 @@ static bool pass_on(struct way *way, const struct pollfd *reads, const struct po
         // come.
         ssize_t nr = write(way->to, way->bytes + way->sent, SEEP_MIN(way->nr - way->sent, (size_t)PIPE_BUF));
         if (nr < 0 && errno != EINTR && errno != EAGAIN)
-            return false;
+            end_way(way);
         way->sent += nr > 0 ? (size_t)nr : 0;
+    } else if (writes->revents & (POLLERR | POLLHUP | POLLNVAL)) {
+        end_way(way);
     }
-    return true;
 }
 
-// First the rest of what the client sent is passed on, then its end. Answers still come back after that.
+// First the rest of what the client sent is passed on, then its end. Answers still come back after that, also
+// those of a server that has left. That the client has gone is noticed while there is nothing to send, too.
 static void relay(int socket_fd, struct way ways[2]) {
-    bool open = true, told = false;
+    bool told = false;
     signal(SIGPIPE, SIG_IGN);
-    while (open && !seep_interrupted && !(ways[1].has_ended && ways[1].sent == ways[1].nr)) {
+    while (!seep_interrupted && !(ways[1].has_ended && ways[1].sent == ways[1].nr)) {
         struct pollfd wait[4];
         for (int i = 0; i < 2; i++) {
             bool full = ways[i].sent < ways[i].nr;
             wait[2 * i] =
                 (struct pollfd){.fd = full || ways[i].has_ended ? -1 : ways[i].from, .events = POLLIN};
-            wait[2 * i + 1] = (struct pollfd){.fd = full ? ways[i].to : -1, .events = POLLOUT};
+            wait[2 * i + 1] =
+                (struct pollfd){.fd = full || i == 1 ? ways[i].to : -1, .events = full ? POLLOUT : 0};
         }
         if (poll(wait, 4, -1) < 0)
             continue;
-        for (int i = 0; i < 2 && open; i++)
-            open = pass_on(&ways[i], &wait[2 * i], &wait[2 * i + 1]);
+        for (int i = 0; i < 2; i++)
+            pass_on(&ways[i], &wait[2 * i], &wait[2 * i + 1]);
         if (ways[0].has_ended && ways[0].sent == ways[0].nr && !told) {
             shutdown(socket_fd, SHUT_WR);
             told = true;
