@@ -12,6 +12,7 @@
 #define SEEP_SESSION_RECORDER_H
 
 #include "file/trace.h"
+#include "profile/profile.h"
 #include "source/run/run.h"
 
 struct seep_recorder;
@@ -34,15 +35,15 @@ SEEP_MUST_CHECK struct seep_error *seep_recorder_add(struct seep_recorder *recor
 // A process has ended: the recorder's thread takes and writes its last events at once, while the caller goes
 // on. Takes NULL.
 void seep_recorder_ended(struct seep_recorder *recorder);
-// Takes what is left and ends the thread. *ret_writer: with all events, for the rest of the trace; NULL: no
-// process came. *ret_nr_unwritten: events that were taken and not written, because of the error that is
-// returned.
+// Takes what is left and ends the thread. *ret_writer has all events, for the rest of the trace; it is the
+// caller's. It is NULL if no process came. Returns the first error of the thread: from then on it wrote
+// nothing.
 SEEP_MUST_CHECK struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
                                                         struct seep_trace_writer **ret_writer);
 // Of a recorder that has finished: what the events of the process say of its peak, or why some are missing.
 SEEP_MUST_CHECK struct seep_error *seep_recorder_tell(const struct seep_recorder *recorder,
                                                       struct seep_profile *profile);
-void seep_recorder_destroy(
-    struct seep_recorder *recorder); // takes NULL; the writer is the caller's once finished
+// Ends the thread if it runs. Takes NULL.
+void seep_recorder_destroy(struct seep_recorder *recorder);
 
 #endif
