@@ -550,11 +550,36 @@ def test_tool_alone_in_a_folder(run, seep, tmp_path):
 
 
 def test_library_with_a_colon_in_its_path(run, seep, libseep, tmp_path):
-    (tmp_path / "a:b").mkdir()
-    shutil.copy(libseep, tmp_path / "a:b" / "libseep.so")
-    done = run(seep, "run", "/bin/true", env={"SEEP_LIBRARY": tmp_path / "a:b" / "libseep.so"})
-    assert done.returncode == 1
-    one_line(done.stderr, "has a space or a colon")
+    """ld.so separates LD_PRELOAD at it: the library is named through a link, which programs may use after the run."""
+    place = tmp_path / "a: b é'"
+    place.mkdir()
+    shutil.copy(libseep, place)
+    shutil.copy(seep, place)
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        first = pathlib.Path("/run")
+
+    def links(folder):
+        return [link for link in folder.glob("seep-library-*") if link.is_symlink() and link.readlink() == place]
+
+    try:
+        for _ in range(2):
+            done = run(place / "seep", "run", "--top", "1", "sh", "-c", "/bin/true; exit 3",
+                       env={"XDG_RUNTIME_DIR": first, "TMPDIR": second}, cwd=tmp_path)
+            assert done.returncode == 3 and "nothing lost" in done.stderr and "ld.so" not in done.stderr, done.stderr
+            assert len(links(first)) == 1 and not links(second)
+        # What is not ours, or leads elsewhere, is not taken.
+        name = links(first)[0]
+        name.unlink()
+        name.symlink_to(tmp_path)
+        done = run(place / "seep", "run", "/bin/true", env={"XDG_RUNTIME_DIR": first, "TMPDIR": second}, cwd=tmp_path)
+        assert done.returncode == 0 and "nothing lost" in done.stderr and len(links(second)) == 1, done.stderr
+        name.unlink()
+    finally:
+        for link in links(first):
+            link.unlink()
 
 
 def test_installed_under_lib_seep(run, seep, libseep, tmp_path):

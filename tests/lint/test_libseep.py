@@ -96,7 +96,7 @@ def test_it_is_small(run, require, libseep, tmp_path):
     size = stripped.stat().st_size
     budget = MAX_STRIPPED_BYTES[os.path.basename(libseep)]
     if b"clang version" in open(libseep, "rb").read():
-        budget += budget // 64  # the budgets are gcc's
+        budget += budget // 32  # the budgets are gcc's
     assert size <= budget, "%d bytes stripped, the budget is %d" % (size, budget)
 
 

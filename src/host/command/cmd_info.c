@@ -172,7 +172,7 @@ static void add_build(struct info *info) {
     add_commands(info);
     add_formats(info);
     char *library = NULL;
-    struct seep_error *error = seep_library_find(false, &library);
+    struct seep_error *error = seep_library_place(false, &library);
     if (error) {
         struct item *item = add(info, "build", "libseep.so", BAD, "%s", error->message);
         if (error->hint)

@@ -244,7 +244,12 @@ static struct seep_error *enable(const struct call *call, struct seep_unit *unit
     if (!error)
         error = own_path(tool, sizeof(tool));
     if (!error)
-        error = seep_library_find(options.mode != NULL, &library);
+        error = seep_library_place(options.mode != NULL, &library);
+    if (!error && !seep_library_can_be_named(library)) // a link would last until the next boot
+        error = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                                  "cannot preload '%s': its path has a space or a colon",
+                                                  library),
+                                "copy it elsewhere and name it with SEEP_LIBRARY");
     if (!error && !values->folder)
         error = seep_output_folder_name(unit, &folder);
     if (!error) {

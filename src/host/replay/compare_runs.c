@@ -339,7 +339,7 @@ static struct seep_error *find_program(struct running *running) {
     if (error)
         *running->ret_status = status;
     if (!error)
-        error = seep_library_find(false, &library);
+        error = seep_library_place(false, &library);
     if (!error)
         error = seep_program_inspect(&running->program, library);
     if (!error && running->program.why_untraced)

@@ -33,7 +33,14 @@ void seep_program_deinit(struct seep_program *program);
 // The library that is preloaded: $SEEP_LIBRARY, or beside the tool, or where it is installed.
 // *ret_path is malloc'ed and absolute.
 // `modes`: the one with the modes count and log, libseep-record.so.
+SEEP_MUST_CHECK struct seep_error *seep_library_place(bool modes, char **ret_path);
+
+// The same, by a path that LD_PRELOAD can name: where its own cannot, through a link to its folder. The link
+// stays, for programs of the run may execute others at any time.
 SEEP_MUST_CHECK struct seep_error *seep_library_find(bool modes, char **ret_path);
+
+// Whether LD_PRELOAD can name the path: ld.so separates it at spaces and colons.
+bool seep_library_can_be_named(const char *path);
 
 // The same library for programs of another word size, in a folder beside it. malloc'ed; NULL: it is not
 // there.
