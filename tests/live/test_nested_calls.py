@@ -60,16 +60,12 @@ MODES = {'live': (), 'wiped': ('--wipe-freed', 'yes'), 'sampled': ('--sample', '
          'counted': ('--mode', 'count')}
 
 
-# Where calls are counted or sampled, an operator and the malloc that it calls count one each.
-PLAIN = ('sampled', 'counted')
-
-
 @pytest.mark.parametrize('mode', MODES)
 @pytest.mark.parametrize('place', ['linked', 'pool', 'now', 'dlsym', 'handle', 'preloaded', 'libc'])
 def test_only_the_outermost_call_counts(place, mode, built, tmp_path):
     program = {'preloaded': 'user', 'libc': 'user', 'linked': 'user_own'}.get(place, f'user_{place}')
     env = environment(LD_PRELOAD=built / 'libown.so') if place == 'preloaded' else None
-    args = [built / program, *(['plain'] if mode in PLAIN else [])]
+    args = [built / program]
     plain = run(args, env=env)
     under = traced(args, tmp_path, options=MODES[mode], env=env)
     assert (under.code, under.out, under.err) == (0, b'', b'') == (plain.code, plain.out, plain.err), under
@@ -78,14 +74,38 @@ def test_only_the_outermost_call_counts(place, mode, built, tmp_path):
     process = report_json.spread(json.loads(done.out))
     no_losses(process)
     assert not process.get('mismatches') and not process.get('wrong_frees'), process
-    expected = {(size, via): figures for (size, via), figures in EXPECTED.items() if mode not in PLAIN or 'operator' not in via}
     by_function = {}
-    for (_, via), (allocations, _, _) in expected.items():
+    for (_, via), (allocations, _, _) in EXPECTED.items():
         by_function[via] = by_function.get(via, 0) + allocations
     assert {via: nr for via, nr in process['totals']['by_function'].items() if nr} == by_function
-    assert process['totals']['frees'] == sum(frees for _, frees, _ in expected.values())
+    assert process['totals']['frees'] == sum(frees for _, frees, _ in EXPECTED.values())
     if mode != 'counted':
-        assert figures(process) == expected
+        assert figures(process) == EXPECTED
+
+
+@pytest.mark.parametrize('mode', MODES)
+def test_an_operator_that_throws(mode, tmp_path):
+    """What the operator calls counts where it throws: no block of the operator is there to count in its place."""
+    need('gcc', 'g++')
+    (tmp_path / 'own.c').write_text(program_source('nested_own.c'))
+    (tmp_path / 'throws.cpp').write_text(program_source('nested_throws.cpp'))
+    options = ['-g', '-O1', '-w', '-fno-builtin']
+    for step in (['gcc', *options, '-DNO_OPERATORS', '-fPIC', '-c', 'own.c'],
+                 ['g++', *options, '-DOPERATORS', '-shared', '-fPIC', 'throws.cpp', 'own.o', '-o', 'libthrows.so'],
+                 ['g++', *options, 'throws.cpp', 'libthrows.so', '-Wl,-rpath,$ORIGIN', '-o', 'throws']):
+        done = run(step, cwd=tmp_path)
+        assert done.code == 0, done
+    under = traced([tmp_path / 'throws'], tmp_path, options=MODES[mode])
+    assert under.code == 0, under
+    done = run([SEEP, 'report', '--json', '--top', '0', under.trace])
+    assert done.code == 0, done
+    process = report_json.spread(json.loads(done.out))
+    no_losses(process)
+    assert not process.get('wrong_frees'), process
+    # 1 by the C++ library at its start; 30 by main; and for each exception 1 by the operator and 1 by the C++ library.
+    assert {via: nr for via, nr in process['totals']['by_function'].items() if nr} == {
+        'malloc': 51, 'operator new': 10, 'operator new[]': 10}
+    assert process['totals']['frees'] == 60
 
 
 def test_one_that_is_opened(built, tmp_path):

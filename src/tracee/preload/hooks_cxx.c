@@ -20,6 +20,7 @@
 #include "preload/boot_allocator.h"
 #include "preload/hooks.h"
 #include "preload/loader_lists.h"
+#include "preload/quiet_calls.h"
 
 enum real_new {
     NEW,
@@ -73,15 +74,19 @@ static real_new_fn *real_new(enum real_new form) {
 
 static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second,
                                          const void *third, enum seep_via via, struct seep_caller caller) {
+    struct seep_nested nested = {.thread = NULL};
+    if (SEEP_UNLIKELY(seep_g.apart) && !seep_g.operators_replaced)
+        seep_nested_begin(&nested);
     void *block = real_new(form)(size, second, third);
     if (seep_g.operators_replaced)
         return block;
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return block;
+    seep_nested_end(thread, &nested);
     if (!block)
         thread->slot->failed++;
-    else if (seep_record_again(thread, block, size, via, caller))
+    else if (seep_record_again(thread, block, size, via, caller, &nested))
         ; // a malloc hook that it called was first
     else if (!sample_skips(thread, block, size))
         seep_record_allocation(thread, block, size, via, caller.pc, caller.sp, caller.bp);
@@ -251,6 +256,12 @@ static SEEP_NOINLINE void call_real_delete(uint32_t form, void *block, size_t al
     }
     // A delete that calls free comes to our hook again, for a block that the map no longer has: the
     // guard keeps it from being counted. Nothing can pass it: delete does not throw.
+    if (seep_g.apart) {
+        struct seep_thread *quiet = seep_quiet_begin();
+        function(block, (const void *)alignment, NULL);
+        seep_quiet_end(quiet);
+        return;
+    }
     struct seep_thread *thread = seep_self();
     bool guarded = SEEP_GUARD_IS_IDLE(thread->guard);
     if (guarded)

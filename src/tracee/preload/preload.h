@@ -154,6 +154,15 @@ struct seep_code_pages {
 };
 enum { SEEP_CODE_BLOCKS = 64 };
 
+// In a real operator new, where calls are only counted: a frame of its hook, and what was counted since.
+struct seep_counted_new {
+    uint64_t frame; // 0: in none
+    uint32_t via;   // 0: nothing
+    uint64_t size;
+    uint64_t size_min_inverted; // before
+    uint64_t size_max;
+};
+
 // In its own MADV_WIPEONFORK mapping. Only its thread writes.
 struct seep_thread {
     // Read on every operation: two cache lines.
@@ -210,7 +219,8 @@ struct seep_thread {
     bool nested_release;    // in a real delete: the free it calls is the same event
     uint32_t lsan_disabled; // calls of __lsan_disable that have no __lsan_enable yet
     struct seep_image_counters
-        *called; // of site 0, where calls are only counted (call_counts.h); NULL: not yet
+        *called; // of site 0, where calls are only counted (call_counts.h); NULL: not yet, or counted_new
+    struct seep_counted_new counted_new;
     // Only where events are recorded (events.h).
     struct seep_event *ring_events;
     struct seep_ring *ring; // NULL: there was no room for it

@@ -16,7 +16,7 @@
 
 static struct seep_real inner;
 
-static SEEP_NOINLINE struct seep_thread *enter_quietly(void) {
+SEEP_NOINLINE struct seep_thread *seep_quiet_begin(void) {
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return NULL;
@@ -40,7 +40,7 @@ void seep_quiet_recover(struct seep_thread *thread) {
     thread->called = thread->outer.called;
 }
 
-static SEEP_NOINLINE void leave_quietly(struct seep_thread *thread) {
+SEEP_NOINLINE void seep_quiet_end(struct seep_thread *thread) {
     if (!thread)
         return;
     seep_quiet_recover(thread);
@@ -49,9 +49,9 @@ static SEEP_NOINLINE void leave_quietly(struct seep_thread *thread) {
 
 #define QUIETLY(type, call)                                                                                  \
     do {                                                                                                     \
-        struct seep_thread *thread_ = enter_quietly();                                                       \
+        struct seep_thread *thread_ = seep_quiet_begin();                                                    \
         type result_ = (call);                                                                               \
-        leave_quietly(thread_);                                                                              \
+        seep_quiet_end(thread_);                                                                             \
         return result_;                                                                                      \
     } while (0)
 
@@ -60,9 +60,9 @@ static void *quiet_malloc(size_t size) {
 }
 
 static void quiet_free(void *block) {
-    struct seep_thread *thread = enter_quietly();
+    struct seep_thread *thread = seep_quiet_begin();
     inner.free(block);
-    leave_quietly(thread);
+    seep_quiet_end(thread);
 }
 
 static void *quiet_calloc(size_t count, size_t size) {

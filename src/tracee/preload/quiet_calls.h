@@ -10,6 +10,11 @@ void seep_quiet_calls(struct seep_real *real);
 // The thread has left a quiet function by longjmp.
 void seep_quiet_recover(struct seep_thread *thread);
 
+// Around a real function that may call our hooks, and returns: they record nothing. What the first returns is
+// for the second.
+struct seep_thread *seep_quiet_begin(void);
+void seep_quiet_end(struct seep_thread *thread);
+
 // The thread, marked busy, or NULL: for side effects of a quiet function, such as mapping memory.
 SEEP_INLINE struct seep_thread *quiet_enter(void) {
     struct seep_thread *thread = seep_self();

@@ -24,10 +24,21 @@ uint32_t seep_record_take_special(struct seep_thread *thread, const void *block,
 struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,
                                                      enum seep_release via, bool temporary);
 void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size);
+// What a hook of an operator new notes before the real one runs, which may call malloc by name, and may leave
+// by an exception. Only where seep_g.apart.
+struct seep_nested {
+    const struct seep_thread *thread; // NULL: not noted
+    uint64_t nr_sampled;
+    uint64_t nr_skipped;
+    uint64_t skipped_bytes;
+    struct seep_counted_new outer;
+};
+void seep_nested_begin(struct seep_nested *ret_nested);
+void seep_nested_end(struct seep_thread *thread, const struct seep_nested *nested); // it has returned
 // Whether `block` is the thread's latest allocation, or within it. If so, that allocation becomes one of this
 // function.
 bool seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
-                       struct seep_caller caller);
+                       struct seep_caller caller, const struct seep_nested *nested);
 void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
                               struct seep_caller caller);
 void seep_record_unknown_kept(struct seep_thread *thread); // it was not freed after all

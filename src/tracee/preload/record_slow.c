@@ -252,23 +252,41 @@ static void put_slow(struct seep_thread *thread, uint64_t address, uint32_t site
     seep_lost(at || address & 7 || address >> SEEP_ADDRESS_BITS ? SEEP_LOST_ODD_FULL : SEEP_LOST_NO_LEAF);
 }
 
+void seep_nested_begin(struct seep_nested *ret_nested) {
+    struct seep_thread *thread = thread_enter();
+    ret_nested->thread = thread;
+    if (!thread)
+        return;
+    ret_nested->nr_sampled = thread->slot->sampled_allocations;
+    ret_nested->nr_skipped = thread->slot->skipped_allocations;
+    ret_nested->skipped_bytes = thread->slot->skipped_bytes;
+    if (calls_only())
+        seep_calls_new_begin(thread, &ret_nested->outer);
+    thread_leave(thread);
+}
+
+void seep_nested_end(struct seep_thread *thread, const struct seep_nested *nested) {
+    if (calls_only() && nested->thread == thread)
+        seep_calls_new_end(thread, &nested->outer);
+}
+
 // An operator new may call malloc by name (jemalloc's aligned forms do) and put a header before the block.
 // That is one allocation, of the operator, so the counts of the nested hook are taken back.
 bool seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
-                       struct seep_caller caller) {
-    uint64_t latest = thread->last_block;
+                       struct seep_caller caller, const struct seep_nested *nested) {
     if (thread->filter)
-        return is_last_block(thread, block); // the nested record stands
+        return nested->thread == thread && seep_sample_again(thread, block, size, via, caller, nested);
+    uint64_t latest = thread->last_block;
     uint64_t *at = latest ? map_entry(latest) : NULL;
     if (!at || !SEEP_ENTRY_IS_LIVE(*at) || SEEP_ENTRY_SUB(*at) != map_sub(latest) ||
         (uintptr_t)block - latest >= SEEP_MAX(SEEP_ENTRY_SIZE(*at), 1))
         return false;
-    uint64_t nested = *at;
-    map_end(at, SEEP_ENTRY_SITE(nested));
-    forget_nested(thread, nested);
+    uint64_t entry = *at;
+    map_end(at, SEEP_ENTRY_SITE(entry));
+    forget_nested(thread, entry);
     if (events_are_kept() && latest != (uintptr_t)block)
-        seep_event_note(thread, SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT, latest, SEEP_ENTRY_SITE(nested),
-                        SEEP_ENTRY_SIZE(nested));
+        seep_event_note(thread, SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT, latest, SEEP_ENTRY_SITE(entry),
+                        SEEP_ENTRY_SIZE(entry));
     record_allocation(thread, block, size, via, caller);
     return true;
 }

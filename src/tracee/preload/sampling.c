@@ -19,8 +19,12 @@ bool seep_sample_prepare(void) {
     return seep_g.apart;
 }
 
+static SEEP_NOINLINE uint64_t weight_of(uint64_t size) {
+    return seep_sample_weight(size, seep_g.sample_bytes);
+}
+
 // Source: xorshift64*, Vigna, "An experimental exploration of Marsaglia's xorshift generators" (2016).
-static uint64_t next_random(struct seep_thread *thread) {
+static SEEP_NOINLINE uint64_t next_random(struct seep_thread *thread) {
     uint64_t x = thread->random;
     x ^= x >> 12;
     x ^= x << 25;
@@ -101,7 +105,7 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
     struct seep_image_counters *counters = counters_of(thread, site);
     if (!counters)
         return;
-    uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
+    uint64_t weight = weight_of(size);
     uint64_t bytes = seep_sample_bytes_for(size, weight);
     SEEP_ADD(counters->allocations, weight);
     SEEP_ADD(counters->allocated_bytes, bytes);
@@ -121,10 +125,54 @@ uint32_t seep_sample_take(const void *block, uint64_t *ret_size) {
     return site;
 }
 
+static void forget_sample(struct seep_thread *thread, uint32_t site, uint64_t size) {
+    struct seep_image_counters *counters = counters_of(thread, site);
+    thread->slot->sampled_allocations--;
+    thread->slot->sampled_bytes -= size;
+    if (!counters)
+        return;
+    uint64_t weight = weight_of(size);
+    uint64_t bytes = seep_sample_bytes_for(size, weight);
+    counters->allocations -= weight;
+    counters->allocated_bytes -= bytes;
+    counters->peak_bytes--;
+    thread->slot->size_class[size_class_of(size)] -= weight;
+    count_net(thread, -(int64_t)bytes);
+}
+
+// What the nested malloc was decided on stands for the operator. A block with a header is larger and so met
+// by more points: as many less are kept of the operator's.
+bool seep_sample_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                       struct seep_caller caller, const struct seep_nested *nested) {
+    struct seep_image_thread *slot = thread->slot;
+    if (slot->sampled_allocations == nested->nr_sampled) {
+        uint64_t nr = slot->skipped_allocations - nested->nr_skipped;
+        if (nr == 1)
+            slot->skipped_bytes = nested->skipped_bytes + size;
+        return nr != 0;
+    }
+    const void *latest = (const void *)(uintptr_t)thread->last_block;
+    uint64_t nested_size;
+    uint32_t site =
+        thread->last_skipped == sample_nr_skipped(thread) ? seep_sample_take(latest, &nested_size) : 0;
+    if (!site)
+        return false;
+    if ((uintptr_t)block - (uintptr_t)latest >= SEEP_MAX(nested_size, 1)) {
+        seep_sample_put_back(latest, site, nested_size);
+        return false;
+    }
+    forget_sample(thread, site, nested_size);
+    if (next_random(thread) % weight_of(size) < weight_of(nested_size))
+        seep_sample_record(thread, block, size, via, caller);
+    else
+        sample_count_skipped(thread, size);
+    return true;
+}
+
 struct seep_image_counters *seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size,
                                                    enum seep_release via, bool temporary) {
     thread->slot->sampled_frees++;
-    uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
+    uint64_t weight = weight_of(size);
     thread->slot->releases[via] += weight;
     struct seep_image_counters *counters = counters_of(thread, site);
     if (!counters)

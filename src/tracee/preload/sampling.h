@@ -18,6 +18,10 @@ void seep_sample_begin(struct seep_thread *thread); // a thread's first point
 // Records an allocation that a point fell into. The thread is entered.
 void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                         struct seep_caller caller);
+// seep_record_again().
+struct seep_nested;
+bool seep_sample_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                       struct seep_caller caller, const struct seep_nested *nested);
 // Takes a block out that may have been recorded: its site or 0. The thread is entered.
 uint32_t seep_sample_take(const void *block, uint64_t *ret_size);
 // Returns what count_free does.
