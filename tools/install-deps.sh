@@ -109,6 +109,8 @@ missing_of() {
         sed -n 's/^ii  *\([^:]*\).*/\1/p' | tr '\n' ' ')"
     # The nodejs of other repositories has npm in it, and conflicts with the package of that name.
     if command -v npm >/dev/null 2>&1; then here="$here npm "; fi
+    # One that is there by pip, as where the package is too old.
+    case $here in *" meson "*) ;; *) [ -z "$(meson --version 2>/dev/null || true)" ] || here="$here meson " ;; esac
     for name in "$@"; do
         case $here in *" $name "*) ;; *) echo "$name" ;; esac
     done | sort -u | tr '\n' ' '
@@ -150,6 +152,9 @@ require_meson() { # VERSION; "": not known
         exit 1
     fi
 }
+candidate_meson() {
+    apt-cache policy meson 2>/dev/null | sed -n 's/^ *Candidate: *\([0-9][^ ]*\)$/\1/p'
+}
 case " $purposes " in *" build "*) require_meson "$(meson --version 2>/dev/null || true)" ;; esac
 
 as_root=
@@ -163,6 +168,7 @@ if [ "$(id -u)" != 0 ]; then
             echo "install-deps.sh: not installed, going on without: $missing" >&2
             exit 0
         fi
+        case " $missing " in *" meson "*) require_meson "$(candidate_meson)" ;; esac
         echo "install-deps.sh: not root, and sudo does not do it without a password. Please run as root:" >&2
         # shellcheck disable=SC2086,SC2116
         echo "    apt-get update && apt-get install --no-install-recommends $(echo $missing)" >&2
@@ -191,10 +197,7 @@ echo "install-deps.sh: installing $missing"
 run_apt update || echo "install-deps.sh: apt-get update failed, trying with the lists at hand" >&2
 
 # Not after a minute of downloads: what is too old to build seep says so at once.
-case " $missing " in *" meson "*)
-    require_meson "$(apt-cache policy meson 2>/dev/null | sed -n 's/^ *Candidate: *\([0-9][^ ]*\)$/\1/p')"
-    ;;
-esac
+case " $missing " in *" meson "*) require_meson "$(candidate_meson)" ;; esac
 
 available=
 for name in $missing; do

@@ -155,12 +155,18 @@ def test_a_release_that_is_too_old_is_told_before_anything_is_installed(root, tm
     if not shutil.which("dpkg"):
         pytest.skip("no dpkg here: versions cannot be compared")
     nothing = {name: "exit 0" for name in ("tee", "chmod", "rm")}  # the policy for services stays as it is
-    environment = fakes(tmp_path / "bin", dpkg_query="exit 1", id="echo 0", apt_get='echo "apt-get $*"', **nothing,
+    environment = fakes(tmp_path / "bin", dpkg_query="exit 1", id="echo 0", apt_get='echo "apt-get $*"', meson="exit 1", **nothing,
                         apt_cache='echo "  Candidate: 0.56.2-1"')
     done = subprocess.run([os.path.join(root, "tools", "install-deps.sh"), "build"], env=environment, capture_output=True,
                           text=True, check=False, timeout=60)
     assert done.returncode == 1 and "this system has meson 0.56.2-1" in done.stderr and done.stderr.count("\n") == 1, done
     assert "update" in done.stdout and not re.search("apt-get .*install gcc", done.stdout), done
+    # Another user is not told to install it.
+    environment = fakes(tmp_path / "user", dpkg_query="exit 1", id="echo 1000", sudo="exit 1", meson="exit 1",
+                        apt_cache='echo "  Candidate: 0.56.2-1"')
+    done = subprocess.run([os.path.join(root, "tools", "install-deps.sh"), "build"], env=environment, capture_output=True,
+                          text=True, check=False, timeout=60)
+    assert done.returncode == 1 and "this system has meson 0.56.2-1" in done.stderr and done.stderr.count("\n") == 1, done
     # One that is installed is told before the lists are fetched.
     environment = fakes(tmp_path / "there", **nothing, dpkg_query="echo 'ii  meson'", id="echo 0", apt_get='echo "apt-get $*"', meson="echo 0.56.2")
     done = subprocess.run([os.path.join(root, "tools", "install-deps.sh"), "build"], env=environment, capture_output=True,
@@ -170,7 +176,7 @@ def test_a_release_that_is_too_old_is_told_before_anything_is_installed(root, tm
 
 def test_what_is_missing_is_one_command_for_root(root, tmp_path):
     """Without root and without lists of packages: every name is one that there is, or may be."""
-    environment = fakes(tmp_path / "bin", dpkg_query="exit 1", id="echo 1000", sudo="exit 1", apt_cache="exit 0")
+    environment = fakes(tmp_path / "bin", dpkg_query="exit 1", id="echo 1000", sudo="exit 1", apt_cache="exit 0", meson="exit 1")
     done = subprocess.run([os.path.join(root, "tools", "install-deps.sh"), "build", "test", "traced"], env=environment,
                           capture_output=True, text=True, check=False, timeout=60)
     (command,) = [line for line in done.stderr.splitlines() if "apt-get install" in line]
@@ -178,3 +184,8 @@ def test_what_is_missing_is_one_command_for_root(root, tmp_path):
     named = command.split("--no-install-recommends ")[1].split()
     # With lists at hand, those that this release does not have are left out.
     assert {"meson", "libcmocka-dev"} <= set(named) and all(re.fullmatch(r"[a-z0-9][a-z0-9.+-]+", name) for name in named), named
+    # A meson that no package brought is as good.
+    environment = fakes(tmp_path / "pip", dpkg_query="exit 1", id="echo 1000", sudo="exit 1", apt_cache="exit 0", meson="echo 1.2")
+    done = subprocess.run([os.path.join(root, "tools", "install-deps.sh"), "build"], env=environment, capture_output=True,
+                          text=True, check=False, timeout=60)
+    assert done.returncode == 1 and " ninja-build" in done.stderr and " meson " not in done.stderr, done
