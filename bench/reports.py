@@ -20,7 +20,7 @@ def run_reports(context):
     for title, sites, depth in TRACES:
         subprocess.run([made, trace, str(sites), str(depth)], check=True, stdout=subprocess.DEVNULL)
         commands = [(name, ["report", trace, "--format", name]) for name in FORMATS] + [
-            ("diff", ["diff", trace, trace]), ("diff json", ["diff", trace, trace, "--json"])]
+            ("suppressions", ["report", trace, "--gen-suppressions=lsan"]), ("diff", ["diff", trace, trace]), ("diff json", ["diff", trace, trace, "--json"])]
         for name, words in commands:
             runs = [common.take(context, [context.seep] + words, context.environment, 600) for _ in range(context.runs)]
             case = {"trace": title, "what": name, "bytes": os.path.getsize(runs[-1].output),

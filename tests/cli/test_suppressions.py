@@ -101,6 +101,11 @@ def test_text_report_tells_what_each_line_did(run, seep, traces, tmp_path):
     assert "  unused: %s:2  leak:nothing\n" % file in done.stdout
     assert "  skipped: 1 entry about other errors than leaks\n" in done.stdout
     assert "keep_name (" not in done.stdout and "keep_table (" in done.stdout
+    assert "without a scan" not in done.stdout
+    unscanned = str(tmp_path / "unscanned.seep")
+    assert run(seep, "run", "-q", "--scan", "no", "-o", unscanned, str(traces[0] / "keep")).returncode == 0
+    done = run(seep, "report", unscanned, "--suppressions", str(file))
+    assert "leak:keep_name\n  without a scan: blocks that are still reachable are among them\n" in done.stdout, done.stdout
 
 
 def test_error_exitcode_counts_what_is_left(run, seep, traces, tmp_path):

@@ -20,6 +20,14 @@ void seep_put_suppression(FILE *out, const struct seep_suppression *suppression)
     }
 }
 
+// Whether a line took blocks of a process that was not scanned: a scan leaves reachable blocks to the report.
+static bool has_unscanned(const struct seep_session *session) {
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        if (session->profiles[i]->suppressed && !session->profiles[i]->leaks.known)
+            return true;
+    return false;
+}
+
 static void put_used(FILE *out, const struct seep_session *session, const struct seep_style *style) {
     bool any = false;
     for (uint32_t i = 0; i < session->nr_suppressions; i++) {
@@ -37,6 +45,8 @@ static void put_used(FILE *out, const struct seep_session *session, const struct
     }
     if (!any)
         fprintf(out, "\n%ssuppressed%s  nothing\n", seep_style_bold(style), seep_style_off(style));
+    else if (has_unscanned(session))
+        fputs("  without a scan: blocks that are still reachable are among them\n", out);
 }
 
 void seep_text_suppressed(FILE *out, const struct seep_session *session, const struct seep_style *style) {

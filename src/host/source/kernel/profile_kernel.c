@@ -94,14 +94,14 @@ static void building_deinit(struct building *building) {
     seep_map_deinit(&building->node_ids);
 }
 
-// The build-id of a note file of sysfs, where there is one.
-static uint32_t read_build_id(const char *path, uint8_t id[44]) {
+// The build-id of a note file of sysfs, cut to `room` bytes; returns its bytes. 0: there is none.
+static uint32_t read_build_id(const char *path, uint8_t *ret_id, uint32_t room) {
     uint8_t bytes[4096];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t nr = fd >= 0 ? read(fd, bytes, sizeof(bytes)) : 0;
     if (fd >= 0)
         close(fd);
-    return nr > 0 ? seep_elf_notes_build_id(bytes, (uint64_t)nr, id, 44) : 0;
+    return nr > 0 ? seep_elf_notes_build_id(bytes, (uint64_t)nr, ret_id, room) : 0;
 }
 
 static struct seep_error *add_module(struct building *building, const char *kernel_name, uint64_t base,
@@ -123,7 +123,8 @@ static struct seep_error *add_module(struct building *building, const char *kern
         snprintf(text, sizeof(text), "/sys/kernel/notes");
     else
         snprintf(text, sizeof(text), "/sys/module/%s/notes/.note.gnu.build-id", kernel_name);
-    module->build_id_bytes = strchr(kernel_name, '/') ? 0 : read_build_id(text, module->build_id);
+    if (!strchr(kernel_name, '/'))
+        module->build_id_bytes = read_build_id(text, module->build_id, sizeof(module->build_id));
     building->nr_modules++;
     *ret_id = (uint32_t)id;
     return NULL;
