@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -22,6 +23,21 @@ DEFAULT_TIMEOUT_S = 120
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import debug_files  # noqa: E402
+
+# What a terminal, a shell's profile or a build service leaves here would reach every program of a test.
+for name in ("COLUMNS", "LINES", "NO_COLOR", "PAGER", "LD_PRELOAD", "LD_LIBRARY_PATH", "GLIBC_TUNABLES", "DEBUGINFOD_URLS", "MAKEFLAGS", "MAKELEVEL",
+             "MFLAGS", "CPATH", "LIBRARY_PATH", "GCC_COLORS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+             "PYTHONMALLOC", "PYTHONSTARTUP", "PYTHONHASHSEED"):
+    os.environ.pop(name, None)
+os.environ.update(LC_ALL="C.UTF-8", TZ="UTC", TERM="dumb", MALLOC_PERTURB_="0")
+if len(os.environ.get("TMPDIR", "")) > 30:  # the path of a socket has at most 107 bytes: unix(7)
+    os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
+os.umask(0o022)
+for descriptor in range(3):  # a closed one would be given to the next file that is opened
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        os.open(os.devnull, os.O_RDWR)
 
 # The output is the same, see debug_files.py and test_debug_files_need_not_be_compressed.
 DEBUG_FOLDER = debug_files.debug_folder(BUILD)

@@ -149,6 +149,9 @@ def test_a_process_with_one_thread_has_what_its_sites_have(serve):
     server = serve('--', 'sleep', '60')
     plain, changes = wire_client.connect(server.path), wire_client.connect(server.path, greeting=wire_client.hello(takes=2))
     plain.pull()
+    harness.wait_until_idle(plain.places[0][0])  # both get what it has allocated when it sleeps
+    settle(server)
+    plain.pull()
     changes.pull()
     first, second = (client.images[client.places[0]] for client in (plain, changes))
     assert second.one_thread and not second.thread_sites
