@@ -888,7 +888,6 @@ uint64_t seep_cfi_visit_rows(const struct seep_cfi_object *object, const struct 
         if (!status && place != cie_place) {
             struct cursor cie_cursor = section;
             cie_cursor.at = place;
-            cie_place = UINT64_MAX;
             cie = (struct cie){0};
             status = read_cie(cie_cursor, id, &cie);
             cie_place = status ? UINT64_MAX : place;
