@@ -447,3 +447,18 @@ def test_a_child_that_limits_itself_before_it_allocates(tmp_path):
     processes = report(tmp_path / 'l.seep')
     assert [process['health']['lost'] for process in processes] == [{}, {}, {}], processes
     assert [process['totals']['allocations'] for process in processes] == [1, 51, 51]
+
+
+def test_children_of_a_limited_child_have_images(tmp_path):
+    """A forked child makes one mapping for its own children, which a limit on its address space would be too small for: it
+    has one for each part of its image before it limits itself."""
+    need('bash')
+    script = '''seeds() { local n=0; while read -r line; do [[ $line == *r--s*seep-image* ]] && n=$((n + 1)); done; echo $n; }
+    (a=$(printf %99s x); seeds < /proc/$BASHPID/maps; ulimit -v 3000000; seeds < /proc/$BASHPID/maps
+     (b=$(printf %2000s y); exit 3); exit 2)'''
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'l.seep', 'bash', '-c', script])
+    one, all_parts = map(int, done.out.split())
+    assert one == 1 < all_parts, done
+    processes = report(tmp_path / 'l.seep')
+    assert [process['health']['lost'] for process in processes] == [{}] * len(processes), processes
+    assert {2, 3} <= {process['process']['exit']['code'] for process in processes}, processes

@@ -195,6 +195,7 @@ static _Noreturn void try_all(void *page) {
     sys6(SYS_ppoll, 0, 0, (long)&none, 0, 0, 0);
     sys_mmap(NULL, 4096, PROT_NONE, MAP_SHARED | MAP_NORESERVE, (int)file, 0);
     sys3(SYS_madvise, page, 4096, MADV_DONTDUMP);
+    sys3(SYS_munlock, page, 4096, 0);
     sys3(SYS_mincore, page, 4096, present);
     sys6(SYS_mremap, (long)page, 4096, 4096, 1, 0, 0);
     sys6(SYS_prctl, 16 /* PR_GET_NAME */, (long)name, 0, 0, 0, 0);

@@ -49,6 +49,8 @@ void seep_news_begin(void) {
     void *fresh = seep_g.config.ignore_children
                       ? NULL
                       : sys_mmap(NULL, NEWS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (fresh) // the look at a process that leaves passes it over
+        sys_mark_as_ours(fresh, NEWS_BYTES);
     if (news)
         sys_munmap(news, NEWS_BYTES);
     news = fresh;

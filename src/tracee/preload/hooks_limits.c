@@ -28,20 +28,30 @@ static bool is_in_the_way(unsigned resource, uint64_t limit) {
                                      : resource == RLIMIT_FSIZE && limit != UINT64_MAX;
 }
 
-// Whether to read the limit before it is set. Its address may be invalid, which the kernel would report.
-static bool is_looked_at(unsigned resource, const void *limit, size_t bytes) {
-    return limit && (resource == RLIMIT_NOFILE || resource == RLIMIT_FSIZE) && seep_fork_lacks_image() &&
-           seep_calls_are_free() && seep_maps_readable((uintptr_t)limit, bytes);
+static uint64_t soft_of(const struct rlimit *limit) {
+    return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
+}
+
+// Before the fact, also in a child that has no image yet. The address of the limit may be invalid, which the
+// kernel would report.
+SEEP_COLD static void limit_is_coming(unsigned resource, const void *limit, size_t bytes) {
+    bool of_space = resource == RLIMIT_AS; // whatever it will be
+    bool of_files = (resource == RLIMIT_NOFILE || resource == RLIMIT_FSIZE) && seep_fork_lacks_image();
+    if (!limit || !(of_space || of_files) || !seep_calls_are_free())
+        return;
+    if (of_space)
+        seep_window_spread_seeds();
+    else if (seep_maps_readable((uintptr_t)limit, bytes) &&
+             is_in_the_way(resource, bytes == sizeof(struct rlimit64)
+                                         ? ((const struct rlimit64 *)limit)->rlim_cur
+                                         : soft_of(limit)))
+        seep_fork_make_image();
 }
 
 // After the fact: a limit that was refused changes nothing. Below what is mapped already it is allowed.
 static void limit_changed(unsigned resource, uint64_t limit) {
     if (resource == RLIMIT_AS && seep_image_is_ours())
         seep_window_limit(limit);
-}
-
-static uint64_t soft_of(const struct rlimit *limit) {
-    return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
 }
 
 // The compiler takes the header's word that the hooks are given a limit. glibc takes NULL for none.
@@ -54,8 +64,7 @@ static int set_limit(unsigned resource, const struct rlimit *limit) {
         errno = ENOSYS;
         return -1;
     }
-    if (is_looked_at(resource, limit, sizeof(*limit)) && is_in_the_way(resource, soft_of(limit)))
-        seep_fork_make_image();
+    limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.setrlimit(resource, limit);
     if (result == 0 && limit)
         limit_changed(resource, soft_of(limit));
@@ -74,8 +83,7 @@ SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 
         errno = ENOSYS;
         return -1;
     }
-    if (is_looked_at(resource, limit, sizeof(*limit)) && is_in_the_way(resource, limit->rlim_cur))
-        seep_fork_make_image();
+    limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.setrlimit64(resource, limit);
     if (result == 0 && limit)
         limit_changed(resource, limit->rlim_cur);
@@ -95,8 +103,8 @@ static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, st
         return -1;
     }
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
-    if (own && is_looked_at(resource, limit, sizeof(*limit)) && is_in_the_way(resource, soft_of(limit)))
-        seep_fork_make_image();
+    if (own)
+        limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.prlimit(pid, resource, limit, ret_before);
     if (result == 0 && own)
         limit_changed(resource, soft_of(limit));
@@ -117,8 +125,8 @@ SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const stru
         return -1;
     }
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
-    if (own && is_looked_at(resource, limit, sizeof(*limit)) && is_in_the_way(resource, limit->rlim_cur))
-        seep_fork_make_image();
+    if (own)
+        limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.prlimit64(pid, resource, limit, ret_before);
     if (result == 0 && own)
         limit_changed(resource, limit->rlim_cur);

@@ -466,7 +466,7 @@ bool seep_image_create_as_copy(void) {
         forget_losses(header);
         seep_g.fd = fd;
         fill_areas(header);
-        seep_window_make_seeds(fd, header->areas);
+        seep_window_make_seeds(fd, header->areas, seep_window_has_room());
         seep_handshake_tool(header);
         bool replaced = seep_window_replace(fresh);
         set_pointers();

@@ -49,21 +49,19 @@ static bool overcommit_is_strict(void) {
 // ---- what a child of fork may see ------------------------------------------------------------------
 
 // No child has a writable mapping of its parent's image: the window is not inherited (MADV_DONTFORK). What
-// is, of the header and of each area, is a seed: the first page, of a description that may only be read, so
-// that no process can make it writable. Of that page the kernel makes a mapping of any length, without a
-// descriptor, beside where the window was: there the child reads its parent's image, until it has its own.
+// is, of the header, is a seed: the first page, of a description that may only be read, so that no process
+// can make it writable. Of that page the kernel makes a mapping of any length, without a descriptor, beside
+// where the window was: there the child reads its parent's image, until it has its own. Where address space
+// is limited there is no room for all of it at once, and each area has a seed of its own. A forked child
+// whose address space is not limited makes itself one seed only: most such children fork no others, and each
+// mapping costs some microseconds, also of the tool's look at them.
 static unsigned char *seeds[SEEP_WINDOW_SEEDS]; // the last is the header's
 static bool is_view;                            // seep_g.base is such a view
+static bool is_whole;                           // the view is one mapping
 static unsigned char *place;                    // where the child's own image will be
 static bool is_left_out[SEEP_AREA_PAGED_NR];    // areas that the view lacks, because they were empty
 
-static void drop_seeds(void) {
-    for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++) {
-        if (seeds[i])
-            sys_munmap(seeds[i], SEEP_LARGEST_PAGE);
-        seeds[i] = NULL;
-    }
-}
+enum { OF_HEADER = SEEP_AREA_PAGED_NR };
 
 // The file behind a descriptor, once more, to be read only. Negative: /proc is not there, say.
 static int open_read_only(int fd) {
@@ -71,15 +69,31 @@ static int open_read_only(int fd) {
     return sys_open(path.text, O_RDONLY | O_CLOEXEC, 0);
 }
 
+static void drop_seed(int number) {
+    if (seeds[number])
+        sys_munmap(seeds[number], SEEP_LARGEST_PAGE);
+    seeds[number] = NULL;
+}
+
+static void drop_seeds(void) {
+    for (int i = 0; i < SEEP_WINDOW_SEEDS; i++)
+        drop_seed(i);
+}
+
 // Without them children of fork are not traced, and counted.
-void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
+SEEP_COLD void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
+                                      bool one) {
     int only_read = seep_g.config.ignore_children ? -1 : open_read_only(fd);
     bool done = only_read >= 0;
-    for (int i = 0; done && i <= SEEP_AREA_PAGED_NR; i++) {
+    for (int i = 0; done && i <= OF_HEADER; i++) {
+        if (one && i != OF_HEADER) {
+            drop_seed(i);
+            continue;
+        }
         // Those of the parent's image are mapped over.
         int flags = MAP_SHARED | MAP_NORESERVE | (seeds[i] ? MAP_FIXED : 0);
         void *seed = sys_mmap(seeds[i], SEEP_LARGEST_PAGE, PROT_READ, flags, only_read,
-                              i == SEEP_AREA_PAGED_NR ? 0 : areas[i].off);
+                              i == OF_HEADER ? 0 : areas[i].off);
         done = seed != NULL;
         seeds[i] = done ? seed : seeds[i];
     }
@@ -89,8 +103,26 @@ void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA
         drop_seeds();
 }
 
+// Of all that comes before an area in the file there is a mapping for a moment. A child that another thread
+// forks meanwhile is not limited yet, and needs the one seed only.
+SEEP_COLD void seep_window_spread_seeds(void) {
+    static _Atomic uint32_t at_work;
+    if (!seeds[OF_HEADER] || seeds[0] || atomic_exchange_explicit(&at_work, 1, memory_order_acquire))
+        return;
+    for (int i = SEEP_AREA_PAGED_NR; i-- > 0;) {
+        uint64_t off = seep_g.area_off[i];
+        long at =
+            sys6(SYS_mremap, (long)seeds[OF_HEADER], 0, (long)(off + SEEP_LARGEST_PAGE), REMAP_MAYMOVE, 0, 0);
+        if (sys_failed(at))
+            break;
+        sys3(SYS_munmap, at, off, 0);
+        seeds[i] = (unsigned char *)at + off;
+    }
+    atomic_store_explicit(&at_work, 0, memory_order_release);
+}
+
 bool seep_window_has_seed(uint64_t address) {
-    for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++)
+    for (int i = 0; i < SEEP_WINDOW_SEEDS; i++)
         if (seeds[i] && address - (uintptr_t)seeds[i] < SEEP_LARGEST_PAGE)
             return true;
     return false;
@@ -122,6 +154,10 @@ static bool grow(unsigned char *at, uint64_t from, uint64_t wanted) {
         return false;
     long end = sys6(SYS_mremap, (long)(at + from - page), (long)page, (long)(page + wanted - from), 0, 0, 0);
     return !sys_failed(end);
+}
+
+bool seep_window_has_room(void) {
+    return SEEP_ARCH_WORD == 8 && !seep_window_is_limited();
 }
 
 bool seep_window_is_limited(void) {
@@ -186,7 +222,7 @@ static bool open_window(void) {
 
 // All that may ever be needed: address space is there, and memory comes when it is touched. Where that is not
 // so, some more of each.
-void seep_window_open_all(void) {
+SEEP_COLD void seep_window_open_all(void) {
     enum { STEPS = 4 };
     if (!seep_lock_take(&seep_g.image_lock))
         return;
@@ -300,7 +336,8 @@ static bool map_reserved(int fd, uint64_t bytes) {
     return true;
 }
 
-bool seep_window_map(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
+SEEP_COLD bool seep_window_map(int fd, uint64_t bytes,
+                               const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
     uint64_t limit_bytes = address_limit();
     seep_g.strict_memory = overcommit_is_strict();
     seep_g.reserved = false;
@@ -319,7 +356,7 @@ bool seep_window_map(int fd, uint64_t bytes, const struct seep_image_area areas[
         __builtin_memset(seep_g.opened, 0, sizeof(seep_g.opened));
         return false;
     }
-    seep_window_make_seeds(fd, areas);
+    seep_window_make_seeds(fd, areas, false);
     return true;
 }
 
@@ -338,7 +375,7 @@ static uint64_t budget_below(uint64_t limit_bytes) {
     return limit_bytes >= NO_LIMIT ? UINT64_MAX : SEEP_MAX(limit_bytes / 4, opened_bytes() + MIB);
 }
 
-void seep_window_limit(uint64_t limit_bytes) {
+SEEP_COLD void seep_window_limit(uint64_t limit_bytes) {
     // A limit above all that is reserved counts that in: the program has taken it from its own size, as the
     // kernel tells it. Were the reservation unmapped, that would be room for the program.
     if (limit_bytes >= NO_LIMIT || (seep_g.reserved && limit_bytes > seep_g.window_bytes) ||
@@ -413,7 +450,7 @@ static bool sow(unsigned char *seed, unsigned char *at, uint64_t bytes) {
 }
 
 static void unmap_view(unsigned char *view) {
-    if (seep_g.reserved) {
+    if (is_whole) {
         sys_munmap(view, seep_g.window_bytes);
         return;
     }
@@ -430,15 +467,25 @@ static bool see_piece(unsigned char *view, int number, uint64_t off, uint64_t by
                : sow(seeds[number], view + off, bytes);
 }
 
-// The view leaves out empty areas, and so also elements that the parent adds to them meanwhile.
+// Who has locked all memory by a call that we do not see has locked the seed, and every page of what is made
+// of it would be there at once.
+static bool see_whole(unsigned char *view) {
+    if (!seep_g.emulated)
+        sys3(SYS_munlock, seeds[OF_HEADER], SEEP_LARGEST_PAGE, 0);
+    return see_piece(view, OF_HEADER, 0, seep_g.window_bytes);
+}
+
+// In pieces the view leaves out empty areas, and so also elements that the parent adds to them meanwhile.
 static bool see_pieces(unsigned char *view) {
-    __builtin_memset(is_left_out, !seep_g.reserved, sizeof(is_left_out));
-    if (!see_piece(view, SEEP_AREA_PAGED_NR, 0, seep_g.reserved ? seep_g.window_bytes : SEEP_LARGEST_PAGE))
+    is_whole = seep_g.reserved || seep_window_has_room();
+    __builtin_memset(is_left_out, !is_whole, sizeof(is_left_out));
+    if (is_whole)
+        return see_whole(view);
+    if (!see_piece(view, OF_HEADER, 0, SEEP_LARGEST_PAGE))
         return false;
     const struct seep_image_header *header = (const struct seep_image_header *)view;
-    for (int i = 0; !seep_g.reserved && i < SEEP_AREA_PAGED_NR; i++) {
-        if (!seep_g.emulated && i != SEEP_AREA_DIR &&
-            !__atomic_load_n(&header->areas[i].used, __ATOMIC_ACQUIRE))
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
+        if (i != SEEP_AREA_DIR && !__atomic_load_n(&header->areas[i].used, __ATOMIC_ACQUIRE))
             continue;
         if (!see_piece(view, i, seep_g.area_off[i], seep_g.opened[i])) {
             unmap_view(view);
@@ -446,6 +493,20 @@ static bool see_pieces(unsigned char *view) {
         }
         is_left_out[i] = false;
     }
+    return true;
+}
+
+// What of an area is to be seen: also what the parent has filled since the fork.
+static bool see_filled(enum seep_area_kind area) {
+    uint64_t filled =
+        seep_area_filled_bytes(area, __atomic_load_n(&seep_g.header->areas[area].used, __ATOMIC_ACQUIRE));
+    if (is_left_out[area] || filled <= seep_g.opened[area])
+        return true;
+    if (!is_whole)
+        return seep_area_open(area, filled);
+    if (filled > seep_g.area_size[area])
+        return false;
+    seep_g.opened[area] = SEEP_MIN(round_up(filled, seep_areas[area].step_bytes), seep_g.area_size[area]);
     return true;
 }
 
@@ -462,7 +523,7 @@ static unsigned char *room_for_view(void) {
     return room;
 }
 
-bool seep_window_see_all(void) {
+SEEP_COLD bool seep_window_see_all(void) {
     seep_g.budget_bytes = budget_below(address_limit()); // which the child may have set for itself
     place = seep_g.base;
     unsigned char *view = room_for_view();
@@ -471,12 +532,10 @@ bool seep_window_see_all(void) {
         return false;
     seep_g.base = view;
     seep_g.header = (struct seep_image_header *)view;
-    for (int i = 0; !seep_g.reserved && i < SEEP_AREA_PAGED_NR; i++) {
-        uint64_t used = __atomic_load_n(&seep_g.header->areas[i].used, __ATOMIC_ACQUIRE);
-        if (!is_left_out[i] && !seep_area_open((enum seep_area_kind)i, seep_area_filled_bytes(i, used)))
-            return false;
-    }
-    return true;
+    bool done = true;
+    for (int i = 0; done && !seep_g.reserved && i < SEEP_AREA_PAGED_NR; i++)
+        done = see_filled((enum seep_area_kind)i);
+    return done;
 }
 
 unsigned char *seep_window_twin(int fd) {

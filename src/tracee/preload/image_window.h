@@ -25,8 +25,9 @@ void seep_window_limit(uint64_t limit_bytes);
 // A filter of system calls is coming: opens what may be needed after that.
 void seep_window_open_all(void);
 
-// Whether address space is limited.
+// Whether address space is limited; and whether a view of the whole image fits into it.
 bool seep_window_is_limited(void);
+bool seep_window_has_room(void);
 
 // Notes in the header what of a limited address space the image takes.
 void seep_window_tell_space(void);
@@ -42,8 +43,10 @@ uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area
 void *seep_window_pages(unsigned char *image, uint64_t page, uint64_t bytes);
 
 // Of the file, what children of fork need to see it; in one that has a file of its own, instead of the
-// parent's.
-void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]);
+// parent's. `one`: there is room for a view of all of it, and will be.
+void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR], bool one);
+// Address space is about to be limited: then the one seed is too few.
+void seep_window_spread_seeds(void);
 bool seep_window_has_seed(uint64_t address);
 // The first byte of each, of SEEP_LARGEST_PAGE bytes; 0: it is not there.
 enum { SEEP_WINDOW_SEEDS = SEEP_AREA_PAGED_NR + 1 };
