@@ -171,16 +171,26 @@ def test_every_guide_is_run():
     assert sorted(name[:-3] for name in os.listdir(FOLDER) if name.endswith(".md") and name != "README.md") == sorted(PAGES)
 
 
+OF_A_PROCESS = re.compile(r"sudo|\b31724\b")
+
+
+def readme():
+    with open(os.path.join(FOLDER, "..", "..", "README.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def readme_steps():
+    return [step for body in re.findall(r"^```\n([$] .*?)^```$", readme(), re.M | re.S) for step in steps(body)]
+
+
 def test_the_readme(tmp_path, environment):
-    """The commands of its five minutes that need no running process, on the program that it shows; "..." stands for any lines."""
+    """The commands of its five minutes that need no running process, on the program that it shows; "..." stands for any lines.
+    test_the_readme_of_a_process runs the others."""
     for tool in ("gcc", "jq"):
         if not shutil.which(tool):
             pytest.skip("%s is not installed" % tool)
-    with open(os.path.join(FOLDER, "..", "..", "README.md")) as file:
-        text = file.read()
-    (tmp_path / "shop.c").write_text(re.search(r"^```c\n(.*?)^```$", text, re.M | re.S).group(1))
-    shown = [step for body in re.findall(r"^```\n([$] .*?)^```$", text, re.M | re.S) for step in steps(body)
-             if not re.search(r"sudo|\b31724\b", step[0])]
+    (tmp_path / "shop.c").write_text(re.search(r"^```c\n(.*?)^```$", readme(), re.M | re.S).group(1))
+    shown = [step for step in readme_steps() if not OF_A_PROCESS.search(step[0])]
     commands = [command.replace("$PWD/libseep.so", "$LIBSEEP") for command, _ in shown]
     assert len(commands) == 8, commands
     for (command, lines), printed in zip(shown, run_all(commands, tmp_path, environment)):
@@ -228,6 +238,17 @@ ANSWERS = {
     "seep serve --http PID": ("", r"^http://127\.0\.0\.1:\d+/"),
     "seep export --format NAME FILE": ("", r"^_start;.*;main;read_order;\S+ 278890$"),
 }
+# The same of the commands of the five minutes that need a running process, in their order; ten seconds are shortened.
+ANSWERS_OF_A_PROCESS = {
+    "seep report 31724 --by function --top 3": ("", r"\bmake\b"),
+    "seep snap 31724 -o now.seep": ("&& seep report now.seep", r"make \(waits\.c:"),
+    "seep mark 31724 warm": ("&& seep report 31724@warm --json", r'"name": ?"warm"'),
+    "seep diff 31724@warm 31724": ("", r"Nothing changed"),
+    "seep growth 31724 --interval 10s": ("--count 7", r"^growth .* snapshots? in "),
+    "sudo seep attach 31724 10s": ("1", r"Top \d+ stacks with outstanding allocations"),
+    "sudo seep attach --cgroup /sys/fs/cgroup/system.slice/app.service --output app.seep":
+        ("100ms 1 && seep report app.seep", r"^health: "),
+}
 ELSEWHERE = {  # tests that run these
     "(gdb) seep holders head->next": "cli/test_gdb.py", "seep whois": "cli/test_gdb.py", "seep leaks": "cli/test_gdb.py",
     "sudo seep attach --all": "live/test_attach.py",  # reads all programs of the machine
@@ -236,8 +257,7 @@ ELSEWHERE = {  # tests that run these
 
 
 def table_of_questions():
-    with open(os.path.join(FOLDER, "..", "..", "README.md"), encoding="utf-8") as file:
-        table = file.read().split("## Which command for which question")[1].split("\n## ")[0]
+    table = readme().split("## Which command for which question")[1].split("\n## ")[0]
     rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ") and not line.startswith("| ---")][1:]
     assert len(rows) >= 20
     return [command for row in rows for command in re.findall(r"`([^`]+)`", row)]
@@ -256,8 +276,7 @@ def test_every_question_is_answered():
 def questioned(tmp_path_factory, seep, libseep):
     """question(command): what it prints, on a process of its own that waits, with the README's program and recordings of it."""
     folder = tmp_path_factory.mktemp("questions")
-    with open(os.path.join(FOLDER, "..", "..", "README.md"), encoding="utf-8") as file:
-        (folder / "shop.c").write_text(re.search(r"^```c\n(.*?)^```$", file.read(), re.M | re.S).group(1))
+    (folder / "shop.c").write_text(re.search(r"^```c\n(.*?)^```$", readme(), re.M | re.S).group(1))
     (folder / "waits.c").write_text(program_source("cross_waits.c"))
     (folder / "bin").mkdir()
     (folder / "bin" / "seep").symlink_to(seep)
@@ -279,7 +298,7 @@ def questioned(tmp_path_factory, seep, libseep):
     pid = waits.stdout.readline().decode().strip()
     assert pid.isdigit(), built
     address = re.search(r"0x[0-9a-f]{6,}", call("seep report --blocks --function make " + pid)).group()
-    words = {"PID": pid, "ADDRESS": address, "HOST": "localhost", "select …": "select count(*) from event"}
+    words = {"PID": pid, "31724": pid, "10s": "100ms", "ADDRESS": address, "HOST": "localhost", "select …": "select count(*) from event"}
 
     def question(command, more, until=None):
         real = "%s %s" % (command, more)
@@ -332,4 +351,23 @@ def test_a_question_is_answered(command, questioned, request):
     more, wanted = ANSWERS[command]
     command = command.replace("PATH", request.getfixturevalue("group")) if "PATH" in command else command
     printed = questioned(command, more, signal.SIGINT if "serve" in command else None)
+    assert re.search(wanted, printed, re.M), printed
+
+
+def test_the_readme_of_a_process(questioned):
+    assert [step[0] for step in readme_steps() if OF_A_PROCESS.search(step[0])] == [*ANSWERS_OF_A_PROCESS]
+    for command, (more, wanted) in ANSWERS_OF_A_PROCESS.items():
+        if not command.startswith("sudo"):
+            printed = questioned(command, more)
+            assert re.search(wanted, printed, re.M), (command, printed)
+
+
+@pytest.mark.parametrize("command", [command for command in ANSWERS_OF_A_PROCESS if command.startswith("sudo")])
+def test_the_readme_attaches(command, questioned, request):
+    if os.getuid():
+        pytest.skip("only root attaches")
+    request.getfixturevalue("whole_machine")  # its probes would disturb Valgrind
+    more, wanted = ANSWERS_OF_A_PROCESS[command]
+    command = re.sub(r"/sys/fs/cgroup\S*", lambda _: request.getfixturevalue("group"), command)
+    printed = questioned(command, more)
     assert re.search(wanted, printed, re.M), printed
