@@ -290,6 +290,9 @@ __asm__(".text\n.type switch_stacks,@function\nswitch_stacks:\n"
         // The first frame of a new stack: no return address, so it is the last.
         ".type first_frame,@function\nfirst_frame:\n.cfi_startproc\n.cfi_undefined rip\ncall *%rbx\nud2\n"
         ".cfi_endproc\n.size first_frame,.-first_frame\n"
+        // As Boost.Context has it: no call-frame information, and a return would exit.
+        ".type exits,@function\nexits:\npush %rbp\njmp *%rbx\n"
+        "exits_after:\nxor %rdi,%rdi\ncall first_frame\nhlt\n.size exits,.-exits\n"
         // through_frame(f): a frame pointer and no call-frame information. without_frame(f): neither.
         ".type through_frame,@function\nthrough_frame:\npush %rbp\nmov %rsp,%rbp\nsub $32,%rsp\ncall "
         "*%rdi\nleave\nret\n"
@@ -298,6 +301,8 @@ __asm__(".text\n.type switch_stacks,@function\nswitch_stacks:\n"
         "add $32,%rsp\npop %rbp\nret\n.size without_frame,.-without_frame\n");
 void switch_stacks(void **from, void *to);
 void first_frame(void);
+void exits(void);
+void exits_after(void);
 int through_frame(void (*f)(void));
 int without_frame(void (*f)(void));
 
@@ -318,15 +323,17 @@ static void coroutine(void) {
 
 #define STACK_BYTES 65536u
 
-// `off_by`: words by which calls find the stack not aligned to 16 bytes, against the ABI.
-static void switch_to_new_stacks(int off_by) {
+// `off_by`: words by which calls find the stack not aligned to 16 bytes, against the ABI. `returned_to`: in rbp
+// at `first`.
+static void switch_to_new_stacks(int off_by, void (*first)(void), void (*returned_to)(void)) {
     for (int round = 0; round < 25; round++) {
         // Freed and mapped again at the same place, where old frames must not be believed.
         char *stack = mmap((void *)0x600000000000, STACK_BYTES, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         CHECK(stack != MAP_FAILED);
         void **top = (void **)(stack + STACK_BYTES) - 11 - off_by;
-        top[6] = (void *)(uintptr_t)first_frame;
+        top[6] = (void *)(uintptr_t)first;
+        top[5] = (void *)(uintptr_t)returned_to;
         top[4] = (void *)(uintptr_t)coroutine; // popped into rbx
         other = top;
         for (int turn = 0; turn < 8; turn++)
@@ -336,11 +343,15 @@ static void switch_to_new_stacks(int off_by) {
 }
 
 APART static void switched(void) {
-    switch_to_new_stacks(0);
+    switch_to_new_stacks(0, first_frame, NULL);
+}
+
+APART static void exits_at_the_end(void) {
+    switch_to_new_stacks(0, exits, exits_after);
 }
 
 APART static void misaligned(void) {
-    switch_to_new_stacks(1);
+    switch_to_new_stacks(1, first_frame, NULL);
 }
 
 APART static void behind_frame(void) {
@@ -359,6 +370,8 @@ APART static void no_cfi(void) {
 }
 #else
 static void switched(void) {
+}
+static void exits_at_the_end(void) {
 }
 static void no_cfi(void) {
 }
@@ -430,6 +443,7 @@ int main(int argc, char **argv) {
         {"faults", faults},
         {"overflow", stack_overflow},
         {"switched", switched},
+        {"exits", exits_at_the_end},
         {"misaligned", misaligned},
         {"no-cfi", no_cfi},
         {"ticks", ticks},

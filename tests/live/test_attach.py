@@ -549,6 +549,17 @@ def test_from_its_start_a_program_is_as_the_library_sees_it(name, from_start, tm
     assert found == expected
 
 
+def test_a_stack_whose_first_function_returns_to_exit(from_start, tmp_path):
+    """As Boost.Context makes them: such a stack is whole."""
+    program, env = from_start(BUILD / 'tests/live/live-control-flow')
+    trace = tmp_path / 't.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', program, 'exits'], env=env, cwd=tmp_path)
+    assert done.code == 0, done
+    _, process = sites_of(trace)
+    assert process['health']['stacks_cut'] == 0, process['health']
+    assert process['totals']['allocations'] >= 200
+
+
 def test_a_program_that_is_named_to_its_loader(from_start, tmp_path):
     """`ld.so PROGRAM`: the kernel starts the loader, and the program is seen from its first instruction all the same."""
     program, env = from_start(BUILD / 'tests/programs/gcc-O2@callbacks')

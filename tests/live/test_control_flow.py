@@ -37,6 +37,7 @@ COVERS = [
     ('hand-switched stacks', 'covered', 'test_hand_switched_stacks', 'unmapped and mapped again at the same address'),
     ('hand-switched stacks', 'covered', 'test_a_stack_that_goes_while_its_callee_runs',
      'unmapped or made unreadable by munmap, mmap, mremap or mprotect while a function that it called runs elsewhere'),
+    ('hand-switched stacks', 'covered', 'test_a_stack_whose_first_function_returns_to_exit', 'as Boost.Context makes them'),
     ('hand-switched stacks', 'covered', 'test_a_stack_that_is_not_aligned', 'stacks that are not aligned as the ABI wants'),
     ('code without CFI', 'covered', 'test_code_without_call_frame_information', 'with a frame pointer: whole'),
     ('code without CFI', 'declared', 'test_code_without_call_frame_information',
@@ -189,6 +190,15 @@ def test_hand_switched_stacks(tmp_path):
     whole(process)
     assert figures(process, 'on_own_stack') == (200, 100)
     assert paths(process, 'on_own_stack') == {('on_own_stack', 'coroutine', 'first_frame')}
+
+
+@ONLY_X86_64
+def test_a_stack_whose_first_function_returns_to_exit(tmp_path):
+    """As Boost.Context makes them, without call-frame information at the return address."""
+    process = both(FLOW, 'exits', tmp_path)
+    whole(process)
+    assert figures(process, 'on_own_stack') == (200, 100)
+    assert paths(process, 'on_own_stack') == {('on_own_stack', 'coroutine', 'exits')}
 
 
 @ONLY_X86_64

@@ -370,13 +370,17 @@ static __always_inline bool seep_row_cfa(struct seep_walk *walk, struct seep_bpf
 
 // Where a stack begins without saying so: at the loader's entry point, which calls the constructors, on the
 // kernel's own stack; and at a function that was not called, whose address stands where its caller's would
-// (makecontext).
+// (makecontext), or at code that ends the process (Boost.Context: xor %rdi,%rdi; call _exit; hlt).
 static __always_inline bool seep_is_start(struct seep_walk *walk) {
     struct task_struct *task = (struct task_struct *)bpf_get_current_task();
     if (BPF_CORE_READ(task, mm, start_stack) - walk->sp < 64)
         return true;
     if (walk->exact)
         return false;
+    uint8_t code[9];
+    if (!bpf_probe_read_user(code, sizeof(code), (const void *)walk->pc) && code[0] == 0x48 &&
+        code[1] == 0x31 && code[2] == 0xff && code[3] == 0xe8 && code[8] == 0xf4)
+        return true;
     uint64_t row = seep_find_row(&walk->place, walk->pc);
     return SEEP_BPF_ROW_KIND(row) != SEEP_ROW_NONE &&
            walk->place.mapping.base + SEEP_BPF_ROW_ADDRESS(row) == walk->pc;

@@ -67,10 +67,16 @@ static struct seep_rule_table *roomy_rule_table(void) {
     return larger;
 }
 
-// A return address that no call made: the first instruction of a function, put on a fresh stack as
-// what its first function returns to (glibc's makecontext does that). Nothing lies outside it.
+// A return address that no call made, put on a fresh stack as what its first function returns to: the first
+// instruction of a function (glibc's makecontext does that), or code that ends the process. Nothing lies
+// outside it.
 // Apart, for its row is 600 bytes of the stack of who asks, which may be a signal handler's.
 SEEP_NOINLINE bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc) {
+#ifdef SEEP_ARCH_EXIT_CODE_BYTES
+    if (sys_readable(pc) && sys_readable(pc + SEEP_ARCH_EXIT_CODE_BYTES - 1) &&
+        seep_arch_is_exit_code((const uint8_t *)pc)) // NOLINT(performance-no-int-to-ptr)
+        return true;
+#endif
 #ifdef SEEP_ARCH_EHABI
     (void)object; // an index has no gaps: a function that never returns may well end with a call
     (void)pc;
