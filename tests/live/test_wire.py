@@ -430,12 +430,12 @@ def test_many_questions_take_no_memory(shop, serve):  # noqa: F811
 
 def ends(data):
     """The streams that an End came of, in the order they came."""
-    found = []
-    while len(data) >= 8:
-        nr, kind, _, stream = struct.unpack('<IBBH', data[:8])
+    found, at = [], 0
+    while at < len(data):
+        nr, kind, _, stream = struct.unpack_from('<IBBH', data, at)
         found += [stream] if kind == 31 else []
-        data = data[8 + nr:]
-    assert not data
+        at += 8 + nr
+    assert at == len(data)
     return found
 
 
@@ -687,6 +687,27 @@ def test_many_clients_share_looks_and_answers(shop, serve):  # noqa: F811
         assert len({client.received for client in clients}) == 1
     expected = figures(program.pid)[1]
     assert all(figures_of(client) == expected for client in clients)
+
+
+def test_many_clients_that_take_nothing_share_an_answer(serve):
+    """Not packed, it has 800 KB."""
+    server = serve('--', harness.BUILD / 'tests/live/live-many', 20000, 1)
+    client = wire_client.connect(server.path)
+    harness.wait_until(lambda: client.pull() and client.look['ended'], 'the sites are there')
+    clients = [raw(server.path) for _ in range(40)]
+
+    def most():
+        with open(f'/proc/{server.process.pid}/status', encoding='ascii') as file:
+            return next(int(line.split()[1]) for line in file if line.startswith('VmHWM'))
+
+    before = most()
+    for link in clients:
+        link.sendall(wire_client.frame(1, 0, wire_client.hello()) + wire_client.frame(2, 7, b'\0\0\0'))
+        link.shutdown(socket.SHUT_WR)
+    harness.wait_until_idle(server.process.pid)
+    answers = [until_closed(link) for link in clients]
+    assert all(ends(answer) == [7] and len(answer) > 600000 for answer in answers)
+    assert most() - before < 8000
 
 
 def test_an_answer_to_many_clients_costs_a_wait_for_all_of_them(shop, serve):  # noqa: F811

@@ -53,8 +53,9 @@ struct seep_error *seep_server_create(const struct seep_live_source *source,
     return NULL;
 }
 
-static void client_close(struct seep_server_client *client) {
+static void client_close(struct seep_server *server, struct seep_server_client *client) {
     seep_server_drop_job(client);
+    seep_server_drop_rest(server, client);
     seep_error_destroy(seep_server_watch_set(client->epoll_fd, &client->watch_in, -1, 0));
     seep_error_destroy(seep_server_watch_set(client->epoll_fd, &client->watch_out, -1, 0));
     if (client->out_fd != client->in_fd)
@@ -71,17 +72,14 @@ void seep_server_destroy(struct seep_server *server) {
     if (!server)
         return;
     for (size_t i = 0; i < server->nr_clients; i++)
-        client_close(server->clients[i]);
+        client_close(server, server->clients[i]);
     if (server->listen_fd >= 0)
         close(server->listen_fd);
     if (server->epoll_fd >= 0)
         close(server->epoll_fd);
     if (server->has_path)
         unlink(server->path);
-    for (size_t i = 0; i < SEEP_SERVER_SHARED; i++) {
-        seep_put_deinit(&server->shared[i].question);
-        seep_put_deinit(&server->shared[i].answer);
-    }
+    seep_server_drop_shared(server);
     explicit_bzero(server->key, sizeof(server->key));
     seep_images_deinit(&server->look);
     seep_deltas_destroy(server->deltas);
@@ -164,7 +162,7 @@ struct seep_error *seep_server_listen(struct seep_server *server, const char *pa
         trouble = errno;
     }
     umask(mask);
-    if (bound && listen(fd, 16) != 0) {
+    if (bound && listen(fd, SEEP_SERVER_CLIENTS) != 0) {
         trouble = errno;
         bound = false;
     }
@@ -209,6 +207,7 @@ struct seep_error *seep_server_add(struct seep_server *server, int in_fd, int ou
     fcntl(in_fd, F_SETFL, fcntl(in_fd, F_GETFL) | O_NONBLOCK);
     fcntl(out_fd, F_SETFL, fcntl(out_fd, F_GETFL) | O_NONBLOCK);
     client->job = SEEP_SERVER_NO_JOB;
+    client->trace_fd = -1;
     client->epoll_fd = server->epoll_fd;
     client->watch_in.client = client->watch_out.client = client->watch_job.client = client;
     client->place = server->nr_clients;
@@ -272,19 +271,19 @@ static bool put_record(struct seep_put *out, const struct seep_put *record) {
     return !out->failed;
 }
 
-static bool is_answered(const struct seep_server_client *client) {
-    return !client->out.used && !client->sealed_out.used && !client->job.pid;
+static bool has_output(const struct seep_server_client *client) {
+    return client->out.used || client->sealed_out.used || seep_server_has_rest(client);
 }
 
-static bool has_output(const struct seep_server_client *client) {
-    return client->out.used || client->sealed_out.used;
+static bool is_answered(const struct seep_server_client *client) {
+    return !has_output(client) && !client->job.pid;
 }
 
 // On a network a client that was killed ends in the same way as one that only asks no more, so its job ends.
-static void note_end(struct seep_server_client *client) {
+static void note_end(struct seep_server *server, struct seep_server_client *client) {
     client->has_ended = true;
     if (client->noise && client->job.pid)
-        seep_server_cancel(client, client->stream);
+        seep_server_cancel(server, client, client->stream);
 }
 
 // The client takes no answer any more. On a pipe only the output says so: the input of a client that asks no
@@ -295,13 +294,13 @@ static bool is_broken(const struct seep_server_client *client) {
 }
 
 // false: it has left.
-static bool read_plain(struct seep_server_client *client) {
+static bool read_plain(struct seep_server *server, struct seep_server_client *client) {
     ssize_t nr = read(client->in_fd, client->in + client->nr_in, sizeof(client->in) - client->nr_in);
     if (nr < 0)
         return errno == EAGAIN || errno == EINTR;
     client->nr_in += (size_t)nr;
     if (nr == 0)
-        note_end(client);
+        note_end(server, client);
     return true;
 }
 
@@ -329,14 +328,14 @@ static bool has_room(const struct seep_server_client *client) {
 }
 
 // A record at a time. false: it has left, or is not of who has the key.
-static bool read_sealed(struct seep_server_client *client) {
+static bool read_sealed(struct seep_server *server, struct seep_server_client *client) {
     size_t wanted = SEEP_NOISE_LENGTH_BYTES + record_bytes(client);
     ssize_t nr = read(client->in_fd, client->sealed_in + client->nr_sealed_in, wanted - client->nr_sealed_in);
     if (nr < 0)
         return errno == EAGAIN || errno == EINTR;
     client->nr_sealed_in += (size_t)nr;
     if (nr == 0)
-        note_end(client);
+        note_end(server, client);
     wanted = SEEP_NOISE_LENGTH_BYTES + record_bytes(client);
     if (nr == 0 || client->nr_sealed_in < wanted || wanted == SEEP_NOISE_LENGTH_BYTES)
         return wanted != SEEP_NOISE_LENGTH_BYTES || client->nr_sealed_in < SEEP_NOISE_LENGTH_BYTES;
@@ -364,7 +363,10 @@ static bool seal_some(struct seep_server_client *client) {
     return good;
 }
 
-static bool write_some(struct seep_server_client *client) {
+static bool write_some(struct seep_server *server, struct seep_server_client *client, bool *ret_did) {
+    *ret_did = false;
+    if (!client->out.used && !client->sealed_out.used && !seep_server_put_rest(server, client))
+        return false;
     if (client->noise && !client->sealed_out.used && !seal_some(client))
         return false;
     struct seep_put *out = client->noise ? &client->sealed_out : &client->out;
@@ -373,6 +375,7 @@ static bool write_some(struct seep_server_client *client) {
     if (nr < 0)
         return errno == EAGAIN || errno == EINTR;
     *sent += (size_t)nr;
+    *ret_did = true;
     if (*sent < out->used)
         return true;
     if (client->noise) {
@@ -404,7 +407,7 @@ static bool take_questions(struct seep_server *server, struct seep_server_client
         if (client->nr_in < whole || (!cancels && !is_answered(client)))
             break;
         if (cancels)
-            seep_server_cancel(client, head.stream);
+            seep_server_cancel(server, client, head.stream);
         else
             seep_server_answer(server, client, &head, client->in + SEEP_WIRE_HEAD_BYTES);
         client->nr_in -= whole;
@@ -419,7 +422,7 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
     bool stays = true;
     // epoll reports a broken link also where only output is awaited.
     if (client->watch_in.came & ~(uint32_t)EPOLLOUT && !client->has_ended && has_room(client))
-        stays = client->noise ? read_sealed(client) : read_plain(client);
+        stays = client->noise ? read_sealed(server, client) : read_plain(server, client);
     if (client->job.pid && is_broken(client))
         stays = false;
     if (stays && client->job.pid && client->watch_job.came)
@@ -432,9 +435,11 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
         *ret_more = stays && has_output(client);
         if (!*ret_more)
             break;
-        size_t before = client->sent + client->sealed_sent;
-        stays = write_some(client);
-        if (has_output(client) && client->sent + client->sealed_sent == before)
+        bool did;
+        stays = write_some(server, client, &did);
+        if (did)
+            client->taken_ns = seep_monotonic_ns();
+        else if (has_output(client))
             *ret_more = false; // the server waits for the link
     }
     if (stays && is_answered(client) && (client->leaves || (client->has_ended && !has_question(client))))
@@ -463,7 +468,7 @@ static struct seep_error *watch_client(struct seep_server_client *client, bool *
 static void remove_client(struct seep_server *server, struct seep_server_client *client) {
     server->clients[client->place] = server->clients[--server->nr_clients];
     server->clients[client->place]->place = client->place;
-    client_close(client);
+    client_close(server, client);
 }
 
 static struct seep_error *serve_due(struct seep_server *server) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +16,8 @@
 #include "live/look_images.h"
 #include "live/look_process.h"
 #include "session/mark_live.h"
+
+#define TRACE_PIECE (16u << 10) // bytes of a trace in a frame
 
 // ---- looks ----
 
@@ -27,8 +30,10 @@ struct seep_error *seep_server_look_again(struct seep_server *server) {
         return NULL;
     struct seep_error *error =
         seep_images_take(server->source, &server->look, seep_deltas_next(server->deltas));
-    if (!error)
+    if (!error) {
+        seep_server_drop_shared(server);
         return seep_deltas_take(server->deltas, server->look.items, server->look.nr);
+    }
     if (!server->look.nr)
         return error;
     seep_error_destroy(error); // during an exec, for example: the last look stays
@@ -62,78 +67,164 @@ static const struct seep_server_shared *find_shared(const struct seep_server *se
     return NULL;
 }
 
-// Only where it is given by its own: a client that has had the same as another asks with the same bytes.
-static void share(struct seep_server *server, uint64_t takes, const unsigned char *bytes, size_t nr,
-                  const struct seep_put *answer) {
-    struct seep_server_shared *shared = &server->shared[server->next_shared++ % SEEP_SERVER_SHARED];
-    seep_put_deinit(&shared->question);
-    seep_put_deinit(&shared->answer);
-    shared->epoch = 0;
-    if (server->nr_clients < 2 || answer->used > SEEP_SERVER_SHARED_MOST)
+static void answer_release(struct seep_server *server, struct seep_server_answer *answer) {
+    if (!answer || --answer->users)
         return;
-    seep_put_bytes(&shared->question, bytes, nr);
-    seep_put_bytes(&shared->answer, answer->bytes, answer->used);
-    shared->takes = takes;
-    if (!shared->question.failed && !shared->answer.failed)
-        shared->epoch = seep_deltas_epoch(server->deltas);
+    server->untaken -= answer->frames.used;
+    seep_put_deinit(&answer->frames);
+    free(answer);
 }
 
-// The same frames, with the number of this client's question.
-static struct seep_error *copy_answer(struct seep_put *out, const struct seep_put *answer, uint16_t stream) {
-    size_t begin = out->used;
-    seep_put_bytes(out, answer->bytes, answer->used);
-    if (out->failed)
-        return seep_error_no_memory();
-    for (size_t at = begin; at + SEEP_WIRE_HEAD_BYTES <= out->used;) {
-        struct seep_wire_head head = seep_wire_head_of(out->bytes + at);
-        head.stream = stream;
-        seep_wire_head_put(out->bytes + at, &head);
-        at += SEEP_WIRE_HEAD_BYTES + head.nr_bytes;
+static void drop_shared(struct seep_server *server, struct seep_server_shared *shared) {
+    seep_put_deinit(&shared->question);
+    answer_release(server, shared->answer);
+    *shared = (struct seep_server_shared){0};
+}
+
+void seep_server_drop_shared(struct seep_server *server) {
+    for (size_t i = 0; i < SEEP_SERVER_SHARED; i++)
+        drop_shared(server, &server->shared[i]);
+}
+
+// A client that has had the same as another asks with the same bytes.
+static void share(struct seep_server *server, uint64_t takes, const unsigned char *bytes, size_t nr,
+                  struct seep_server_answer *answer) {
+    struct seep_server_shared *shared = &server->shared[server->next_shared++ % SEEP_SERVER_SHARED];
+    drop_shared(server, shared);
+    seep_put_bytes(&shared->question, bytes, nr);
+    if (shared->question.failed) {
+        drop_shared(server, shared);
+        return;
     }
+    answer->users++;
+    shared->answer = answer;
+    shared->takes = takes;
+    shared->epoch = seep_deltas_epoch(server->deltas);
+}
+
+// Where memory for answers is short: clients that have taken nothing of theirs for long are left.
+static void leave_stalled(struct seep_server *server) {
+    int64_t now_ns = seep_monotonic_ns();
+    for (size_t i = 0; i < server->nr_clients; i++) {
+        struct seep_server_client *client = server->clients[i];
+        if (client->rest && now_ns - client->taken_ns > SEEP_SERVER_STALL_NS) {
+            seep_server_drop_rest(server, client);
+            shutdown(client->out_fd, SHUT_RDWR); // its event closes it
+        }
+    }
+}
+
+// Takes what is in client->out, so that others can have the same.
+static struct seep_error *answer_of(struct seep_server *server, struct seep_server_client *client,
+                                    struct seep_server_answer **ret_answer) {
+    const uint64_t nr = client->out.used;
+    if (server->untaken > SEEP_SERVER_UNTAKEN + nr)
+        leave_stalled(server);
+    struct seep_server_answer *answer =
+        server->untaken > SEEP_SERVER_UNTAKEN + nr ? NULL : malloc(sizeof(*answer));
+    unsigned char *bytes = answer ? realloc(client->out.bytes, nr) : NULL;
+    if (!bytes) {
+        free(answer);
+        seep_put_deinit(&client->out);
+        return seep_error_hint(
+            seep_error_create(SEEP_E_MEMORY,
+                              "other clients have not taken their answers: no room for another"),
+            "ask again later");
+    }
+    *answer = (struct seep_server_answer){1, {.bytes = bytes, .used = nr, .capacity = nr}};
+    client->out = (struct seep_put){NULL};
+    server->untaken += nr;
+    *ret_answer = answer;
     return NULL;
+}
+
+bool seep_server_has_rest(const struct seep_server_client *client) {
+    return client->rest || client->trace_fd >= 0;
+}
+
+void seep_server_drop_rest(struct seep_server *server, struct seep_server_client *client) {
+    struct seep_server_answer *rest = client->rest;
+    client->rest = NULL;
+    if (rest && rest->users == 2 && rest->frames.used > SEEP_SERVER_SHARED_MOST)
+        for (size_t i = 0; i < SEEP_SERVER_SHARED; i++) // only this client and that place have it
+            if (server->shared[i].answer == rest)
+                drop_shared(server, &server->shared[i]);
+    answer_release(server, rest);
+    if (client->trace_fd >= 0)
+        close(client->trace_fd);
+    client->trace_fd = -1;
+}
+
+// A frame, with the number of this client's question.
+static bool put_frame(struct seep_server *server, struct seep_server_client *client) {
+    const struct seep_put *frames = &client->rest->frames;
+    struct seep_wire_head head = seep_wire_head_of(frames->bytes + client->rest_at);
+    head.stream = client->stream;
+    seep_put_bytes(&client->out, frames->bytes + client->rest_at, SEEP_WIRE_HEAD_BYTES + head.nr_bytes);
+    if (client->out.failed)
+        return false;
+    seep_wire_head_put(client->out.bytes, &head);
+    client->rest_at += SEEP_WIRE_HEAD_BYTES + head.nr_bytes;
+    if (client->rest_at == frames->used)
+        seep_server_drop_rest(server, client);
+    return true;
+}
+
+// The next bytes of a trace, which is packed already; at its end, End.
+static bool put_trace_piece(struct seep_server *server, struct seep_server_client *client) {
+    struct seep_put payload = {NULL};
+    ssize_t nr = seep_put_room(&payload, TRACE_PIECE)
+                     ? pread(client->trace_fd, payload.bytes, TRACE_PIECE, client->trace_at)
+                     : -1;
+    payload.used = nr > 0 ? (size_t)nr : 0;
+    client->trace_at += nr;
+    struct seep_error *error = nr < 0 ? seep_error_no_memory()
+                                      : seep_wire_put(&client->out, nr ? SEEP_WIRE_BYTES : SEEP_WIRE_END,
+                                                      client->stream, &payload, false);
+    bool good = !error;
+    seep_error_destroy(error);
+    seep_put_deinit(&payload);
+    if (!nr)
+        seep_server_drop_rest(server, client);
+    return good;
+}
+
+bool seep_server_put_rest(struct seep_server *server, struct seep_server_client *client) {
+    return client->rest            ? put_frame(server, client)
+           : client->trace_fd >= 0 ? put_trace_piece(server, client)
+                                   : true;
 }
 
 static struct seep_error *answer_pull(struct seep_server *server, struct seep_server_client *client,
                                       uint16_t stream, const unsigned char *bytes, size_t nr) {
     struct seep_error *error = seep_server_look_again(server);
     server->has_pulled = true;
-    const struct seep_server_shared *shared = error ? NULL : find_shared(server, client->takes, bytes, nr);
-    if (error || shared)
-        return error ? error : copy_answer(&client->out, &shared->answer, stream);
-    struct seep_wire_pull *pull = malloc(sizeof(*pull));
-    error = pull ? seep_wire_pull_take(bytes, nr, pull) : seep_error_no_memory();
-    if (!error)
-        error = make_pull(server, client, stream, pull);
-    if (!error)
-        share(server, client->takes, bytes, nr, &client->out);
-    free(pull);
+    if (error)
+        return error;
+    const struct seep_server_shared *shared = find_shared(server, client->takes, bytes, nr);
+    struct seep_server_answer *answer = NULL;
+    if (shared) {
+        answer = shared->answer;
+        answer->users++;
+    } else {
+        struct seep_wire_pull *pull = malloc(sizeof(*pull));
+        error = pull ? seep_wire_pull_take(bytes, nr, pull) : seep_error_no_memory();
+        if (!error)
+            error = make_pull(server, client, stream, pull);
+        free(pull);
+        if (!error && server->nr_clients > 1)
+            error = answer_of(server, client, &answer);
+        if (answer)
+            share(server, client->takes, bytes, nr, answer);
+    }
+    client->rest = answer;
+    client->rest_at = 0;
     return error;
 }
 
-// The bytes of a trace, in frames. Takes the descriptor.
-static struct seep_error *put_trace(struct seep_server_client *client, uint16_t stream, int fd) {
-    struct seep_error *error = NULL;
-    struct seep_put payload = {NULL};
-    for (off_t at = 0; !error;) {
-        if (!seep_put_room(&payload, SEEP_WIRE_FRAME_MAX / 2)) {
-            error = seep_error_no_memory();
-            break;
-        }
-        ssize_t nr = pread(fd, payload.bytes, SEEP_WIRE_FRAME_MAX / 2, at);
-        if (nr <= 0)
-            break;
-        at += nr;
-        payload.used = (size_t)nr;
-        error =
-            seep_wire_put(&client->out, SEEP_WIRE_BYTES, stream, &payload, false); // it is packed as it is
-        payload.used = 0;
-    }
-    close(fd);
-    payload.used = 0;
-    if (!error)
-        error = seep_wire_put(&client->out, SEEP_WIRE_END, stream, &payload, false);
-    seep_put_deinit(&payload);
-    return error;
+static void send_trace(struct seep_server_client *client, int fd) {
+    client->trace_fd = fd;
+    client->trace_at = 0;
 }
 
 // ---- what takes long ----
@@ -219,17 +310,18 @@ void seep_server_answer_job(struct seep_server *server, struct seep_server_clien
         seep_error_destroy(error);
         error = scan_here(server, &fd);
     }
-    if (!error)
-        error = put_trace(client, client->stream, fd);
     if (error)
         answer_error(client, client->stream, error);
+    else
+        send_trace(client, fd);
 }
 
 // A frame that was begun is sent whole; of those behind it none.
-void seep_server_cancel(struct seep_server_client *client, uint16_t stream) {
-    if (stream != client->stream || (!client->job.pid && !client->out.used))
+void seep_server_cancel(struct seep_server *server, struct seep_server_client *client, uint16_t stream) {
+    if (stream != client->stream || (!client->job.pid && !client->out.used && !seep_server_has_rest(client)))
         return; // that answer is over
     seep_server_drop_job(client);
+    seep_server_drop_rest(server, client);
     size_t end = 0;
     while (end < client->sent && end + SEEP_WIRE_HEAD_BYTES <= client->out.used)
         end += SEEP_WIRE_HEAD_BYTES + seep_wire_head_of(client->out.bytes + end).nr_bytes;
@@ -240,7 +332,7 @@ void seep_server_cancel(struct seep_server_client *client, uint16_t stream) {
 // ---- the first of it, and parts ----
 
 static struct seep_error *answer_top(struct seep_server *server, struct seep_server_client *client,
-                                     uint16_t stream, const unsigned char *bytes, size_t nr) {
+                                     const unsigned char *bytes, size_t nr) {
     struct seep_take take = {bytes, bytes + nr, false};
     uint64_t most = seep_take_leb(&take);
     struct seep_session *top = NULL;
@@ -255,9 +347,10 @@ static struct seep_error *answer_top(struct seep_server *server, struct seep_ser
     if (!error)
         error = seep_session_save_fd(top, fd, "the answer");
     seep_session_destroy(top);
-    if (!error)
-        return put_trace(client, stream, fd);
-    close(fd);
+    if (error)
+        close(fd);
+    else
+        send_trace(client, fd);
     return error;
 }
 
@@ -371,6 +464,7 @@ void seep_server_answer(struct seep_server *server, struct seep_server_client *c
     struct seep_error *error = NULL;
     size_t nr = head->nr_bytes;
     client->stream = head->stream;
+    client->taken_ns = seep_monotonic_ns();
     if (head->flags)
         error = seep_error_create(SEEP_E_FORMAT, "a question with flags that are not known");
     else if (!client->greeted)
@@ -384,7 +478,7 @@ void seep_server_answer(struct seep_server *server, struct seep_server_client *c
     else if (head->type == SEEP_WIRE_SCAN)
         error = begin_scan(server, client);
     else if (head->type == SEEP_WIRE_TOP)
-        error = answer_top(server, client, head->stream, bytes, nr);
+        error = answer_top(server, client, bytes, nr);
     else if (head->type == SEEP_WIRE_PAGE)
         error = answer_blocks(server, client, head->stream, bytes, nr);
     else if (head->type == SEEP_WIRE_MARK)

@@ -12,7 +12,16 @@
 
 #define SEEP_SERVER_SHARED      4u
 #define SEEP_SERVER_SHARED_MOST (UINT64_C(256) << 10) // bytes of an answer that is kept for others
-#define SEEP_SERVER_KEPT        (UINT64_C(16) << 10)  // of the room for answers that a client keeps
+#define SEEP_SERVER_KEPT        (UINT64_C(2) << 10)   // of the room for answers that a client keeps
+#define SEEP_SERVER_UNTAKEN     (UINT64_C(4) << 20)   // of long answers that clients have not taken yet
+#define SEEP_SERVER_STALL_NS    INT64_C(10000000000) // without taking anything, until such a client may be left
+
+// The frames of a long answer to a Pull, for each client that has asked the same of the same epoch. Only the
+// frame that is being sent is copied.
+struct seep_server_answer {
+    unsigned users;
+    struct seep_put frames;
+};
 
 struct seep_server_client {
     int in_fd;
@@ -25,6 +34,11 @@ struct seep_server_client {
     size_t nr_in;
     struct seep_put out;
     size_t sent;
+    struct seep_server_answer *rest; // what comes after `out`; NULL: nothing
+    size_t rest_at;
+    int trace_fd; // as `rest`, the bytes of a trace; -1: none
+    off_t trace_at;
+    int64_t taken_ns;         // when the client took something, or asked
     struct seep_noise *noise; // of a network; NULL: bytes are as they are
     unsigned char *sealed_in; // SEEP_NOISE_LENGTH_BYTES and a record, as it comes
     size_t nr_sealed_in;
@@ -46,7 +60,7 @@ struct seep_server_shared {
     uint64_t epoch; // of the server; 0: none
     uint64_t takes;
     struct seep_put question;
-    struct seep_put answer;
+    struct seep_server_answer *answer;
 };
 
 struct seep_server {
@@ -55,7 +69,8 @@ struct seep_server {
     struct seep_deltas *deltas;
     struct seep_server_shared shared[SEEP_SERVER_SHARED];
     unsigned next_shared;
-    bool has_pulled; // a Pull was answered, and all of the answer is sent
+    uint64_t untaken; // bytes of long answers
+    bool has_pulled;  // a Pull was answered, and all of the answer is sent
     int epoll_fd;
     int listen_fd; // -1: it does not
     struct seep_server_watch watch_listen;
@@ -82,7 +97,13 @@ void seep_server_answer(struct seep_server *server, struct seep_server_client *c
 void seep_server_answer_job(struct seep_server *server, struct seep_server_client *client);
 // Ends the job that the client has, if any, without an answer.
 void seep_server_drop_job(struct seep_server_client *client);
+// Whether more of the answer comes after `out`.
+bool seep_server_has_rest(const struct seep_server_client *client);
+// Puts the next frame of the rest into `out`, which is empty. false: there is no memory.
+bool seep_server_put_rest(struct seep_server *server, struct seep_server_client *client);
+void seep_server_drop_rest(struct seep_server *server, struct seep_server_client *client);
+void seep_server_drop_shared(struct seep_server *server);
 // The client wants no more of the answer to this question.
-void seep_server_cancel(struct seep_server_client *client, uint16_t stream);
+void seep_server_cancel(struct seep_server *server, struct seep_server_client *client, uint16_t stream);
 
 #endif

@@ -12,6 +12,7 @@
 #include "wire/wire.h"
 
 #define CHUNK_BYTES (200u << 10) // of a payload: then comes another frame
+#define PLAIN_BYTES (8u << 10)   // of one that is not packed: the server has a frame for each client
 #define PIECE       512u         // nodes or sites that are read at once
 
 // When the frame Process of one process changed last. The time in that frame does not count.
@@ -178,6 +179,10 @@ struct answer {
     struct seep_put payload;
 };
 
+static uint32_t chunk_bytes(const struct answer *answer) {
+    return answer->takes & SEEP_WIRE_TAKES_ZSTD ? CHUNK_BYTES : PLAIN_BYTES;
+}
+
 static struct seep_error *send(struct answer *answer, enum seep_wire_type type) {
     struct seep_error *error = seep_wire_put(answer->out, type, answer->stream, &answer->payload,
                                              answer->takes & SEEP_WIRE_TAKES_ZSTD);
@@ -212,7 +217,7 @@ static struct seep_error *put_modules(struct answer *answer, size_t process,
     struct seep_error *error = NULL;
     for (uint64_t i = first; !error && i < profile->nr_modules;) {
         begin_list(answer, process, i);
-        for (; i < profile->nr_modules && answer->payload.used < CHUNK_BYTES; i++) {
+        for (; i < profile->nr_modules && answer->payload.used < chunk_bytes(answer); i++) {
             const struct seep_module *module = &profile->modules[i];
             seep_put_text(&answer->payload, module->path ? module->path : "");
             seep_put_leb(&answer->payload, module->bias_rt);
@@ -236,7 +241,7 @@ static struct seep_error *put_nodes(struct answer *answer, size_t process,
     for (uint32_t i = first; !error && i < nr;) {
         uint64_t last = 0; // offsets lie near one another: each is told from the one before, in a frame
         begin_list(answer, process, i);
-        while (!error && i < nr && answer->payload.used < CHUNK_BYTES) {
+        while (!error && i < nr && answer->payload.used < chunk_bytes(answer)) {
             uint32_t piece = SEEP_MIN(nr - i, PIECE);
             error = seep_image_look_nodes(image, i, piece, nodes);
             for (uint32_t k = 0; !error && k < piece; k++, i++) {
@@ -262,7 +267,7 @@ static struct seep_error *put_sites(struct answer *answer, size_t process,
     for (uint32_t i = first; !error && i < nr;) {
         uint64_t last = 0;
         begin_list(answer, process, i);
-        while (!error && i < nr && answer->payload.used < CHUNK_BYTES) {
+        while (!error && i < nr && answer->payload.used < chunk_bytes(answer)) {
             uint32_t piece = SEEP_MIN(nr - i, PIECE);
             error = seep_image_look_sites(image, i, piece, sites);
             for (uint32_t k = 0; !error && k < piece; k++, i++) {
@@ -294,7 +299,7 @@ static struct seep_error *put_figures(void *data, uint32_t site, const unsigned 
     seep_put_leb(payload, site - counters->last);
     seep_put_bytes(payload, bytes, nr_bytes);
     counters->last = site;
-    if (payload->used < CHUNK_BYTES)
+    if (payload->used < chunk_bytes(counters->answer))
         return NULL;
     counters->last = 0;
     return send(counters->answer, SEEP_WIRE_COUNTERS);
