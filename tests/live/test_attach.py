@@ -418,6 +418,19 @@ def test_frees_of_blocks_from_before_are_unknown(private, tmp_path):
     assert re.search(rb'unknown +3 +frees of blocks whose allocation was not seen', run([SEEP, 'report', trace]).out)
 
 
+def test_what_libc_frees_for_a_thread_that_ends_is_no_free(from_start, tmp_path):
+    """Its cache of free blocks, and the memory of that cache: the program has freed the blocks before."""
+    need('gcc')
+    program, env = from_start(built_program('attach_thread_ends.c', tmp_path, '-pthread'))
+    trace = tmp_path / 'ends.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', program], env=env)
+    assert done.code == 0, done
+    process, = report(trace)
+    assert process['health']['lost'] == {}, process['health']
+    assert (process['totals']['by_function']['malloc'], process['totals']['frees']) == (7, 7), process['totals']
+    assert process['totals']['unknown_frees'] == 0, process['totals']
+
+
 def test_functions_of_an_allocator_with_names_of_its_own(private, tmp_path):
     """-S: the program calls je_malloc and je_free, and those alone are traced."""
     need('gcc')

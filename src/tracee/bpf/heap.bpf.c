@@ -308,6 +308,20 @@ int seep_return(struct pt_regs *regs) {
     return 0;
 }
 
+#define SEEP_BEGINNING_BYTES 64 // a probe is not farther behind the first instruction
+
+// Whether the call that led to this function names it: a call within one file.
+static __always_inline bool seep_is_called_directly(const struct pt_regs *regs) {
+    struct __attribute__((packed)) {
+        uint8_t opcode;
+        int32_t distance;
+    } call;
+    uint64_t to;
+    return bpf_probe_read_user(&to, sizeof(to), (const void *)regs->rsp) == 0 &&
+           bpf_probe_read_user(&call, sizeof(call), (const void *)(to - sizeof(call))) == 0 &&
+           call.opcode == 0xe8 && regs->rip - (to + (uint64_t)(int64_t)call.distance) < SEEP_BEGINNING_BYTES;
+}
+
 SEC("uprobe")
 int seep_free(struct pt_regs *regs) {
     uint64_t block = regs->rdi;
@@ -318,6 +332,8 @@ int seep_free(struct pt_regs *regs) {
     if (thread && thread->call_sp && regs->rsp < thread->call_sp)
         return 0; // realloc gives it back
     uint64_t cookie = bpf_get_attach_cookie(regs);
+    if (SEEP_BPF_COOKIE_SHAPE(cookie) == SEEP_BPF_FREE_OF_GLIBC && seep_is_called_directly(regs))
+        return 0;
     if (SEEP_BPF_COOKIE_SHAPE(cookie) == SEEP_BPF_MUNMAP)
         seep_send_alloc(SEEP_BPF_UNMAP, SEEP_BPF_COOKIE_VIA(cookie), block, regs->rsi, 0);
     else if (seep_sampled_remove(block))

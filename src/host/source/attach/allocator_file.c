@@ -84,6 +84,7 @@ struct search {
     struct found *found;
     size_t nr_found;
     size_t capacity;
+    bool is_glibc;
     bool out_of_memory;
 };
 
@@ -114,6 +115,7 @@ static bool is_c_function(const struct function *function) {
 static bool look_at(void *context, const char *name, uint64_t address, uint64_t nr_bytes) {
     struct search *search = context;
     const struct function *function = NULL;
+    search->is_glibc |= strcmp(name, "gnu_get_libc_version") == 0;
     if (strncmp(name, "_Znwm", 5) == 0 || strncmp(name, "_Znam", 5) == 0)
         add_code(search, name[3] == 'a' ? SEEP_VIA_NEW_ARRAY : SEEP_VIA_NEW, address, nr_bytes);
     if (strcmp(name, loader.name) == 0)
@@ -135,8 +137,12 @@ static bool look_at(void *context, const char *name, uint64_t address, uint64_t 
     return true;
 }
 
-static struct seep_error *add_place(const struct seep_elf_file *elf, const struct found *found,
-                                    struct seep_probe_places *places) {
+static bool is_shared_glibc(const struct seep_elf_file *elf, const struct search *search) {
+    return search->is_glibc && seep_elf_section(elf, ".gnu.version_d");
+}
+
+static struct seep_error *add_place(const struct seep_elf_file *elf, const struct search *search,
+                                    const struct found *found, struct seep_probe_places *places) {
     uint64_t file_off;
     if (!seep_elf_file_off(elf, found->address, &file_off) || file_off >= elf->file_bytes)
         return NULL;
@@ -154,7 +160,10 @@ static struct seep_error *add_place(const struct seep_elf_file *elf, const struc
         !seep_grow(&places->cookies, &places->cookies_capacity, places->nr + 1, sizeof(*places->cookies)))
         return seep_error_no_memory();
     places->offsets[places->nr] = file_off;
-    places->cookies[places->nr++] = SEEP_BPF_COOKIE(found->function->via, found->function->shape);
+    uint32_t shape = found->function->shape;
+    if (strcmp(found->function->name, "free") == 0 && is_shared_glibc(elf, search))
+        shape = SEEP_BPF_FREE_OF_GLIBC;
+    places->cookies[places->nr++] = SEEP_BPF_COOKIE(found->function->via, shape);
     return NULL;
 }
 
@@ -217,7 +226,7 @@ struct seep_error *seep_allocator_file_init(const struct seep_elf_file *elf, con
             wanted = !calls_another(elf, &search, found);
         file.throws_itself |= wanted && found->function->kind == SEEP_PROBE_NEW;
         if (wanted)
-            err = add_place(elf, found, &file.places[found->function->kind]);
+            err = add_place(elf, &search, found, &file.places[found->function->kind]);
     }
     // A library that is nothing but an allocator: all of it, its inner functions have no names.
     if (!err && file.throws_itself && !is_program(elf)) {
