@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the files that run a program share: the supervisor, which is one poll loop.
+#ifndef SEEP_SOURCE_RUN_RUN_PARTS_H
+#define SEEP_SOURCE_RUN_RUN_PARTS_H
+
+#include <poll.h>
+#include <signal.h>
+
+#include "base/map.h"
+#include "source/run/listener.h"
+#include "source/run/run.h"
+#include "source/run/run_idle.h"
+
+// With more images of ended processes than this, they are made into profiles while the program runs.
+#define SEEP_RUN_IMAGES_HELD 64u
+// Polled for at once: each takes a descriptor.
+#define SEEP_RUN_POLLED_FOR_MAX 64u
+#define SEEP_RUN_NR_SIGNALS     6
+
+// How signals were before the supervisor took them.
+struct seep_run_signals {
+    struct sigaction before[SEEP_RUN_NR_SIGNALS];
+    sigset_t mask_before;
+    int fd;
+};
+
+struct seep_run_supervisor {
+    struct seep_run *run;
+    struct seep_listener listener;
+    struct seep_run_signals signals;
+    const struct seep_run_events *events;
+    struct seep_map last_of_pid;   // pid to index of its latest image + 1
+    struct seep_map notice_of_pid; // pid to index of its latest notice + 1, while nothing came of it
+    size_t nr_held;
+    size_t sweep_at; // number of held images at which to look for ended ones
+    bool ended;
+    bool stopped; // a signal came that asks for the report, after the program's end
+    bool ignore_children;
+    struct pollfd *polls;
+    size_t polls_capacity;
+    struct seep_run_idle *left; // who runs on when the program has ended
+    size_t nr_left;
+    size_t left_capacity;
+    int left_fds[SEEP_RUN_POLLED_FOR_MAX]; // pidfds of the first of them
+    size_t nr_left_fds;
+};
+
+// ---- run.c ----
+
+// Takes the signals that have come: the program's end; before that, signals to forward to it; after that, one
+// that asks for the report.
+void seep_run_read_signals(struct seep_run_supervisor *supervisor);
+// Waits until something comes, or for `timeout_ms` (-1: for ever). *ret_nr: descriptors that are ready; -1: a
+// signal.
+SEEP_MUST_CHECK struct seep_error *seep_run_poll_once(struct seep_run_supervisor *supervisor, int timeout_ms,
+                                                      int *ret_nr);
+// Milliseconds until then, rounded up; -1: for ever.
+int seep_run_until(int64_t then_ns);
+// Calls the look_on of the events if *next_ns (CLOCK_MONOTONIC) has come; that says when the next is due.
+void seep_run_look_on(struct seep_run_supervisor *supervisor, int64_t *next_ns);
+
+// ---- run_start.c ----
+
+// Blocks and ignores signals as the supervisor needs them. The descriptor is the caller's to close.
+SEEP_MUST_CHECK struct seep_error *seep_run_signals_init(struct seep_run_signals *ret_signals);
+// Async-signal-safe: the child uses it between vfork and exec.
+void seep_run_signals_restore(const struct seep_run_signals *signals);
+// Starts the program. *ret_trouble: errno of a failed exec, or 0.
+SEEP_MUST_CHECK struct seep_error *seep_run_start(struct seep_run_supervisor *supervisor, const char *path,
+                                                  char *const *argv, char *const *environment,
+                                                  int *ret_trouble);
+// Every image is a descriptor. The program was started before this: its limit is not touched.
+void seep_run_raise_own_limit(void);
+
+// ---- run_images.c ----
+
+// The latest image of a process; NULL: none came. Valid until the next one comes.
+struct seep_run_image *seep_run_last_image(const struct seep_run_supervisor *supervisor, pid_t pid);
+// Whether a process runs; not one that only waits for its parent to notice its end.
+bool seep_run_is_there(pid_t pid);
+// The same, and it began before a moment of the run: its number has not gone to another process since.
+bool seep_run_is_there_since(const struct seep_run *run, pid_t pid, int64_t realtime_ns);
+// Whether a process, of whatever user, is the program or was started by it: it has an image, or an ancestor
+// that runs has one. The ancestors of a daemon are gone: it has the name of the socket, which is not told to
+// a stranger, and its environment says from where. Where that cannot be read the name alone counts.
+bool seep_run_is_known(void *data, pid_t pid);
+// Takes what processes have sent: images, notices, and the message of a process that leaves. Hands over
+// images of ended processes when they are many.
+SEEP_MUST_CHECK struct seep_error *seep_run_read_listener(struct seep_run_supervisor *supervisor);
+
+// ---- run_left.c ----
+
+// Waits until no descendant is left, or a signal asks for the report.
+SEEP_MUST_CHECK struct seep_error *seep_run_wait_for_left(struct seep_run_supervisor *supervisor);
+
+#endif
