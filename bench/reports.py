@@ -4,11 +4,22 @@ import os
 import subprocess
 
 import common
+from scanning import Heap
 
 TRACES = (("1,000 sites, 80 deep", 1000, 80), ("15,000 sites, 80 deep", 15000, 80),
           ("100,000 sites, 300 deep", 100000, 300))
 FORMATS = ("text", "tree", "json", "csv", "pprof", "otlp", "folded", "sqlite", "dhat", "speedscope", "callgrind", "massif",
            "heaptrack", "dot")
+
+
+def measure(context, title, name, words):
+    runs = [common.take(context, [context.seep] + words, context.environment, 600) for _ in range(context.runs)]
+    case = {"trace": title, "what": name, "bytes": os.path.getsize(runs[-1].output),
+            "wall_s": common.figure([run.wall_s for run in runs]), "cpu_s": common.figure([run.cpu_s for run in runs]),
+            "rss_kib": common.figure([run.rss_kib for run in runs])}
+    common.say("reports: %s, %s: %.2f s (CPU %.2f s), %.0f MiB, %d bytes" % (
+        title, name, case["wall_s"]["median"], case["cpu_s"]["median"], case["rss_kib"]["median"] / 1024, case["bytes"]))
+    return case
 
 
 def run_reports(context):
@@ -20,13 +31,10 @@ def run_reports(context):
     for title, sites, depth in TRACES:
         subprocess.run([made, trace, str(sites), str(depth)], check=True, stdout=subprocess.DEVNULL)
         commands = [(name, ["report", trace, "--format", name]) for name in FORMATS] + [
-            ("suppressions", ["report", trace, "--gen-suppressions=lsan"]), ("diff", ["diff", trace, trace]), ("diff json", ["diff", trace, trace, "--json"])]
-        for name, words in commands:
-            runs = [common.take(context, [context.seep] + words, context.environment, 600) for _ in range(context.runs)]
-            case = {"trace": title, "what": name, "bytes": os.path.getsize(runs[-1].output),
-                    "wall_s": common.figure([run.wall_s for run in runs]), "cpu_s": common.figure([run.cpu_s for run in runs]),
-                    "rss_kib": common.figure([run.rss_kib for run in runs])}
-            cases.append(case)
-            common.say("reports: %s, %s: %.2f s (CPU %.2f s), %.0f MiB, %d bytes" % (
-                title, name, case["wall_s"]["median"], case["cpu_s"]["median"], case["rss_kib"]["median"] / 1024, case["bytes"]))
+            ("suppressions", ["report", trace, "--gen-suppressions=lsan"]), ("diff", ["diff", trace, trace]),
+            ("diff json", ["diff", trace, trace, "--json"])]
+        cases += [measure(context, title, name, words) for name, words in commands]
+        # A process with as many sites, of a block each: bench/workloads/held.c.
+        with Heap(context, [str(sites), str(depth)], "held") as pid:
+            cases.append(measure(context, title, "scan", ["scan", str(pid)]))
     return {"cases": cases}

@@ -18,10 +18,10 @@ READY_S = 600
 class Heap:
     """The workload, traced, waiting with its heap built."""
 
-    def __init__(self, context, words):
+    def __init__(self, context, words, program="heap"):
         environment = dict(context.environment, LD_PRELOAD=context.library,
                            SEEP_OUT=os.path.join(context.scratch, "heap.seep"))
-        self.process = subprocess.Popen([context.plain["heap"]] + words, env=environment, stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([context.plain[program]] + words, env=environment, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, cwd=context.scratch)
 
     def __enter__(self):

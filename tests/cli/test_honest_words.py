@@ -142,11 +142,13 @@ def test_a_second_free_is_not_unknown_too(run, seep, build):
 
 
 def test_few_looks_give_no_verdict(run, seep, build):
-    """And a gate that saw too little does not pass."""
+    """And a gate that saw too little does not pass. On a busy machine the process may not have run between two looks, which
+    is said in place of how many there are."""
     program = build("waits", program_source("honest_words_few_looks.c"))
     done = run(seep, "run", "--interval", "50ms", "--count", "3", "-q", "-o", "few.seep", program)
     shown = run(seep, "growth", "few.seep")
-    assert "too few snapshots to say what grows: 7 are needed" in shown.stdout, (done, shown)
+    assert re.search("too few (snapshots to say what grows: 7 are needed|looks with the process running: 7 are needed)",
+                     shown.stdout), (done, shown)
     assert "cannot be told from so few snapshots" in shown.stdout
     assert "without bound" not in shown.stdout
     gate = run(seep, "growth", "--error-exitcode", "5", "few.seep")
