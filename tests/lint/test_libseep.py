@@ -2,8 +2,10 @@
 """What libseep.so may be, as it goes into other people's processes: libc only, small, and with
 nothing visible but its hooks. The two .allow files next to this one are the lists; a line more there
 is a decision, not a formality."""
+import json
 import os
 import re
+import shlex
 
 import pytest
 
@@ -109,3 +111,18 @@ def test_it_loads_with_an_old_glibc(run, require, libseep):
     versions = {tuple(map(int, version.split("."))) for version in re.findall(r"Name: GLIBC_([\d.]+)", needs)}
     assert len(versions) == len(re.findall(r"Name: ", needs)) or "musl" in needs, needs  # none of GLIBC_PRIVATE
     assert versions and max(versions) <= (2, 17), sorted(versions)
+
+
+def test_flags_for_the_whole_distribution_leave_it_as_it_is(run, require, build, tmp_path):
+    """Ubuntu and Fedora pass -flto=auto to all that they compile: it would lose the versions that .symver gives."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        (command,) = [entry["command"] for entry in json.load(file)
+                      if entry["file"].endswith("preload/loader_lists.c") and "/libseepcold.a.p/" in entry["output"]]
+    compiler, *words = shlex.split(command)
+    while compiler.endswith("ccache"):
+        compiler, *words = words
+    words[words.index("-o") + 1] = str(tmp_path / "one.o")
+    done = run(compiler, "-flto=auto", *words, cwd=build)
+    assert done.returncode == 0, done.stderr
+    done = run(require("readelf"), "-SsW", tmp_path / "one.o")
+    assert done.returncode == 0 and " dlsym@" in done.stdout and "lto_" not in done.stdout, done.stdout + done.stderr
