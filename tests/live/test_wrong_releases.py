@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from harness import BUILD, LIBSEEP, PROGRAMS, SEEP, environment, exit_status, need, plain_name, report, run, traced
 from raw_image import Image
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 COVERS = [
     ('mismatched new[] and free', 'covered', 'test_mismatches', 'with both stacks'),
@@ -225,3 +225,14 @@ def test_blocks_of_libcs_own_malloc(tmp_path):
     assert (under.code, under.out) == (0, b'1\n'), under
     (process,) = under.report()
     assert process['mismatches'] == [] and process['totals']['unknown_frees'] == 20, process['totals']
+
+
+def test_a_double_free_under_a_limit_of_address_space(tmp_path):
+    """The heap map has no room for the block, which is in the table of odd blocks: that keeps the latest that were freed."""
+    need('gcc')
+    program = built_program('wrong_releases_limit.c', tmp_path, '-O0', '-fno-builtin', '-pthread')
+    under = traced([program], tmp_path)
+    assert under.code == exit_status(run([program]).code), under
+    (process,) = under.report()
+    assert [(row['kind'], row['count'], row['release_stack'][0]['function']) for row in process['mismatches']] == [
+        ('double_free', 1, 'work')], process['health']

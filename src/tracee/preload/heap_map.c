@@ -61,9 +61,26 @@ static uint32_t odd_hash(uint64_t address) {
 enum { ODD_MOST = SEEP_ODD_SLOTS / 4 * 3 };
 static uint32_t nr_odd; // under odd_lock; a child begins with its parent's table, and so with its number
 
+// Of each hash the latest that was freed. In the map an entry keeps its site by itself.
+enum { NR_FREED = 256 };
+static struct {
+    uint64_t address;
+    uint32_t site;
+} freed_odd[NR_FREED]; // under odd_lock
+
+SEEP_COLD uint32_t seep_map_freed_odd(uint64_t address) {
+    if (!seep_lock_take(&seep_g.odd_lock))
+        return 0;
+    uint32_t index = odd_hash(address) % NR_FREED;
+    uint32_t site = freed_odd[index].address == address ? freed_odd[index].site : 0;
+    seep_lock_release(&seep_g.odd_lock);
+    return site;
+}
+
 SEEP_COLD bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
     if (!seep_lock_take(&seep_g.odd_lock))
         return false;
+    freed_odd[odd_hash(address) % NR_FREED].address = 0;
     bool done = false;
     for (uint32_t i = 0; i < SEEP_ODD_SLOTS && !done; i++) {
         struct seep_image_odd *at = &seep_g.odd[(odd_hash(address) + i) & (SEEP_ODD_SLOTS - 1)];
@@ -114,6 +131,8 @@ SEEP_COLD uint64_t seep_map_take_odd(uint64_t address, uint64_t *ret_size) {
         if (at->address == address) {
             site = at->site;
             *ret_size = at->size;
+            freed_odd[odd_hash(address) % NR_FREED].address = address;
+            freed_odd[odd_hash(address) % NR_FREED].site = at->site;
             close_gap(index);
             break;
         }
