@@ -47,6 +47,7 @@ bool seep_core_is_one(const char *path);
 // Takes `fd` in any case. SEEP_E_FORMAT where it is no core, or a damaged one; SEEP_E_UNSUPPORTED of another
 // CPU.
 SEEP_MUST_CHECK struct seep_error *seep_core_open_fd(int fd, const char *name, struct seep_core **ret_core);
+// The same by path.
 SEEP_MUST_CHECK struct seep_error *seep_core_open(const char *path, struct seep_core **ret_core);
 void seep_core_close(struct seep_core *core); // takes NULL
 

@@ -67,6 +67,7 @@ bool seep_root_is_anonymous(const struct seep_memory_area *mapping);
 // table does not tell whether anything is there. Files that cannot be written are left out: what the loader
 // seals of a module has no addresses of blocks.
 bool seep_root_may_hold(const struct seep_memory_area *mapping);
+// Whether the mapping is of a device; /dev/zero and /dev/shm are memory.
 bool seep_root_is_device(const struct seep_memory_area *mapping);
 
 // Whether the thread is in a system call that a function of libc made.

@@ -14,6 +14,8 @@ struct seep_server_listens {
     char address[400]; // for clients; "": standard input and output
     bool made_key;     // the file of the key was not there
 };
+// Listens there. `where` NULL: a Unix socket in a folder of our own. `key_file`: of tcp: addresses; it is
+// made if it does not exist. ret_listens->made_key is set also on failure.
 SEEP_MUST_CHECK struct seep_error *seep_server_address_listen(struct seep_server *server, const char *where,
                                                               const char *key_file,
                                                               struct seep_server_listens *ret_listens);

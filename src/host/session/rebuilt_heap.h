@@ -153,6 +153,7 @@ struct seep_rebuilt_peak {
 };
 SEEP_MUST_CHECK bool seep_rebuilt_heap_peak(const struct seep_rebuilt_heap *heap,
                                             struct seep_rebuilt_peak *ret_peak);
+// Sets the peak of the profile and what its sites had then.
 SEEP_MUST_CHECK struct seep_error *seep_rebuilt_peak_give(const struct seep_rebuilt_peak *peak,
                                                           struct seep_profile *profile);
 void seep_rebuilt_peak_deinit(struct seep_rebuilt_peak *peak);

@@ -27,6 +27,7 @@ struct seep_recorder_options {
     const char *rest; // SEEP_OUT: where a library goes on that has taken over from us; borrowed, may be NULL
 };
 
+// Nothing runs yet: the thread starts with the first process.
 SEEP_MUST_CHECK struct seep_error *seep_recorder_create(const struct seep_recorder_options *options,
                                                         struct seep_recorder **ret_recorder);
 // The image of a process that may be recorded has come: its events are taken from now on.

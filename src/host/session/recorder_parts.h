@@ -86,7 +86,9 @@ size_t seep_recorded_process_drop(struct seep_recorded_process *process, bool ov
 void seep_recorded_process_forget(struct seep_recorded_process *process);
 // Frees the memory of empty queues, because one slot after another may have had many events.
 void seep_recorded_process_trim(struct seep_recorded_process *process);
+// Whether the process has ended, or its image cannot be read any more.
 bool seep_recorded_process_is_over(const struct seep_recorded_process *process);
+// Frees the process and its queues, and closes the descriptor of its image.
 void seep_recorded_process_destroy(struct seep_recorded_process *process);
 
 // ---- recorder_order.c: from the queues into chunks ----

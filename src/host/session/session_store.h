@@ -10,6 +10,7 @@
 #include "file/trace.h"
 
 struct seep_store;
+// No file is made before the first profile is put.
 SEEP_MUST_CHECK struct seep_error *seep_store_create(struct seep_store **ret_store);
 void seep_store_destroy(struct seep_store *store); // takes NULL
 

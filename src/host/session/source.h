@@ -55,6 +55,7 @@ struct seep_source {
 SEEP_MUST_CHECK struct seep_error *seep_source_open(const char *spec,
                                                     const struct seep_source_options *options,
                                                     struct seep_source *ret_source);
+// Nothing of the source may be used after that; sessions that were made of it stay.
 void seep_source_close(struct seep_source *source);
 
 // May be called again for a source that is live.

@@ -36,6 +36,7 @@ SEEP_MUST_CHECK struct seep_error *seep_noise_hello_put(struct seep_noise *noise
                                                         size_t nr, struct seep_put *out);
 bool seep_noise_hello_take(struct seep_noise *noise, const unsigned char *bytes, size_t nr,
                            struct seep_put *payload);
+// Whether both messages of the handshake have passed, so that messages can be sealed.
 bool seep_noise_is_open(const struct seep_noise *noise);
 // One message: appended to `out`, without its length. At most SEEP_NOISE_RECORD_MOST less the tag.
 void seep_noise_seal(struct seep_noise *noise, const void *bytes, size_t nr, struct seep_put *out);

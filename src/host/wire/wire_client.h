@@ -16,6 +16,8 @@ struct seep_wire_client;
 // "unix:PATH", the path of a socket, "ssh://[USER@]HOST[:PORT]/PID", "exec:COMMAND", whose standard streams
 // are the link, or "tcp:HOST:PORT", which needs the file of a key.
 bool seep_wire_is_address(const char *text);
+// Connects and greets. `key_file` may be NULL for other addresses than tcp:. Context: questions of several
+// threads wait for one another.
 SEEP_MUST_CHECK struct seep_error *seep_wire_client_create(const char *address, const char *key_file,
                                                            struct seep_wire_client **ret_client);
 void seep_wire_client_destroy(struct seep_wire_client *client); // takes NULL
@@ -32,6 +34,7 @@ SEEP_MUST_CHECK struct seep_error *seep_wire_client_trace(struct seep_wire_clien
 SEEP_MUST_CHECK struct seep_error *seep_wire_client_control(struct seep_wire_client *client,
                                                             uint64_t recording, uint64_t depth,
                                                             bool *ret_done);
+// Sets a mark in the process that is served.
 SEEP_MUST_CHECK struct seep_error *seep_wire_client_mark(struct seep_wire_client *client, const char *name);
 // The `nr` sites that have most, and one for all others: what a slow link brings within a moment. As a trace.
 SEEP_MUST_CHECK struct seep_error *seep_wire_client_top(struct seep_wire_client *client, uint32_t nr,

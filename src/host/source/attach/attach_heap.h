@@ -100,6 +100,7 @@ SEEP_MUST_CHECK struct seep_error *seep_attached_run(struct seep_attached *attac
                                                      const volatile sig_atomic_t *stop);
 // All events so far have been taken and the figures are whole.
 SEEP_MUST_CHECK struct seep_error *seep_attached_settle(struct seep_attached *attached);
+// Whether the process has ended. Of a control group or of all processes: never, because others may come.
 bool seep_attached_ended(const struct seep_attached *attached);
 
 // The processes, in the order in which they were met. Valid until the next call.

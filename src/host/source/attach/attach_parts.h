@@ -140,6 +140,7 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_took_code(struct seep_attached *a
 
 // The latest of this pid; NULL: not traced.
 struct seep_traced_process *seep_attach_process_of(const struct seep_attached *attached, uint32_t pid);
+// Adds a process, without events, which is the latest of its pid from now on. It belongs to `attached`.
 SEEP_MUST_CHECK struct seep_error *seep_attach_add_process(struct seep_attached *attached, pid_t pid,
                                                            struct seep_traced_process **ret);
 // What the event says of a life that begins.
@@ -154,10 +155,13 @@ struct seep_attach_birth {
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pid,
                                                         const char *program,
                                                         const struct seep_attach_birth *birth);
+// The process executed `program`: its life ends, and another one begins with no blocks.
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_exec(struct seep_attached *attached,
                                                          struct seep_traced_process *process,
                                                          const char *program,
                                                          const struct seep_attach_birth *birth);
+// A child with a copy of the blocks of its parent. `at_ns` since the tracing began. A child that cannot be
+// traced is counted as lost (SEEP_LOST_FORK).
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_fork(struct seep_attached *attached,
                                                          struct seep_traced_process *parent, pid_t pid,
                                                          int64_t at_ns);
@@ -175,7 +179,9 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_took_landing(struct seep_attached
                                                             uint64_t address);
 // Puts the probes that were asked for.
 SEEP_MUST_CHECK struct seep_error *seep_attach_place_landings(struct seep_attached *attached);
+// Takes the probes of a process away, which has ended or executed another program.
 void seep_attach_forget_landings(struct seep_attached *attached, pid_t pid);
+// Takes all probes away and frees their list: for the end of `attached`.
 void seep_attach_close_landings(struct seep_attached *attached);
 
 // ---- attach_private.c ----

@@ -31,6 +31,7 @@ struct seep_bpf_features {
 
 // Loads small programs and takes them away again. Never fails: what cannot be tried is not there.
 void seep_bpf_features_probe(struct seep_bpf_features *ret_features);
+// Static text, as `seep info` has it.
 const char *seep_bpf_feature_name(enum seep_bpf_feature feature);
 const char *seep_bpf_feature_cost(enum seep_bpf_feature feature); // of its absence
 // NULL where all that is needed is there; else SEEP_E_PERMISSION or SEEP_E_UNSUPPORTED with what to do.

@@ -49,6 +49,7 @@ SEEP_MUST_CHECK struct seep_error *seep_bpf_tables_set_process(struct seep_bpf_t
 // Leaves it alone, whatever the scope.
 SEEP_MUST_CHECK struct seep_error *seep_bpf_tables_ignore_process(struct seep_bpf_tables *tables,
                                                                   uint32_t pid);
+// Removes a process, known or left alone. One that is not there is no error.
 void seep_bpf_tables_forget_process(struct seep_bpf_tables *tables, uint32_t pid);
 
 #endif

@@ -12,6 +12,7 @@ SEEP_MUST_CHECK struct seep_error *seep_traced_process_create(pid_t pid,
 SEEP_MUST_CHECK struct seep_error *seep_traced_process_tell_args(struct seep_traced_process *process,
                                                                  const char *text, size_t nr_bytes);
 void seep_traced_process_destroy(struct seep_traced_process *process); // takes NULL
+// Adds a note, which goes into the profiles of the process.
 SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_traced_process_note(
     struct seep_traced_process *process, enum seep_note_code code, const char *format, ...);
 

@@ -30,6 +30,7 @@ SEEP_MUST_CHECK bool seep_event_alone_add_ring(struct seep_event_alone *alone, u
 SEEP_MUST_CHECK struct seep_error *seep_event_alone_next(struct seep_event_alone *alone,
                                                          struct seep_chunk *ret_chunk,
                                                          struct seep_recorded *ret_events);
+// The next chunk is the first again.
 SEEP_MUST_CHECK struct seep_error *seep_event_alone_rewind(struct seep_event_alone *alone);
 // Rows that made no sense ended the events of their thread there: how many times.
 uint64_t seep_event_alone_damaged(const struct seep_event_alone *alone);

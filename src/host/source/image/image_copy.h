@@ -64,9 +64,6 @@ int seep_image_open_pid(pid_t pid);
 // by mistake.
 bool seep_image_is_memory_file(int fd);
 
-// Appends a record (struct seep_image_mark and what follows it, of a multiple of 8 bytes) to the marks that
-// the tool keeps in the live image of a process: the only thing that is ever written there. The process is
-// neither stopped nor signalled.
 // What its library is to do from now on: nothing is stopped for it. It does so at its next operation that
 // goes the long way; *ret_done says whether that was seen within a moment.
 enum seep_image_recording { SEEP_RECORDING_AS_IT_IS, SEEP_RECORDING_STOP, SEEP_RECORDING_START };
@@ -76,6 +73,8 @@ struct seep_image_control {
 };
 SEEP_MUST_CHECK struct seep_error *seep_image_control_pid(pid_t pid, const struct seep_image_control *asked,
                                                           bool *ret_done);
+// Appends a record (struct seep_image_mark and what follows it, of a multiple of 8 bytes) to the marks that
+// the tool keeps in the live image of a process. The process is neither stopped nor signalled.
 SEEP_MUST_CHECK struct seep_error *seep_image_mark_pid(pid_t pid, const void *record, size_t nr_bytes);
 
 // A raw dump (image/raw.h). `bytes` is borrowed as long as the copy lives.

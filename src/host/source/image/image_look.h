@@ -56,12 +56,14 @@ int seep_image_look_fd(const struct seep_image_look *look); // borrowed
 struct seep_profile *seep_image_look_profile(const struct seep_image_look *look);
 const struct seep_profile *seep_image_look_profile_before(
     const struct seep_image_look *look); // of the take before; NULL: none
+// How many there are in the last take. These numbers never fall.
 uint32_t seep_image_look_nr_nodes(const struct seep_image_look *look);
 uint32_t seep_image_look_nr_sites(const struct seep_image_look *look);
 uint32_t seep_image_look_nr_sites_before(const struct seep_image_look *look); // in the take before
 // The last epoch in which figures changed, and the epoch of the take before the last.
 uint64_t seep_image_look_changed(const struct seep_image_look *look);
 uint64_t seep_image_look_before(const struct seep_image_look *look);
+// The head of the image in the last take. Borrowed.
 const struct seep_image_head *seep_image_look_head(const struct seep_image_look *look);
 
 // Nodes, or (node, via) of sites, [first, first + nr). first + nr is at most the number of nodes, or of

@@ -77,6 +77,7 @@ void seep_look_put_figures(struct seep_put *put, const struct seep_figures *now,
 struct seep_take seep_look_take_of(const unsigned char *bytes, size_t nr_bytes);
 // The next figures; 0 where they are not packed.
 struct seep_figures seep_look_take_figures(struct seep_take *take);
+// The figures that a look keeps of counters.
 struct seep_figures seep_look_figures_of(const struct seep_counters *c);
 
 #endif

@@ -40,6 +40,7 @@ void seep_page_claims_settle(struct seep_image_reader *reader, struct seep_page_
 // machine.
 struct seep_counters seep_image_counters_of(const struct seep_image_copy *copy,
                                             const struct seep_image_counters *from);
+// Adds what another thread counted for the same site. Peaks of threads do not add up: the highest is kept.
 void seep_counters_add(struct seep_counters *sum, const struct seep_counters *counters);
 
 // Reads the parts that do not grow with sites and blocks: process, health, modules, threads. The strings live
@@ -51,6 +52,8 @@ void seep_image_set_totals(struct seep_image_reader *reader);
 SEEP_MUST_CHECK struct seep_error *seep_image_add_notes(struct seep_image_reader *reader);
 // How many elements an array has in the file, whose first `dense` bytes are data without a hole.
 uint32_t seep_image_nr_elements(struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t dense);
+// A node of the profile. What is damaged in it is counted in nr_damaged, and made to lead to the root or to
+// module 0.
 struct seep_node seep_image_node_from(struct seep_image_reader *reader, uint32_t id,
                                       const struct seep_image_node *from);
 
