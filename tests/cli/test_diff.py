@@ -249,10 +249,8 @@ def test_what_holds_nothing_is_not_as_before(run, seep, root, leaky, tmp_path):
     got = diff(run, seep, root, old, str(other))
     assert got["changes"]["empty"] > 0
     for row in got["rows"]:
-        if row["change"] == "same":
-            assert row["old"] and row["new"] and row["old"]["live_blocks"], row
-        if row["change"] == "empty":
-            assert not any(side and side["live_blocks"] for side in (row["old"], row["new"])), row
+        holds = any(side and side["live_blocks"] for side in (row["old"], row["new"]))
+        assert (row["change"] == "empty") == (not holds), row
 
 
 def test_a_program_that_was_rebuilt_in_place(run, seep, root, leaky, tmp_path):

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What makes a test pass whatever seep does: no assertion, one that is always true, a sleep where a condition belongs."""
+import ast
+import collections
+import os
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Sleeps that are what is tested: a kill comes that much later.
+SLEEPS = {"tests/hostile/test_kill_recording.py": 1}
+
+
+class Found:
+    """Of all tests in one walk."""
+
+    def __init__(self):
+        self.always_true, self.alone, self.tests, self.sleeps = [], [], [], collections.Counter()
+        self.calls, self.asserts = collections.defaultdict(set), {"fail", "raises", "check_call"}
+
+    def walk(self, path, node, functions, in_loop):
+        place = "%s:%d: " % (path, getattr(node, "lineno", 0))
+        if isinstance(node, (ast.Assert, ast.Raise)):
+            self.asserts.update(functions)
+            if isinstance(node, ast.Assert) and is_always_true(node.test):
+                self.always_true.append(place + ast.unparse(node)[:100])
+        elif isinstance(node, ast.Expr) and isinstance(node.value, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+            self.alone.append(place + ast.unparse(node)[:100])
+        elif isinstance(node, ast.Call):
+            for function in functions:
+                self.calls[function].add(name_of(node.func))
+            self.sleeps[path] += name_of(node.func) == "sleep" and not in_loop
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            functions = (*functions, node.name)
+            if node.name.startswith("test_"):
+                self.tests.append((place, node.name))
+                self.calls[node.name] |= {argument.arg for argument in node.args.args}
+        in_loop = in_loop or isinstance(node, (ast.For, ast.While))
+        for child in ast.iter_child_nodes(node):
+            self.walk(path, child, functions, in_loop)
+
+
+def name_of(node):
+    """Of what is called: the last word."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+
+
+def is_always_true(test):
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        return any(map(is_always_true, test.values))
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
+        return isinstance(test.left, ast.Constant) and test.left.value in ("", b"")
+    if isinstance(test, (ast.Tuple, ast.Dict)):
+        return bool(ast.unparse(test)[1:-1])
+    return isinstance(test, (ast.GeneratorExp, ast.Lambda, ast.JoinedStr)) or isinstance(test, ast.Constant) and bool(test.value)
+
+
+@pytest.fixture(scope="module")
+def found():
+    paths = subprocess.run(["git", "ls-files", "tests/*.py"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout.decode().split()
+    all_of_them = Found()
+    for path in paths:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            all_of_them.walk(path, ast.parse(file.read()), (), False)
+    assert len(all_of_them.tests) > 1000
+    return all_of_them
+
+
+def test_no_assertion_is_always_true(found):
+    assert not found.always_true, "\n".join(found.always_true)
+
+
+def test_no_comparison_stands_without_assert(found):
+    assert not found.alone, "\n".join(found.alone)
+
+
+def test_every_test_asserts(found):
+    """By itself, or by a function of tests that it calls, or a fixture; their names are enough for that."""
+    nr = 0
+    while len(found.asserts) > nr:
+        found.asserts.discard("run")  # fails where its command takes too long, and then alone
+        nr = len(found.asserts)
+        found.asserts.update(name for name, called in found.calls.items() if name != "run" and called & found.asserts)
+    wrong = [place + name for place, name in found.tests if name not in found.asserts]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_sleeps_look_at_something(found):
+    """In a loop, that is: what must come is waited for, however long a busy machine takes."""
+    assert {path: nr for path, nr in found.sleeps.items() if nr} == SLEEPS
