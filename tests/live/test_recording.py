@@ -335,10 +335,10 @@ def test_a_folder_that_is_read_only(by, tmp_path):
 
 
 def test_a_program_without_the_folder_of_the_recording_prints_nothing(tmp_path):
-    """As in another root: the folder has another name while the second program starts."""
+    """As in another root: the folder has another name while the second program starts. The tool makes the trace in it before."""
     folder = tmp_path / 'here'
     folder.mkdir()
-    script = f'mv {folder} {tmp_path}/there; sh -c :; mv {tmp_path}/there {folder}'
+    script = f'until [ -e {folder}/t.seep ]; do sleep 0.01; done; mv {folder} {tmp_path}/there; sh -c :; mv {tmp_path}/there {folder}'
     done = run([SEEP, 'run', '-q', '--mode', 'record', '-o', folder / 't.seep', '--', 'sh', '-c', script], cwd=tmp_path)
     assert (done.code, done.err) == (0, b''), done
 

@@ -7,11 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "session/recorder_parts.h"
 
 enum {
-    BUSY_PART = 16,        // of a ring is taken in a pass: a short nap follows
     SURE_EVENTS = 1 << 20, // of a process that the tool may hold, whatever the size of its image
+    // Where a small ring has events: a thread that begins to do nothing but allocate fills it in less than a
+    // millisecond, and one of the full size in five.
+    NAP_MOST_SMALL_NS = 2000000,
 };
 
 // How many events all rings of the process can hold. An event that the tool holds is still in its ring,
@@ -81,9 +84,24 @@ size_t seep_recorded_process_drop(struct seep_recorded_process *process, bool ov
     return sum;
 }
 
-size_t seep_recorded_process_take(struct seep_recorder *recorder, struct seep_recorded_process *process,
-                                  bool over) {
-    size_t sum = 0;
+// At the rate of now a ring gains at most a quarter of itself in a nap, and nothing that is written out half
+// full. The first time round it gains half of the pages that are prepared. Each pass takes a dozen system
+// calls, and the processor from the program where the tool has none of its own.
+static void plan_nap(struct seep_recorder *recorder, const struct seep_event_ring *ring, size_t nr,
+                     size_t nr_held, int64_t since_ns) {
+    uint64_t half = ring->capacity / 2;
+    uint64_t room = SEEP_MIN(SEEP_MAX(half - SEEP_MIN((uint64_t)nr_held, half), half / 4), half / 2);
+    if (ring->read < ring->capacity && ring->prepared > ring->read)
+        room = SEEP_MIN(room, (ring->prepared - ring->read) / 2);
+    int64_t most_ns = ring->capacity < SEEP_RING_EVENTS ? NAP_MOST_SMALL_NS : SEEP_RECORDER_NAP_MOST_NS;
+    int64_t nap_ns = (int64_t)((double)since_ns * (double)room / (double)nr);
+    recorder->nap_ns = SEEP_MIN(recorder->nap_ns, SEEP_MIN(nap_ns, most_ns));
+}
+
+void seep_recorded_process_take(struct seep_recorder *recorder, struct seep_recorded_process *process,
+                                bool over) {
+    int64_t now_ns = seep_monotonic_ns(), since_ns = now_ns - process->passed_ns;
+    process->passed_ns = now_ns;
     process->pressed = false;
     for (size_t slot = 0; slot < process->rings.nr_rings; slot++) {
         size_t nr = seep_event_rings_waiting(&process->rings, slot, over);
@@ -104,16 +122,14 @@ size_t seep_recorded_process_take(struct seep_recorder *recorder, struct seep_re
             process->rings.rings[slot].read--;
             nr--;
         }
-        recorder->busy |= nr * BUSY_PART > process->rings.rings[slot].capacity;
         if (nr) {
             queue->end += nr;
             process->nr_events += nr;
             process->latest = SEEP_MAX(process->latest, SEEP_EVENT_STAMP(queue->events[queue->end - 1]));
-            sum += nr;
+            plan_nap(recorder, &process->rings.rings[slot], nr, queue->end - queue->first, since_ns);
         }
         process->pressed |= queue && (queue->end - queue->first) * 2 > process->rings.rings[slot].capacity;
     }
-    return sum;
 }
 
 bool seep_recorded_process_is_over(const struct seep_recorded_process *process) {

@@ -16,10 +16,8 @@
 #include "session/recorder_parts.h"
 
 enum {
-    NAP_LEAST_NS = 200000,
-    NAP_MOST_NS = 2000000,
-    MANY_EVENTS = 4096, // taken in a pass: no nap follows
-    LOOK_PASSES = 64,   // passes between looks for ended processes
+    NAP_LEAST_NS = 200000, // what would be shorter is none
+    LOOK_NS = 128000000,   // between looks for ended processes
 };
 
 // ---- passes ----------------------------------------------------------------------------------------
@@ -87,9 +85,8 @@ static void end_residence(struct seep_recorder *recorder, struct seep_recorded_p
         seep_recording_write_residence(&recorder->out, &process->life);
 }
 
-static size_t pass(struct seep_recorder *recorder, bool look_for_ended, bool last) {
-    size_t sum = 0;
-    recorder->busy = false;
+static void pass(struct seep_recorder *recorder, bool look_for_ended, bool last) {
+    recorder->nap_ns = SEEP_RECORDER_NAP_MOST_NS;
     seep_recorder_beat(recorder);
     for (size_t i = 0; i < recorder->nr_processes;) {
         struct seep_recorded_process *process = recorder->processes[i];
@@ -100,10 +97,10 @@ static size_t pass(struct seep_recorder *recorder, bool look_for_ended, bool las
             seep_recording_fail(&recorder->out, seep_error_no_memory());
         if (process->rings.own && !over) // its library has taken over, and writes what comes
             seep_recorded_process_forget(process);
-        else if (recorder->out.error)
-            sum += seep_recorded_process_drop(process, over);
-        else
-            sum += seep_recorded_process_take(recorder, process, over);
+        else if (!recorder->out.error)
+            seep_recorded_process_take(recorder, process, over);
+        else if (seep_recorded_process_drop(process, over))
+            recorder->nap_ns = NAP_LEAST_NS;
         if (process->rings.own && !over) // found just now: what was taken in this pass is not all there was
             seep_recorded_process_forget(process);
         else if (over)
@@ -124,20 +121,22 @@ static size_t pass(struct seep_recorder *recorder, bool look_for_ended, bool las
         seep_recorded_process_destroy(process);
         recorder->processes[i] = recorder->processes[--recorder->nr_processes];
     }
-    return sum;
 }
 
 static void *work(void *data) {
     struct seep_recorder *recorder = data;
-    int64_t nap_ns = NAP_LEAST_NS;
-    uint64_t number = 0;
+    int64_t nap_ns = NAP_LEAST_NS, looked_ns = 0;
     bool look_for_ended;
     while (welcome(recorder, &look_for_ended)) {
-        size_t nr = pass(recorder, look_for_ended || number++ % LOOK_PASSES == 0, false);
-        if (nr > MANY_EVENTS)
-            continue;
-        nap_ns = recorder->busy ? NAP_LEAST_NS : SEEP_MIN(nap_ns * 2, (int64_t)NAP_MOST_NS);
-        nap(recorder, nap_ns);
+        int64_t now_ns = seep_monotonic_ns();
+        look_for_ended |= now_ns - looked_ns >= LOOK_NS;
+        looked_ns = look_for_ended ? now_ns : looked_ns;
+        pass(recorder, look_for_ended, false);
+        // A rate that has grown is seen after the next nap, so that is twice the last one at most.
+        nap_ns = SEEP_MIN(2 * nap_ns, recorder->nap_ns);
+        if (nap_ns >= NAP_LEAST_NS)
+            nap(recorder, nap_ns);
+        nap_ns = SEEP_MAX(nap_ns, (int64_t)NAP_LEAST_NS);
     }
     pass(recorder, true, true);
     return NULL;

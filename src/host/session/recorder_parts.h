@@ -35,6 +35,7 @@ struct seep_recorded_process {
     bool pressed;           // a ring is half full of what is not written yet
     uint64_t latest_before; // stamp: the latest that there was a pass ago
     uint64_t latest;
+    int64_t passed_ns; // when the rings were read last
 };
 
 // Of a process that has ended and whose events are all written.
@@ -70,15 +71,16 @@ struct seep_recorder {
     uint32_t *heap;              // slots of the process at hand, the one with the lowest stamp first
     size_t heap_capacity;
     uint64_t beat;
-    bool busy; // in the latest pass
+    int64_t nap_ns; // until the next pass, as the rings want it
 };
+#define SEEP_RECORDER_NAP_MOST_NS 5000000
 
 // ---- recorded_process.c: from the rings into the queues ----
 
-// Takes what is in the rings of all threads of a process. `over`: the process has ended. Returns how many
-// events there were. Lack of memory is kept in `out`.
-size_t seep_recorded_process_take(struct seep_recorder *recorder, struct seep_recorded_process *process,
-                                  bool over);
+// Takes what is in the rings of all threads of a process, and lowers nap_ns. `over`: the process has ended.
+// Lack of memory is kept in `out`.
+void seep_recorded_process_take(struct seep_recorder *recorder, struct seep_recorded_process *process,
+                                bool over);
 // After an error nothing more is written. Threads do not wait for that: what is in the rings and the queues
 // is taken as lost. Returns how many events were in the rings.
 size_t seep_recorded_process_drop(struct seep_recorded_process *process, bool over);

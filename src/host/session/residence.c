@@ -104,10 +104,13 @@ void seep_residence_end(struct seep_residence *residence) {
 // ---- looking ---------------------------------------------------------------------------------------------
 
 // Of a very large block a part is looked at, in pieces that lie evenly in it, and taken for the whole.
+// One that was seen with all of its pages is not looked at again, because the most counts.
 static bool count_pages(const struct seep_residence *residence, struct tracked_block *block,
                         uint64_t *ret_nr_read) {
     uint64_t first = block->address >> PAGE_SHIFT;
     uint64_t nr_all = ((block->address + block->size - 1) >> PAGE_SHIFT) - first + 1, nr = 0, nr_read = 0;
+    if (block->pages == nr_all)
+        return true;
     uint64_t stride = PAGES_AT_ONCE * (nr_all / LOOK_PAGES + 1);
     uint64_t entries[PAGES_AT_ONCE];
     for (uint64_t at = 0; at < nr_all; at += stride) {
