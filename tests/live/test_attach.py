@@ -5,6 +5,7 @@ Probes belong to a file, and a traced libc is slower for everyone: so each progr
 of libc and loader. Without the right to load BPF programs all of it is skipped, with the reason.
 """
 import os
+import platform
 import re
 import shutil
 import signal
@@ -722,6 +723,21 @@ def test_lives_have_their_parents_times_and_ends(tmp_path):
     assert {life['parent'] for life in others} == {first['pid']}
     # Each is over before its parent is: of times that run until the trace is saved it would not be so.
     assert sum(life['duration_s'] for life in others) < first['duration_s']
+
+
+@pytest.mark.skipif(platform.machine() != 'x86_64', reason='its assembly is for x86-64')
+def test_a_childs_stack_is_not_taken_for_its_parents(tmp_path):
+    """Though the addresses of their calls differ just as the process ids do."""
+    program, trace = built_program('attach_call_of_pid.c', tmp_path, '-O0'), tmp_path / 't.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', program])
+    assert done.code == 0, done
+    places = {}
+    for process in report(trace):
+        assert process['health']['lost'] == {}, process['health']
+        for site in process['sites']:
+            assert site['allocations'] <= 1 and [f['function'] for f in site['stack']][:3] == ['calls', 'call', 'main'], site
+            places[site['size_max']] = site['stack'][0]['offset']
+    assert places[1001] != places[1002]
 
 
 def test_arguments_of_a_life_are_not_those_of_the_next(tmp_path):

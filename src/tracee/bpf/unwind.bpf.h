@@ -24,7 +24,7 @@ enum seep_asks {
 // verifier then looks at each of them once, not at every call. Old kernels look at them even where no program
 // calls them, so they ask themselves whether bpf_loop is there.
 struct seep_place {
-    uint64_t seed;  // of stack ids: the process and its generation
+    uint64_t seed;  // of stack ids: from the process and its generation
     uint32_t first; // of the process's mappings
     uint32_t nr;
     uint32_t asks; // the kernel: enum seep_asks
@@ -484,6 +484,12 @@ static long seep_walk_step(uint32_t i, void *context) {
     return 0;
 }
 
+// Differs for each process and generation, in high bits too: the bits of a process id alone can be those in
+// which two addresses differ, and then a stack of one process has the id of another's.
+static __always_inline uint64_t seep_stack_seed(uint32_t pid, uint32_t generation) {
+    return ((uint64_t)generation << 32 | pid) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 // Walks from these registers into thread->stack. Returns the id of the stack; 0: there is none. Global, as
 // seep_find_row: the verifier looks at the walk once in a program.
 __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc, uint64_t sp, uint64_t bp,
@@ -497,7 +503,7 @@ __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc,
                                           .first_bp = bp,
                                           .first_exact = exact,
                                           .place.asks = SEEP_ASKS_REST,
-                                          .place.seed = pid}};
+                                          .place.seed = seep_stack_seed(pid, 0)}};
     struct seep_walk *walk = &walker.walk;
     const struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
     if (process) {
@@ -506,7 +512,7 @@ __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc,
         walk->place.asks = process->flags & SEEP_BPF_PROCESS_MOVED                     ? SEEP_ASKS_ALL
                            : !process->nr || process->flags & SEEP_BPF_PROCESS_LOADING ? SEEP_ASKS_REST
                                                                                        : SEEP_ASKS_NOT;
-        walk->place.seed |= (uint64_t)process->generation << 32;
+        walk->place.seed = seep_stack_seed(pid, process->generation);
         walk->generation = process->generation;
     }
     thread->is_walking = 1;
@@ -527,7 +533,7 @@ __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc,
 static __noinline uint64_t seep_walk_pointers(struct seep_bpf_thread *thread, void *context) {
     uint32_t pid = bpf_get_current_pid_tgid() >> 32;
     long nr_bytes = bpf_get_stack(context, thread->frames, 127 * 8, BPF_F_USER_STACK);
-    uint64_t hash = pid;
+    uint64_t hash = seep_stack_seed(pid, 0);
     uint32_t nr = nr_bytes > 0 ? (uint32_t)nr_bytes / 8 : 0;
     for (uint32_t i = 0; i < 127; i++) {
         if (i >= nr)
