@@ -52,6 +52,17 @@ def test_a_site_of_two_classes(run, seep, tmp_path, build):
     assert "held by: global void *kept[" in only
 
 
+def test_the_share_of_stacks_that_are_cut(run, seep, tmp_path):
+    """One site of four may have most of the memory: said are its allocations and live bytes."""
+    (tmp_path / "cut.c").write_text(program_source("cut_shares.c"))
+    bare = ["-DCUT", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer", "-c", "-o", "cut.o"]
+    for options in bare, ["cut.o", "-o", "cut"]:
+        subprocess.run(["gcc", "-g", "-O2", "-fno-builtin", "cut.c", *options], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-o", "c.seep", "./cut")
+    for text in done.stderr, run(seep, "report", "c.seep").stdout:
+        assert "8 events, nothing lost, 1 stack cut: 25.0% of allocations, 75.0% of live bytes\n" in text, text
+
+
 @pytest.mark.parametrize("option", ["-shared-libgcc", "-static-libstdc++"])
 def test_the_pool_of_the_cxx_library(run, seep, build, option):
     """It is called by its name and does not lead where the program holds something; the totals have it."""

@@ -189,18 +189,22 @@ def test_right_programs_have_none(tmp_path):
         assert all(figure['live_blocks'] == figures[0]['live_blocks'] for figure in figures), name
 
 
-@pytest.mark.parametrize('how, kind', [('stack', 'stack'), ('static', 'static'), ('wild', 'wild'), ('unmapped', 'wild')])
-def test_addresses_that_are_no_blocks(how, kind, tmp_path):
+@pytest.mark.parametrize('release', ['free', 'realloc'])
+@pytest.mark.parametrize('how, kind', [('stack', 'stack'), ('static', 'static'), ('wild', 'wild'), ('unmapped', 'wild'),
+                                       ('large', 'double_free')])
+def test_addresses_that_are_no_blocks(how, kind, release, tmp_path):
     """The program ends by it; the report says what the address is, and who freed it."""
     program = BUILD / 'tests/live/live-wrong-addresses'
-    plain = run([program, how])
-    under = traced([program, how], tmp_path)
+    words = [program, how, *(['realloc'] if release == 'realloc' else [])]
+    plain = run(words)
+    under = traced(words, tmp_path)
     assert under.code == exit_status(plain.code) != 0, under
     (process,) = under.report()
     (row,) = process['mismatches']
-    assert (row['kind'], row['count'], row['allocated_via'], row['released_via']) == (kind, 1, None, 'free')
+    made = 'malloc' if kind == 'double_free' else None
+    assert (row['kind'], row['count'], row['allocated_via'], row['released_via']) == (kind, 1, made, release)
     assert [plain_name(frame['function']) for frame in row['release_stack']][:2] == ['place_bad', 'main']
-    assert row['allocation_stack'] == []
+    assert [plain_name(frame['function']) for frame in row['allocation_stack']][:1] == (['freed_large'] if made else [])
 
 
 def test_a_library_with_operators_of_its_own(tmp_path):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Frees what is no block: an address on its stack, of a variable, or where there is no memory. Ends by it.
+// Frees, or with "realloc" resizes, what is no block: an address on its stack, of a variable, where there is no memory,
+// or of a large block that was freed, whose memory is gone. Ends by it.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,19 +13,29 @@ static void *unmapped(void) {
     return place + 4096 + 64;
 }
 
-__attribute__((noinline)) static void place_bad(const char *what) {
+static void *freed_large(void) {
+    char *volatile block = malloc(4 << 20);
+    free(block);
+    return block;
+}
+
+__attribute__((noinline)) static void place_bad(const char *what, int resizes) {
     char local[64];
     memset(local, 0, sizeof(local));
     void *volatile address = strcmp(what, "stack") == 0    ? local + 16
                              : strcmp(what, "static") == 0 ? variable + 32
                              : strcmp(what, "wild") == 0   ? (void *)0x1230
+                             : strcmp(what, "large") == 0  ? freed_large()
                                                            : unmapped();
-    free(address);
+    if (resizes)
+        address = realloc(address, 1000);
+    else
+        free(address);
 }
 
 int main(int argc, char **argv) {
     void *volatile block = malloc(10);
-    place_bad(argc > 1 ? argv[1] : "");
+    place_bad(argc > 1 ? argv[1] : "", argc > 2);
     free(block);
     return 0;
 }
