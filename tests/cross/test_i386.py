@@ -32,6 +32,7 @@ from harness import (  # noqa: E402
     report,
     run,
     traced,
+    wait_until,
 )
 from cross_build import cross_build  # noqa: E402
 from test_oracle import check  # noqa: E402
@@ -300,11 +301,17 @@ def test_no_half_of_a_number(tmp_path):
         areas_off, nr_areas, area_bytes = struct.unpack_from('<IHH', view, 32)
         areas = {kind: off for off, _, _, kind, _ in (struct.unpack_from('<3Q2I', view, areas_off + i * area_bytes) for i in range(nr_areas))}
         threads, pool = areas[4], areas[7]
-        chunks = pool + 4096 * struct.unpack_from('<Q', view, threads + 32)[0]
-        counters = pool + 4096 * struct.unpack_from('<I', view, chunks)[0]
-        of_site = [counters + site * 64 + 8 for site in range(2, 8)]  # allocated_bytes
         number = struct.Struct('<Q').unpack_from
-        at = max(of_site, key=lambda off: number(view, off)[0])
+
+        def place():
+            """Of the bytes that a site has allocated; None before the program is at work."""
+            chunks = number(view, threads + 32)[0]
+            counters = chunks and struct.unpack_from('<I', view, pool + 4096 * chunks)[0]
+            of_sites = range(pool + 4096 * counters + 2 * 64 + 8, pool + 4096 * counters + 8 * 64, 64)
+            return next((off for off in of_sites if counters and number(view, off)[0] > 8 << 30), None)
+
+        wait_until(place, 'the program is at work')
+        at = place()
         done = run([reader, image_of(running.pid), at, pid, 20000])
         assert done.code == 0, done
         back, grown = map(int, done.out.split())
