@@ -303,7 +303,7 @@ static void add_symbols(struct info *info) {
     char by_id[PATH_MAX];
     bool has = snprintf(by_id, sizeof(by_id), "%s/.build-id", folder) < (int)sizeof(by_id) &&
                access(by_id, R_OK) == 0;
-    add(info, "symbols", folder, FACT,
+    add(info, "symbols", folder, FACT, "%s",
         has                         ? "has debug files by build-id"
         : access(folder, X_OK) != 0 ? strerror(errno)
                                     : "has no debug files by build-id");
