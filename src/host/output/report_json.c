@@ -339,7 +339,7 @@ static json_t *suppressed_json(const struct seep_view *view, const struct seep_v
 // The node of a stack in the table, null for one without frames.
 static struct seep_error *put_stack_node(struct seep_json_report *report, const struct seep_view_row *row) {
     uint32_t node;
-    struct seep_error *error = seep_stack_filler_add(&report->part->filler, row, &node);
+    struct seep_error *error = seep_stack_filler_add(&report->part.filler, row, &node);
     if (error)
         return error;
     if (node == SEEP_NO_STACK)
@@ -356,7 +356,7 @@ static struct seep_error *put_stack(struct seep_json_report *report, const struc
     const struct seep_view_frame *frames = NULL;
     size_t nr = 0;
     uint32_t more = 0;
-    struct seep_error *error = seep_view_frames(report->part->sites, row, &frames, &nr, &more);
+    struct seep_error *error = seep_view_frames(report->part.sites, row, &frames, &nr, &more);
     if (!error)
         error = seep_json_stack_put(&report->texts, report->out, frames, nr);
     if (!error && more)
@@ -410,7 +410,7 @@ static void put_member(FILE *out, const char *key, json_t *value, struct seep_er
 }
 
 static struct seep_error *put_site(struct seep_json_report *report, const struct seep_view_row *row) {
-    struct seep_view *view = report->part->sites;
+    struct seep_view *view = report->part.sites;
     FILE *out = report->out;
     const char *held_by = NULL, *type = NULL;
     struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, &type);
@@ -492,7 +492,7 @@ static struct seep_error *put_rows(struct seep_json_report *report, struct seep_
 // All keys of one process, without the braces.
 static struct seep_error *put_process(struct seep_json_report *report, size_t index) {
     FILE *out = report->out;
-    struct seep_view *sites = report->part->sites, *groups = report->part->groups;
+    struct seep_view *sites = report->part.sites, *groups = report->part.groups;
     const struct seep_profile *profile = sites->session->profiles[index];
     struct seep_error *error = put_key(out, "process", process_json(sites->session, &report->tree, index));
     if (!error)
@@ -559,10 +559,43 @@ static json_t *suppressions_json(const struct seep_session *session) {
 
 // ---- tables ----
 
-// Every stack that the report refers to.
-static struct seep_error *add_stacks(struct seep_json_report *report, struct seep_json_part *part) {
+static bool has_tables(const struct seep_json_report *report) {
+    return report->schema >= 2;
+}
+
+static void close_part(struct seep_json_report *report) {
+    struct seep_json_part *part = &report->part;
+    seep_stack_filler_deinit(&part->filler);
+    seep_view_destroy(part->groups);
+    if (!part->borrowed)
+        seep_view_destroy(part->sites);
+    *part = (struct seep_json_part){.sites = NULL};
+}
+
+// The views of a process by itself.
+static struct seep_error *open_part(struct seep_json_report *report, size_t process) {
+    struct seep_json_part *part = &report->part;
+    struct seep_view *all = report->all;
+    struct seep_view_options by_site = all->options;
+    by_site.by = SEEP_BY_SITE;
+    struct seep_error *error = NULL;
+    part->borrowed = all->session->nr_profiles == 1 && all->options.by == SEEP_BY_SITE;
+    if (part->borrowed)
+        part->sites = all;
+    else
+        error = seep_view_create(all->session, process, all->stacks->symbols, &by_site, &part->sites);
+    if (!error && all->options.by != SEEP_BY_SITE)
+        error = seep_view_create(all->session, process, all->stacks->symbols, &all->options, &part->groups);
+    if (!error && has_tables(report))
+        error = seep_stack_filler_init(&part->filler, &report->table, part->sites);
+    return error;
+}
+
+// Every stack of the process at hand that the report refers to.
+static struct seep_error *add_stacks(struct seep_json_report *report) {
+    struct seep_json_part *part = &report->part;
     const struct seep_view *view = part->sites;
-    struct seep_error *error = seep_stack_filler_init(&part->filler, &report->table, part->sites);
+    struct seep_error *error = NULL;
     uint32_t node;
     for (size_t i = 0; !error && i < view->nr_rows; i++)
         error = seep_stack_filler_add(&part->filler, &view->rows[i], &node);
@@ -582,42 +615,28 @@ static struct seep_error *add_stacks(struct seep_json_report *report, struct see
     return error;
 }
 
+// The table comes before the processes. Their views take several times what is read of them, so those of
+// several processes are made twice.
+static struct seep_error *fill_table(struct seep_json_report *report) {
+    size_t nr = report->all->session->nr_profiles;
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < nr; i++) {
+        error = open_part(report, i);
+        if (!error)
+            error = add_stacks(report);
+        if (nr > 1)
+            close_part(report);
+    }
+    return error;
+}
+
 // ---- all processes ----
 
 static void report_deinit(struct seep_json_report *report) {
-    for (size_t i = 0; report->parts && i < report->nr_parts; i++) {
-        seep_stack_filler_deinit(&report->parts[i].filler);
-        seep_view_destroy(report->parts[i].groups);
-        if (!report->parts[i].borrowed)
-            seep_view_destroy(report->parts[i].sites);
-    }
-    free(report->parts);
+    close_part(report);
     seep_stack_table_deinit(&report->table);
     seep_json_stack_deinit(&report->texts);
     seep_process_tree_deinit(&report->tree);
-}
-
-// The views of each process by itself; `all` is of them together.
-static struct seep_error *make_parts(struct seep_json_report *report, struct seep_view *all) {
-    struct seep_symbols *symbols = all->stacks->symbols;
-    struct seep_view_options by_site = all->options;
-    by_site.by = SEEP_BY_SITE;
-    report->parts = calloc(all->session->nr_profiles, sizeof(*report->parts));
-    report->nr_parts = all->session->nr_profiles;
-    struct seep_error *error = report->parts ? NULL : seep_error_no_memory();
-    for (size_t i = 0; !error && i < report->nr_parts; i++) {
-        struct seep_json_part *part = &report->parts[i];
-        part->borrowed = report->nr_parts == 1 && all->options.by == SEEP_BY_SITE;
-        if (part->borrowed)
-            part->sites = all;
-        else
-            error = seep_view_create(all->session, i, symbols, &by_site, &part->sites);
-        if (!error && all->options.by != SEEP_BY_SITE)
-            error = seep_view_create(all->session, i, symbols, &all->options, &part->groups);
-        if (report->schema >= 2)
-            error = add_stacks(report, part);
-    }
-    return error;
 }
 
 static json_t *findings_json(const struct seep_summary *summary) {
@@ -636,12 +655,38 @@ static json_t *findings_json(const struct seep_summary *summary) {
     return array;
 }
 
+// What is added to the table once it is written is missing from the report.
+static struct seep_error *check_table(const struct seep_json_report *report, size_t nr_nodes) {
+    if (report->table.nr_nodes == nr_nodes)
+        return NULL;
+    return seep_error_create(SEEP_E_UNSUPPORTED,
+                             "two names have the same hash: the report cannot refer to them");
+}
+
+static struct seep_error *put_processes(struct seep_json_report *report) {
+    FILE *out = report->out;
+    size_t nr = report->all->session->nr_profiles, nr_nodes = report->table.nr_nodes;
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < nr; i++) {
+        if (!report->part.sites)
+            error = open_part(report, i);
+        fputs(nr == 1 ? "" : i ? ",\n{" : "{", out);
+        if (!error)
+            error = put_process(report, i);
+        if (!error)
+            error = check_table(report, nr_nodes);
+        fputs(nr == 1 ? "" : "}", out);
+        close_part(report);
+    }
+    return error;
+}
+
 static struct seep_error *put_report(struct seep_json_report *report, const struct seep_session *session) {
     FILE *out = report->out;
     bool several = session->nr_profiles > 1;
     fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": %u},\n", SEEP_VERSION, report->schema);
     struct seep_error *error = NULL;
-    if (report->schema >= 2) {
+    if (has_tables(report)) {
         seep_json_put_tables(out, &report->table);
         error = put_key(out, "findings", findings_json(report->summary));
     }
@@ -649,23 +694,20 @@ static struct seep_error *put_report(struct seep_json_report *report, const stru
         error = put_key(out, "suppressions", suppressions_json(session));
     if (several)
         fputs("\"processes\": [\n", out);
-    for (size_t i = 0; !error && i < session->nr_profiles; i++) {
-        report->part = &report->parts[i];
-        fputs(several ? (i ? ",\n{" : "{") : "", out);
-        error = put_process(report, i);
-        fputs(several ? "}" : "", out);
-    }
+    if (!error)
+        error = put_processes(report);
     fputs(several ? "]}\n" : "}\n", out);
     return error;
 }
 
 static struct seep_error *write_schema(FILE *out, struct seep_view *view, const struct seep_summary *summary,
                                        unsigned schema) {
-    struct seep_json_report report = {.out = out, .schema = schema, .summary = summary};
+    struct seep_json_report report = {.out = out, .schema = schema, .summary = summary, .all = view};
     struct seep_error *error = seep_process_tree_init(view->session, &report.tree);
     if (error)
         return error;
-    error = make_parts(&report, view);
+    if (has_tables(&report))
+        error = fill_table(&report);
     if (!error)
         error = put_report(&report, view->session);
     report_deinit(&report);

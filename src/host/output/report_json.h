@@ -14,7 +14,7 @@
 #include "output/output.h"
 #include "view/stack_table.h"
 
-// The views of one process.
+// The views of one process. Of several processes there are those of one at a time.
 struct seep_json_part {
     struct seep_view *sites;
     bool borrowed;                   // the sites are the view that was given
@@ -27,11 +27,10 @@ struct seep_json_report {
     FILE *out;
     unsigned schema;
     struct seep_process_tree tree;
-    struct seep_json_part *parts; // by process
-    size_t nr_parts;
+    struct seep_view *all;         // of all processes together; borrowed
     struct seep_stack_table table; // schema 2
     struct seep_json_stack texts;  // schema 1
-    struct seep_json_part *part;   // the process at hand
+    struct seep_json_part part;    // the process at hand
 };
 
 // Writes and takes `value`, which may be NULL for out of memory.

@@ -30,11 +30,11 @@ static struct seep_error *stack_json(struct seep_json_report *report, const stru
                                      json_t **ret_stack) {
     if (report->schema >= 2) {
         uint32_t node;
-        struct seep_error *error = seep_stack_filler_add(&report->part->filler, row, &node);
+        struct seep_error *error = seep_stack_filler_add(&report->part.filler, row, &node);
         *ret_stack = error ? NULL : node == SEEP_NO_STACK ? json_null() : json_integer(node);
         return error;
     }
-    struct seep_view *view = report->part->sites;
+    struct seep_view *view = report->part.sites;
     const struct seep_view_frame *frames = NULL;
     size_t nr = 0;
     uint32_t more = 0;
@@ -62,7 +62,7 @@ static struct seep_error *put_mapping(struct seep_json_report *report,
 
 struct seep_error *seep_json_put_mappings(struct seep_json_report *report) {
     FILE *out = report->out;
-    struct seep_view *view = report->part->sites;
+    struct seep_view *view = report->part.sites;
     fputs(" \"mappings\": {\"totals\": ", out);
     struct seep_error *error =
         seep_json_dump(out, map_counts_json(&view->mapping_totals, view->nr_map_live, view->map_live_bytes));
@@ -77,7 +77,7 @@ struct seep_error *seep_json_put_mappings(struct seep_json_report *report) {
 
 struct seep_error *seep_json_put_faults(struct seep_json_report *report) {
     FILE *out = report->out;
-    struct seep_view *view = report->part->sites;
+    struct seep_view *view = report->part.sites;
     if (!view->nr_page_faults)
         return NULL;
     fprintf(out, " \"page_faults\": {\"faults\": %" PRIu64 ", \"resident_bytes\": %" PRIu64,
@@ -143,7 +143,7 @@ static struct seep_error *put_pool_site(struct seep_json_report *report,
 // Only where the program told of pools.
 struct seep_error *seep_json_put_pools(struct seep_json_report *report) {
     FILE *out = report->out;
-    struct seep_view *view = report->part->sites;
+    struct seep_view *view = report->part.sites;
     const struct seep_pool_totals *totals = &view->pool_totals;
     if (!totals->allocations && !totals->pools_created && !totals->unknown_frees)
         return NULL;
@@ -221,7 +221,7 @@ static struct seep_error *put_wrong_release(struct seep_json_report *report,
 
 struct seep_error *seep_json_put_wrong_releases(struct seep_json_report *report) {
     FILE *out = report->out;
-    struct seep_view *view = report->part->sites;
+    struct seep_view *view = report->part.sites;
     struct seep_error *error = NULL;
     fputs(" \"mismatches\": [", out);
     for (size_t i = 0; !error && i < view->nr_wrong_releases; i++) {
