@@ -4,6 +4,7 @@
 Works on the files that git knows or would add, so that a half-written file is looked at too.
 """
 import collections
+import functools
 import os
 import re
 import shutil
@@ -139,6 +140,50 @@ def test_includes_follow_the_law():
                 troubles.append('%s: "%s" does not exist' % (where, name))
             elif quote == "<" and first in rooms and "/" in name and name not in LIBBPF_HEADERS:
                 troubles.append("%s: <%s> is ours and wants quotes" % (where, name))
+    none(troubles)
+
+
+@functools.lru_cache(maxsize=None)
+def declared_by(text):
+    """Names that a header declares: macros, tags, enumerators, functions, types, objects."""
+    names = set(re.findall(r"^\s*#\s*define\s+(\w+)", text, re.M))
+    names.update(re.findall(r"\b(?:struct|enum|union)\s+(\w+)\s*[{;]", text))
+    names.update(re.findall(r"\b(\w+)\s*\(", text))
+    names.update(re.findall(r"^(?:extern|static|typedef)[^;({]*?\b(\w+)(?:\[[^;]*)?(?:\s*=[^;]*)?;", text, re.M))
+    names.update(re.findall(r"\(\*(\w+)\)\(", text))
+    for body in re.findall(r"\benum(?:\s+\w+)?\s*\{(.*?)\}", text, re.S):
+        names.update(re.findall(r"\b([A-Z]\w+)\b", body))
+    return frozenset(name for name in names if not re.match(r"(if|while|for|switch|sizeof|return|defined|_\w+|SEEP_\w+_H)$", name))
+
+
+def test_no_file_includes_what_it_does_not_use():
+    """Of a header of ours nothing is used, nor of what that includes and the file does not by itself."""
+    known, gives = {}, {}
+
+    def found(tier, name):
+        return next((path for path in ("src/%s/%s" % (at, name) for at in (tier, "common")) if path in known), None)
+
+    def given(path):
+        if path not in gives:
+            gives[path] = set(declared_by(known[path][0]))
+            for name in known[path][1]:
+                below = found(path.split("/")[1], name)
+                gives[path] |= given(below) if below else set()
+        return gives[path]
+
+    for path in tree():
+        if is_c(path) and room_of(path) is not None:
+            known[path] = (strip_comments(text_of(path)), [name for _, quote, name in includes_of(path) if quote == '"'])
+    troubles = []
+    for path, (text, names) in known.items():
+        if not path.endswith(".c"):
+            continue
+        used = set(re.findall(r"\w+", re.sub(r"^\s*#\s*include.*$", "", text, flags=re.M)))
+        headers = {name: found(path.split("/")[1], name) for name in names}
+        for name, header in headers.items():
+            others = set().union(*(declared_by(known[other][0]) for other in headers.values() if other and other != header))
+            if header and not (given(header) - others) & used and not declared_by(known[header][0]) & used:
+                troubles.append('%s: nothing of "%s" is used' % (path, name))
     none(troubles)
 
 

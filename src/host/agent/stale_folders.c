@@ -13,7 +13,6 @@
 
 #include "agent/stale_folders.h"
 #include "base/own_folder.h"
-#include "core/attr.h"
 
 enum { LEAST_AGE_S = 60 }; // an agent makes its folder before it holds it
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Pairs of rows and their order, see diff.h.
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 

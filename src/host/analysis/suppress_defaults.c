@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "profile/profile.h"
-#include "source/image/profile_image.h"
 #include "analysis/suppress.h"
 #include "profile/health.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep run --allocator A,B`, see allocator_options.h.
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

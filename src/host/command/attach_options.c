@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "command/attach_options.h"
-#include "session/session_open.h"
+#include "session/source.h"
 
 static const char *const backend_choices[] = {"auto", "bpf", NULL};
 static const char *const source_choices[] = {"auto", "functions", "otel", NULL};

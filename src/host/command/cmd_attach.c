@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep attach PID`: traces a running process by probes in the kernel, and prints what is outstanding now
 // and then, as bcc's memleak does.
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "process/own_root.h"
 #include "base/interrupt.h"
-#include "base/clock.h"
-#include "base/live_thread.h"
 #include "source/attach/attach_heap.h"
 #include "process/process_map.h"
 #include "command/attach_options.h"
 #include "command/attach_scan.h"
-#include "command/report_options.h"
 #include "command/warn.h"
-#include "source/image/profile_image.h"
 #include "source/attach/profile_traced.h"
 #include "file/session_file.h"
 #include "session/session_open.h"

@@ -16,7 +16,6 @@
 #include "command/running.h"
 #include "output/check_report.h"
 #include "source/run/program.h"
-#include "output/format.h"
 
 struct check_values {
     uint64_t max_leaked;

@@ -8,13 +8,11 @@
 #include "command/report_options.h"
 #include "command/result_file.h"
 #include "command/warn.h"
-#include "output/format.h"
 #include "output/output.h"
 #include "output/report_events.h"
 #include "profile/anonymize.h"
 #include "scan/scan.h"
 #include "session/session_at_mark.h"
-#include "session/session_open.h"
 #include "session/source.h"
 
 struct export_values {

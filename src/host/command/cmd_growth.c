@@ -14,7 +14,6 @@
 #include "session/growth_sources.h"
 #include "session/recording_history.h"
 #include "session/session_open.h"
-#include "source/image/image_copy.h"
 
 #define INTERVAL_NS       INT64_C(1000000000)
 #define INTERVAL_LEAST_NS INT64_C(10000000)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/account.h"
 #include "command/command.h"
 #include "command/html.h"
 #include "command/report_options.h"
@@ -11,7 +10,7 @@
 #include "page/page_file.h"
 #include "session/recording_history.h"
 #include "session/session_at_mark.h"
-#include "session/session_open.h"
+#include "session/source.h"
 
 struct html_values {
     const char *output;

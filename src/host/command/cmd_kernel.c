@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep kernel`: traces the kernel's own allocators, and prints what is outstanding now and then, as bcc's
 // memleak does without a process.
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 

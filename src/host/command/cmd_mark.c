@@ -5,7 +5,7 @@
 #include "command/command.h"
 #include "image/layout.h"
 #include "session/mark_live.h"
-#include "session/session_open.h"
+#include "session/source.h"
 
 static struct seep_error *check_name(const char *name) {
     if (!*name)

@@ -6,10 +6,9 @@
 
 #include "command/command.h"
 #include "command/report_options.h"
-#include "analysis/account.h"
 #include "session/session_at_mark.h"
 #include "output/output.h"
-#include "session/session_open.h"
+#include "session/source.h"
 
 struct report_values {
     const char *at;

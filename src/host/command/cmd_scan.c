@@ -7,10 +7,7 @@
 #include "command/report_options.h"
 #include "scan/scan.h"
 #include "session/source.h"
-#include "source/image/profile_image.h"
 #include "file/session_file.h"
-#include "file/trace.h"
-#include "output/report.h"
 
 struct scan_values {
     int roots;

@@ -11,7 +11,6 @@
 #include "command/warn.h"
 #include "output/sql.h"
 #include "session/session_at_mark.h"
-#include "session/session_open.h"
 
 struct sql_values {
     bool csv;

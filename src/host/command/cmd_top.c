@@ -12,13 +12,13 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/numbers.h"
 #include "command/command.h"
 #include "command/report_options.h"
 #include "session/started_program.h"
 #include "command/trace_name.h"
 #include "file/session_file.h"
 #include "live/live_worker.h"
-#include "output/format.h"
 #include "screen/full_screen.h"
 #include "screen/screen.h"
 

@@ -7,7 +7,6 @@
 #include "console/console_answer.h"
 #include "file/session_file.h"
 #include "output/report.h"
-#include "session/session_open.h"
 
 static struct seep_error *run_dump(struct seep_console *console, char *const *words, FILE *out) {
     struct seep_view_options options = seep_view_options_default;

@@ -2,8 +2,8 @@
 // Facts about the processes: status, proc and maps.
 #include <inttypes.h>
 
+#include "base/numbers.h"
 #include "console/console_answer.h"
-#include "output/format.h"
 #include "output/grid.h"
 #include "profile/health.h"
 

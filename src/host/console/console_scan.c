@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "base/sum.h"
 #include "console/console_answer.h"
-#include "output/format.h"
 #include "output/grid.h"
 #include "output/report_whois.h"
 #include "scan/inspect.h"

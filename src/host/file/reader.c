@@ -14,7 +14,6 @@
 #include <zstd_errors.h>
 
 #include "base/map.h"
-#include "base/read_at.h"
 #include "source/image/image_decode.h"
 #include "source/image/raw_file.h"
 #include "file/trace.h"

@@ -2,7 +2,6 @@
 //
 // What writer and reader of a trace share: the checksum, the names of sections, and the number
 // encodings of records.h.
-#include "base/map.h"
 #include "file/sections.h"
 #include "file/trace.h"
 

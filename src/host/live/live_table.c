@@ -8,7 +8,6 @@
 #include "base/map.h"
 #include "base/sum.h"
 #include "live/live_table.h"
-#include "names/short_name.h"
 
 const char *const seep_live_sort_names[SEEP_LIVE_SORT_NR + 1] = {
     [SEEP_LIVE_SORT_LIVE] = "live",

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/map.h"
 #include "live/look_process.h"
 #include "process/gone.h"
 #include "process/memory_limit.h"
@@ -17,7 +16,6 @@
 #include "profile/health.h"
 #include "scan/scan.h"
 #include "scan/stop.h"
-#include "session/session_open.h"
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
 #include "source/image/unseen.h"

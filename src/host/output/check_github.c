@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "output/check_report.h"
-#include "output/format.h"
 
 // The runner shows ten annotations of a step.
 #define ANNOTATIONS_MAX 10u

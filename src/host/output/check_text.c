@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/words.h"
-#include "base/sum.h"
 #include "output/check_report.h"
 #include "output/format.h"
 #include "output/report_text.h"

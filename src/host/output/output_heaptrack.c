@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "output/format.h"
-#include "output/measures.h"
 #include "output/output.h"
 #include "view/stack_table.h"
 

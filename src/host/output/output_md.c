@@ -9,7 +9,6 @@
 #include "output/format.h"
 #include "output/measures.h"
 #include "output/output.h"
-#include "view/stacks.h"
 
 #define DEPTH 12u // frames of a stack; what is beyond is named
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/gzip.h"
-#include "output/format.h"
 #include "output/measures.h"
 #include "output/output.h"
 #include "output/protobuf.h"

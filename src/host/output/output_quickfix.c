@@ -8,7 +8,6 @@
 #include "output/format.h"
 #include "output/measures.h"
 #include "output/output.h"
-#include "view/stacks.h"
 
 static const struct seep_view_frame *place_of(const struct seep_view_frame *frames, size_t nr) {
     const struct seep_view_frame *place = seep_view_blamed(frames, nr);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "base/version.h"
-#include "output/measures.h"
 #include "output/output.h"
 #include "output/output_sqlite.h"
 #include "profile/health.h"

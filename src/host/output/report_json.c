@@ -10,21 +10,17 @@
 #include <string.h>
 
 #include "base/version.h"
-#include "analysis/account.h"
 #include "analysis/ages.h"
 #include "analysis/process_tree.h"
-#include "growth/snapshots.h"
 #include "output/format.h"
 #include "output/json_build.h"
 #include "output/json_stack.h"
-#include "output/json_text.h"
 #include "output/output.h"
 #include "output/report_json.h"
 #include "profile/health.h"
 #include "view/exception_pool.h"
 #include "view/samples.h"
 #include "view/stack_table.h"
-#include "view/stacks.h"
 
 struct seep_error *seep_json_dump(FILE *out, json_t *value) {
     if (!value)

@@ -7,7 +7,6 @@
 
 #include "output/json_build.h"
 #include "output/report_json.h"
-#include "view/stacks.h"
 #include "view/view.h"
 
 // ---- mappings and wrong releases ----

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/words.h"
 #include "base/sum.h"
 #include "profile/texts.h"
 #include "output/report_text.h"

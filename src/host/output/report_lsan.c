@@ -7,7 +7,6 @@
 #include "base/map.h"
 #include "base/sum.h"
 #include "names/library_code.h"
-#include "view/stacks.h"
 #include "output/lsan_lines.h"
 #include "output/report_lsan.h"
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/words.h"
 #include "base/map.h"
-#include "output/format.h"
 #include "output/output.h"
 #include "output/report_lsan.h"
 

@@ -2,7 +2,6 @@
 // Which figures a picture shows, and which pen draws it, see plot.h.
 #include <stdlib.h>
 
-#include "base/sum.h"
 #include "base/words.h"
 #include "growth/snapshots.h"
 #include "output/measures.h"

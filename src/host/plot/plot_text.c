@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sum.h"
-#include "base/words.h"
 #include "output/format.h"
 #include "plot/plot_text.h"
 #include "plot/ticks.h"

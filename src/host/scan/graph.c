@@ -6,7 +6,6 @@
 #include "base/large.h"
 #include "base/map.h"
 #include "scan/graph.h"
-#include "scan/graph_leaders.h"
 #include "scan/memory.h"
 
 bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block,

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "screen/screen.h"
 
 const char *const seep_tab_names[SEEP_TAB_NR + 1] = {

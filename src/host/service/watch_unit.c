@@ -17,7 +17,6 @@
 #include "process/memory_limit.h"
 #include "service/output_folder.h"
 #include "service/watch_unit.h"
-#include "session/session_open.h"
 #include "source/image/profile_image.h"
 
 #define SECOND INT64_C(1000000000)

@@ -10,11 +10,9 @@
 #include "file/event_file.h"
 #include "file/event_stacks.h"
 #include "file/session_file.h"
-#include "file/trace.h"
 #include "profile/health.h"
 #include "session/recording_rebuild.h"
 #include "session/rebuilt_heap.h"
-#include "source/image/profile_image.h"
 
 bool seep_rebuild_parse(const char *text, int64_t *ret_at_ns) {
     static const struct {

@@ -13,7 +13,6 @@
 #include "profile/marks.h"
 #include "session/session_at_mark.h"
 #include "session/recording_rebuild.h"
-#include "source/image/profile_image.h"
 #include "session/session_open.h"
 
 void seep_at_mark_drop_details(struct seep_profile *profile) {

@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "wire/network.h"
 #include "wire/noise.h"
 #include "wire/wire_client.h"

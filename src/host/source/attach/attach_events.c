@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "source/attach/attach_parts.h"
-#include "source/attach/traced_process.h"
 #include "image/bpf_events.h"
 
 static struct seep_error *took_stack(struct seep_traced_process *process, const void *data, size_t nr_bytes) {

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/map.h"
 #include "base/text_copy.h"
 #include "confine/foreign.h"
 #include "confine/worker.h"

@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include "profile/health.h"
-#include "source/image/profile_image.h"
 #include "source/attach/profile_traced.h"
 
 static struct seep_error *set_process(const struct seep_traced_process *from, struct seep_profile *profile) {

@@ -9,7 +9,6 @@
 #include "base/map.h"
 #include "base/read_at.h"
 #include "source/image/event_rings.h"
-#include "source/image/image_copy.h"
 
 static bool read_number(const struct seep_event_rings *rings, uint64_t off, uint64_t *ret_number) {
     if (!seep_read_at(rings->fd, off, ret_number, sizeof(*ret_number)))

@@ -6,7 +6,7 @@
 
 #include "base/read_at.h"
 #include "source/image/event_stacks_image.h"
-#include "source/image/image_copy.h"
+#include "source/image/image_decode.h"
 
 // The longest path that is taken.
 enum { TEXT_MAX = 4096 };

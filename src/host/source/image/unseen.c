@@ -12,7 +12,6 @@
 #include "confine/worker.h"
 #include "process/own_allocator.h"
 #include "profile/health.h"
-#include "source/image/profile_image.h"
 #include "source/image/unseen.h"
 
 #define BUILD_ID_KEPT 44u // bytes of a build-id that the image keeps: struct seep_image_module

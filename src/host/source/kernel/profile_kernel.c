@@ -9,7 +9,6 @@
 #include "base/map.h"
 #include "base/numbers.h"
 #include "process/elf_notes.h"
-#include "source/image/profile_image.h"
 #include "source/kernel/profile_kernel.h"
 #include "names/symbols.h"
 #include "profile/health.h"
