@@ -98,6 +98,7 @@ class Life:
         self.parent = None
         self.vague = set()        # sites of which it is not known what of them a child of fork begins with
         self.old_words = False    # libc has got memory that it does not fill
+        self.ticks = False        # a timer's handler leaves registers far below the frames that scrub() clears
         self.maybe = False        # libc may have made one for it
         self.optional = False     # what has it may be counted as lost
         self.health = set()       # losses that are no surprise

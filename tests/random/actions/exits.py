@@ -118,6 +118,8 @@ def main_thread_leaves(p):
     p.declare(f'static pthread_t thread_{name};')
     p.line(f'start_thread(&thread_{name}, {name});')
     p.line('pthread_exit(NULL);')
+    # The memory of its stack stays mapped, and where its frames ended is not known.
+    p.life.old_words |= p.life.ticks
     for group in p.life.groups.values():
         if group.tie.kind == 'frame':
             group.tie = model.unknown()

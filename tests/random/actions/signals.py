@@ -74,4 +74,5 @@ def ticking(p):
     """A timer from here on, whose handler does nothing but interrupt."""
     name = p.name('tick')
     p.define(f'void {name}(int signal)', ['(void)signal;'])
+    p.life.ticks = True
     p.line(f'tick({name}, {p.random.choice([200, 1000, 5000])});')
