@@ -740,6 +740,20 @@ def test_a_childs_stack_is_not_taken_for_its_parents(tmp_path):
     assert places[1001] != places[1002]
 
 
+def test_a_process_id_that_is_given_again(tmp_path):
+    program, trace = built_program('attach_pid_again.c', tmp_path, '-O1'), tmp_path / 't.seep'
+    for _ in range(20):
+        done = run([SEEP, 'attach', '--output', trace, '--', program])
+        if done.code != 77:  # another process has the id
+            break
+    assert done.code == 0, done
+    _, *children = report(trace)
+    assert len({child['process']['pid'] for child in children}) == 1 and len(children) == 4, children
+    for child in children:
+        assert child['health']['lost'] == {}, child['health']
+        assert [site['stack'][0]['function'] for site in child['sites']] == ['main'], child['sites']
+
+
 def test_arguments_of_a_life_are_not_those_of_the_next(tmp_path):
     """Who executes another program at once has its own in the report: the kernel tells them with the exec."""
     trace = tmp_path / 'execs.seep'

@@ -104,6 +104,7 @@ struct task_struct {
     struct uprobe_task *utask;
     struct task_struct *real_parent;
     struct task_struct *group_leader;
+    uint64_t start_time;
     char comm[16];
     int exit_code;
 } SEEP_CORE;
