@@ -11,7 +11,7 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: agent help run build test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile uninstall deb dist site
+.PHONY: agent help run build writable test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile uninstall deb dist site
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
@@ -57,7 +57,12 @@ build: build/build.ninja
 	@ninja -C build $(if $(VERBOSE),-v) ready
 	@build/seep info | sed -n '/NO: left out of this build$$/ { N; s/^ *\(.*[^ ]\)  *NO: \(.*\)\n */\1: \2: /p; }'
 
-build/build.ninja:
+# One line, where meson has a traceback: a folder of another user, or one that root built in.
+writable:
+	@mkdir -p build 2>/dev/null; if [ ! -w build ] || { [ -e build/.ninja_log ] && [ ! -w build/.ninja_log ]; }; then \
+		echo "make: $(CURDIR)/build cannot be written by this user (elsewhere: meson setup FOLDER, ninja -C FOLDER)" >&2; exit 1; fi
+
+build/build.ninja: | writable
 	@meson setup build --prefix=$(PREFIX)
 
 test:

@@ -133,6 +133,13 @@ def test_what_is_left_out_is_said_at_the_end(root, tmp_path):
         "libedit: left out of this build: history needs it\nBPF programs: left out of this build: build with libbpf\n")
 
 
+def test_a_folder_that_cannot_be_written_is_told(root, tmp_path):
+    shutil.copy(os.path.join(root, "Makefile"), tmp_path)
+    (tmp_path / "build").symlink_to("/proc/self")  # where root cannot write either
+    done = subprocess.run(["make", "-s", "build"], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "build cannot be written by this user" in done.stderr and "Traceback" not in done.stderr, done
+
+
 def test_debian_packages_are_built_with_all_libraries(root):
     """A library that is not among the Build-Depends is left out of the package without a word."""
     build = words(os.path.join(root, "tools", "install-deps.sh"), "--list", "build").split()
