@@ -307,6 +307,19 @@ def test_the_screen_over_a_link(shop, serve, terminal):  # noqa: F811
     screen.shows('left with 0')
 
 
+def test_the_screen_says_that_its_link_is_gone(shop, serve, tmp_path, terminal):  # noqa: F811
+    program = shop()
+    first = Server(tmp_path, program.pid, name='r')
+    screen = terminal('-i', '0.1', first.address)
+    screen.shows(rf'live-shop {program.pid}  LIVE')
+    first.end()
+    screen.shows(rf'live-shop {program.pid}  NO LINK', '^ cannot connect to ')
+    serve(program.pid, name='r')
+    screen.shows(rf'live-shop {program.pid}  LIVE', '^ the link is back')
+    screen.keys('q')
+    screen.shows('left with 0')
+
+
 def test_it_starts_a_program(tmp_path, serve):
     server = serve('--', SHOP, 'free', '5')
     console = Console(server.address)

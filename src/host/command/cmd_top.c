@@ -332,6 +332,14 @@ static void take_order(struct top *top, struct seep_live_result *result) {
         top->next_ns = seep_monotonic_ns();
 }
 
+static void tell_link(struct top *top, const struct seep_error *error) {
+    if (error)
+        seep_screen_say(&top->screen, true, error->message);
+    else if (top->screen.unlinked)
+        seep_screen_say(&top->screen, false, "the link is back");
+    top->screen.unlinked = error != NULL;
+}
+
 static struct seep_error *take_result(struct top *top) {
     struct seep_live_result result;
     struct seep_error *error = NULL;
@@ -354,8 +362,8 @@ static struct seep_error *take_result(struct top *top) {
             seep_live_init(&top->live);
             top->partial = top->screen.loading = false;
         }
-        if (top->source.link && result.look.error) // what is shown is what was seen last
-            seep_screen_say(&top->screen, true, result.look.error->message);
+        if (top->source.link)
+            tell_link(top, result.look.error);
         error = seep_live_take(&top->live, &result.look);
         plan_next(top);
     }

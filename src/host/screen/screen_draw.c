@@ -25,6 +25,8 @@ static const char *state_of(const struct seep_screen *screen) {
         return "SCANNING";
     if (screen->loading)
         return "LOADING";
+    if (screen->unlinked)
+        return "NO LINK";
     return seep_look_is_stopped(&screen->live->look) ? "STOPPED" : "LIVE";
 }
 
