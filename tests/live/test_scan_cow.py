@@ -13,7 +13,7 @@ import pytest
 
 import harness
 from harness import BUILD, LIBSEEP, SEEP, children_of, environment, need, wait_until_idle
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 PATIENCE_S = 60
 pytestmark = pytest.mark.skipif(os.uname().machine != 'x86_64', reason='--cow is for x86-64')
@@ -235,3 +235,18 @@ def test_what_cannot_be_copied_is_told(tmp_path):
         assert status_of(program.pid, 'State') == 'T'
         assert scan(program.pid)['leaks']['lost']['blocks'] == 5
     assert 'goes with a PID' in scan(__file__, '--cow', code=2)
+
+
+def test_memory_that_the_kernel_has_pinned(tmp_path):
+    """Buffers that io_uring reads into: the program's pages stay the kernel's. What only a request knows is in the ring."""
+    program = built_program('scan_uring.c', tmp_path)
+    if harness.run([program]).code == 77:
+        pytest.skip('no io_uring here')
+    with Traced(program, cwd=tmp_path) as traced:
+        for options in ((), ('--cow',)) * 2:
+            kinds = {site['size_max']: set(site['kinds']) for site in scan(traced.pid, *options)['sites']}
+            assert (kinds[1 << 16], kinds[333]) == ({'reachable'}, {'reachable'}), kinds
+            for _ in range(3):
+                traced.process.stdin.write(b'read\n')
+                traced.process.stdin.flush()
+                assert traced.process.stdout.readline() == b'good\n'
