@@ -477,15 +477,16 @@ def test_a_moment_of_a_shrunk_recording_says_what_it_lacks(tmp_path):
 
 
 @pytest.mark.parametrize('how', ['shrink', '--keep-last'])
-def test_history_and_advise_say_that_a_recording_lacks_events(how, tmp_path):
+def test_who_reads_events_says_that_a_recording_lacks_some(how, tmp_path):
     program = compiled(tmp_path, program_source('recording_flight.c'))
     trace = record(tmp_path, program, options=['--keep-last', '300K'] if how == '--keep-last' else [])
     shown = tmp_path / 'shrunk.seep' if how == 'shrink' else trace
     if how == 'shrink':
         assert b'--keep-last' not in run([SEEP, 'history', trace]).err
         assert run([SEEP, 'shrink', '-o', shown, trace]).code == 0
-    for command in ('history', 'advise'):
-        said = run([SEEP, command, shown])
+        assert run([SEEP, 'sql', trace, 'select count(*) from event']).err == run([SEEP, 'export', '--events', 'csv', trace]).err == b''
+    for command in (['history'], ['advise'], ['sql'], ['export', '--events', 'log']):
+        said = run([SEEP, *command, shown, *(['select count(*) from event'] if command == ['sql'] else [])])
         assert said.code == 0 and said.err.count(b'is incomplete: the recording has ') == 1, (command, said)
 
 

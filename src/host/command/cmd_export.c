@@ -76,7 +76,7 @@ static struct seep_error *put_events(FILE *out, struct seep_view *view, struct s
                                 : seep_events_parquet(out, view, &source);
 }
 
-static struct seep_error *write_events(const char *path, const struct seep_session *session, int form,
+static struct seep_error *write_events(const char *path, struct seep_session *session, int form,
                                        const struct seep_view_options *options, const char *source) {
     struct seep_event_file *file = NULL;
     struct seep_symbols *symbols = NULL;
@@ -94,6 +94,8 @@ static struct seep_error *write_events(const char *path, const struct seep_sessi
         error = put_events(stdout, view, file, form);
     if (!error)
         error = seep_event_file_note(file, session->profiles[0]);
+    if (!error)
+        error = seep_events_note_dropped(file, session);
     seep_view_destroy(view);
     seep_symbols_destroy(symbols);
     seep_event_file_close(file);

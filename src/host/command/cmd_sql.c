@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command/command.h"
@@ -128,6 +129,20 @@ static struct seep_error *make_processes(const struct sites *sites, struct seep_
     return seep_view_create(sites->session, SIZE_MAX, sites->symbols, &options, ret_view);
 }
 
+static size_t notes_of(const struct seep_session *session) {
+    size_t nr = 0;
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        nr += session->profiles[i]->health.nr_notes;
+    return nr;
+}
+
+// Whether the events are counted where some may be missing: a longer file takes longer than its question.
+static bool is_counted(const char *source) {
+    enum { BYTES_MOST = 32 << 20 };
+    struct stat status;
+    return stat(source, &status) == 0 && status.st_size <= BYTES_MOST;
+}
+
 static struct seep_error *run_sql(const struct seep_arguments *arguments, int *ret_status) {
     const struct sql_values *values = seep_arguments_values(arguments, &sql_group);
     struct sites sites = {.options = seep_view_options_default};
@@ -155,10 +170,12 @@ static struct seep_error *run_sql(const struct seep_arguments *arguments, int *r
         error = seep_event_file_open(source, &file);
     if (!error)
         error = answer(arguments, &sites, view, file);
-    size_t nr_notes = error ? 0 : session->profiles[0]->health.nr_notes;
+    size_t nr_notes = error ? 0 : notes_of(session);
     if (!error && file)
         error = seep_event_file_note(file, session->profiles[0]);
-    if (!error && session->profiles[0]->health.nr_notes > nr_notes) // found while events were read
+    if (!error && file && is_counted(source))
+        error = seep_events_note_dropped(file, session);
+    if (!error && notes_of(session) > nr_notes) // found while events were read
         seep_warn_incomplete(session);
     seep_event_file_close(file);
     seep_view_destroy(view);
