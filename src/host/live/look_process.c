@@ -4,7 +4,6 @@
 // to look, so that the last one is read when the process has ended already.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "live/look_process.h"
 #include "process/gone.h"
 #include "process/memory_limit.h"
+#include "process/proc_fields.h"
 #include "process/process_group.h"
 #include "profile/health.h"
 #include "scan/scan.h"
@@ -20,30 +20,18 @@
 #include "source/image/profile_image.h"
 #include "source/image/unseen.h"
 
-// A number of /proc/PID/stat; 0: the process is not there. The name, field 2, may have anything in it.
-#define STAT_THREADS 20u
-#define STAT_STARTED 22u
-static uint64_t stat_field(pid_t pid, unsigned which) {
-    char path[64], text[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    size_t nr = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[nr] = 0;
-    char *at = strrchr(text, ')');
-    for (unsigned field = 2; at && field < which; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at + 1, NULL, 10) : 0;
+// 0: the process is not there.
+static uint64_t stat_number(pid_t pid, enum seep_stat_field field) {
+    struct seep_stat stat;
+    return seep_stat_read(pid, 0, &stat) ? seep_stat_number(&stat, field) : 0;
 }
 
 uint64_t seep_look_started(pid_t pid) {
-    return stat_field(pid, STAT_STARTED);
+    return stat_number(pid, SEEP_STAT_STARTED);
 }
 
 uint32_t seep_look_nr_threads(pid_t pid) {
-    return (uint32_t)stat_field(pid, STAT_THREADS);
+    return (uint32_t)stat_number(pid, SEEP_STAT_THREADS);
 }
 
 // ---- one process ----
@@ -162,7 +150,7 @@ static struct seep_error *look_back(struct seep_look *look, const struct seep_lo
 
 static void look_at_all(const struct seep_live_source *source, const struct seep_look *before,
                         struct seep_look *look) {
-    uint64_t started = stat_field(source->pid, STAT_STARTED);
+    uint64_t started = stat_number(source->pid, SEEP_STAT_STARTED);
     bool gone = !started || (source->started && started != source->started);
     if (!gone)
         look->error = look_at(look, before, source->pid);

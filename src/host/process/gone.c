@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // See gone.h.
-#include <stdio.h>
-#include <string.h>
-
 #include "process/gone.h"
+#include "process/proc_fields.h"
 
-// Source: proc_pid_status(5).
 bool seep_process_is_zombie(pid_t pid) {
-    char path[64], line[256];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    bool found = false;
-    while (file && !found && fgets(line, sizeof(line), file))
-        found = strncmp(line, "State:\tZ", 8) == 0;
-    if (file)
-        fclose(file);
-    return found;
+    struct seep_stat stat;
+    return seep_stat_read(pid, 0, &stat) && seep_stat_state(&stat) == 'Z';
 }
 
 struct seep_error *seep_process_gone(pid_t pid, const char *hint) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/proc_fields.h"
 #include "process/rights.h"
 
 // Source of the numbers: Linux uapi linux/capability.h.
@@ -52,40 +53,24 @@ const char *seep_right_cost(enum seep_right right) {
     return rights[right].cost;
 }
 
-// The first number of a file; with a key, behind it, at the start of a line. -1: not there.
-static long first_number(const char *path, const char *key) {
-    FILE *file = fopen(path, "re");
-    char line[256];
-    long value = -1;
-    while (file && value < 0 && fgets(line, sizeof(line), file))
-        if (strncmp(line, key, strlen(key)) == 0)
-            value = strtol(line + strlen(key), NULL, 10);
+// -1: it is not there.
+static long ptrace_scope(void) {
+    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    char line[32];
+    long value = file && fgets(line, sizeof(line), file) ? strtol(line, NULL, 10) : -1;
     if (file)
         fclose(file);
     return value;
 }
 
-// Source: proc_pid_stat(5), the ninth field; PF_KTHREAD of the kernel's linux/sched.h.
+// Source: PF_KTHREAD of the kernel's linux/sched.h.
 static bool is_of_kernel(pid_t pid) {
-    char path[64], line[512] = "";
-    unsigned long flags = 0;
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file && fgets(line, sizeof(line), file)) {
-        const char *name_end = strrchr(line, ')'); // the name may have anything in it
-        if (!name_end || sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) != 1)
-            flags = 0;
-    }
-    if (file)
-        fclose(file);
-    return flags & 0x00200000;
+    struct seep_stat stat;
+    return seep_stat_read(pid, 0, &stat) && seep_stat_number(&stat, SEEP_STAT_FLAGS) & 0x00200000;
 }
 
 struct seep_error *seep_right_to_debug(struct seep_error *error, pid_t pid) {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    long user = first_number(path, "Uid:");
-    long scope = first_number("/proc/sys/kernel/yama/ptrace_scope", "");
+    long user = seep_status_number(pid, 0, "Uid:"), scope = ptrace_scope();
     if (is_of_kernel(pid))
         return seep_error_hint(error, "it is a thread of the kernel, whose memory 'seep kernel' tells of");
     if (seep_right_is_held(SEEP_RIGHT_PTRACE))

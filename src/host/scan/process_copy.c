@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/live_thread.h"
 #include "process/gone.h"
+#include "process/proc_fields.h"
 #include "scan/memory.h"
 #include "scan/process_copy.h"
 
@@ -76,18 +77,13 @@ static bool is_narrow(pid_t pid) {
 }
 
 static const char *obstacle(pid_t pid) {
-    char path[64], line[256];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)seep_live_thread(pid));
-    FILE *file = fopen(path, "re");
     const char *found = NULL;
-    while (file && fgets(line, sizeof(line), file)) {
-        if (strncmp(line, "Seccomp:\t", 9) == 0 && line[9] != '0')
-            found = "its seccomp filter decides which system calls it may make";
-        if (strncmp(line, "State:\tT", 8) == 0)
-            found = "it is stopped, and has to stay so";
-    }
-    if (file)
-        fclose(file);
+    struct seep_stat stat;
+    pid_t thread = seep_live_thread(pid);
+    if (seep_stat_read(thread, 0, &stat) && seep_stat_state(&stat) == 'T')
+        found = "it is stopped, and has to stay so";
+    if (seep_status_number(thread, 0, "Seccomp:") > 0)
+        found = "its seccomp filter decides which system calls it may make";
     if (is_narrow(pid))
         found = "it is a 32-bit program";
     return found;

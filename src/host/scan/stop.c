@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "process/gone.h"
+#include "process/proc_fields.h"
 #include "process/rights.h"
 #include "scan/futex_wait.h"
 #include "scan/stop.h"
@@ -41,22 +42,6 @@
     128 // below the stack pointer, still in use: System V ABI of x86-64; not in 32-bit programs
 #define PARKED_STACK_BYTES ((uint64_t)64 << 10) // that libseep.so takes to park: much more than it does
 
-// The field of /proc/PID/task/TID/stat or status after `key`; -1: not there.
-static long status_number(pid_t pid, pid_t tid, const char *key) {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return -1;
-    char line[256];
-    long value = -1;
-    while (value < 0 && fgets(line, sizeof(line), file))
-        if (strncmp(line, key, strlen(key)) == 0)
-            value = strtol(line + strlen(key), NULL, 10);
-    fclose(file);
-    return value;
-}
-
 struct thread_stat { // of /proc/PID/task/TID/stat
     char state;      // 'X': there is none
     bool leaves;     // it is in the kernel's exit code, or SIGKILL waits for it
@@ -64,28 +49,13 @@ struct thread_stat { // of /proc/PID/task/TID/stat
 
 static struct thread_stat read_stat(pid_t pid, pid_t tid) {
     enum { PF_EXITING = 4 }; // include/linux/sched.h
-    struct thread_stat stat = {'X', true};
-    char path[64], line[512], state;
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return stat;
-    size_t nr = fread(line, 1, sizeof(line) - 1, file);
-    fclose(file);
-    line[nr] = 0;
-    const char *name_end = strrchr(line, ')'); // the name may have anything in it
-    unsigned flags;
-    unsigned long signals;
-    int nr_read = name_end ? sscanf(name_end + 1,
-                                    " %c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-                                    " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu",
-                                    &state, &flags, &signals)
-                           : 0;
-    if (nr_read >= 1)
-        stat.state = state;
-    if (nr_read == 3)
-        stat.leaves = flags & PF_EXITING || signals & 1UL << (SIGKILL - 1);
-    return stat;
+    struct seep_stat stat;
+    if (!seep_stat_read(pid, tid, &stat))
+        return (struct thread_stat){'X', true};
+    uint64_t flags = seep_stat_number(&stat, SEEP_STAT_FLAGS);
+    uint64_t signals = seep_stat_number(&stat, SEEP_STAT_SIGNALS);
+    bool leaves = flags & PF_EXITING || signals & UINT64_C(1) << (SIGKILL - 1);
+    return (struct thread_stat){seep_stat_state(&stat), leaves};
 }
 
 static char state_of(pid_t pid, pid_t tid) {
@@ -278,7 +248,7 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 // ---- stopping ----
 
 static bool is_ours(pid_t pid, pid_t tid) {
-    return status_number(pid, tid, "TracerPid:") == (long)syscall(SYS_gettid);
+    return seep_status_number(pid, tid, "TracerPid:") == (long)syscall(SYS_gettid);
 }
 
 #define BURY_MAX_MS 10000 // a killed process gives its memory back before it counts as ended
@@ -288,7 +258,7 @@ static bool is_ours(pid_t pid, pid_t tid) {
 // that waits for children. false: the thread has neither ended nor stopped yet.
 static bool let_go(pid_t pid, pid_t tid) {
     siginfo_t info = {.si_pid = 0};
-    bool is_child = tid == pid && status_number(pid, tid, "PPid:") == (long)getpid();
+    bool is_child = tid == pid && seep_status_number(pid, tid, "PPid:") == (long)getpid();
     if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | (is_child ? 0 : WEXITED) | WNOHANG | __WALL) != 0)
         return true;
     if (info.si_pid != tid)
@@ -305,7 +275,7 @@ static bool let_go(pid_t pid, pid_t tid) {
 }
 
 static bool bury(pid_t pid, pid_t tid) {
-    return (tid == pid && status_number(pid, tid, "PPid:") == (long)getpid()) || let_go(pid, tid);
+    return (tid == pid && seep_status_number(pid, tid, "PPid:") == (long)getpid()) || let_go(pid, tid);
 }
 
 static bool is_buried(pid_t pid, pid_t tid) {
@@ -427,7 +397,7 @@ static int seize(struct seep_stopped *stopped, pid_t tid, long *ret_tracer) {
     int trouble;
     for (int i = 1; (trouble = seize_once(stopped, tid)) != 0; i++) {
         if (trouble == EPERM)
-            *ret_tracer = status_number(pid, tid, "TracerPid:");
+            *ret_tracer = seep_status_number(pid, tid, "TracerPid:");
         if (trouble != EPERM || i == EPERM_TRIES || *ret_tracer > 0)
             return trouble;
         pause_ms(1);
@@ -540,7 +510,7 @@ static bool is_replaced(const struct seep_stopped *stopped) {
     if (stopped->is_replaced)
         return true;
     if (!stopped->nr_threads) // while one executes, the first thread has ended, but not the process
-        return !has_ended(pid, pid) || status_number(pid, pid, "Threads:") > 1;
+        return !has_ended(pid, pid) || seep_status_number(pid, pid, "Threads:") > 1;
     return !stopped->leaving && is_known(stopped, pid) && state_of(pid, pid) != 't';
 }
 

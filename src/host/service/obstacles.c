@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/text_file.h"
+#include "process/proc_fields.h"
 #include "service/obstacles.h"
 #include "source/run/program.h"
 
@@ -26,20 +27,6 @@ static SEEP_PRINTF(3, 4) void add(struct seep_obstacles *obstacles, bool fatal, 
     vsnprintf(obstacles->items[obstacles->nr_items].text, sizeof(obstacles->items[0].text), format, args);
     va_end(args);
     obstacles->items[obstacles->nr_items++].fatal = fatal;
-}
-
-static uint32_t filters_now(pid_t pid) {
-    static const char key[] = "Seccomp_filters:";
-    char path[64], line[256];
-    unsigned long nr = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *status = fopen(path, "re");
-    while (status && fgets(line, sizeof(line), status))
-        if (strncmp(line, key, sizeof(key) - 1) == 0)
-            nr = strtoul(line + sizeof(key) - 1, NULL, 10);
-    if (status)
-        fclose(status);
-    return (uint32_t)SEEP_MIN(nr, UINT32_MAX);
 }
 
 // A child of systemd on its way to the program still gets filters.
@@ -57,7 +44,8 @@ static bool is_still_systemd(pid_t pid) {
 uint32_t seep_process_filters(pid_t pid) {
     for (int i = 0; pid && i < 200 && is_still_systemd(pid); i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    return pid ? filters_now(pid) : 0;
+    long nr = pid ? seep_status_number(pid, 0, "Seccomp_filters:") : 0;
+    return nr > 0 ? (uint32_t)nr : 0;
 }
 
 // Whether everyone may read the file, folder by folder; else *ret_where is the one that may not be entered.

@@ -9,15 +9,15 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/live_thread.h"
+#include "process/gone.h"
+#include "process/proc_fields.h"
 #include "source/attach/heap.skel.h"
 #include "source/attach/private_file.h"
 #include "process/process_map.h"
@@ -175,24 +175,6 @@ static struct seep_error *open_pidfd(struct seep_attached *attached, pid_t pid) 
     return seep_error_hint(seep_error_system(errno, "process %d", (int)pid), "name a running process");
 }
 
-// Of /proc/PID/status: a number, 0 where it has none; or a letter.
-static long status_of(pid_t pid, const char *field) {
-    char path[64], line[128];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    size_t nr = strlen(field);
-    long found = 0;
-    while (file && !found && fgets(line, sizeof(line), file)) {
-        if (strncmp(line, field, nr) != 0 || line[nr] != ':')
-            continue;
-        const char *value = line + nr + 1 + strspn(line + nr + 1, "\t ");
-        found = *value >= 'A' ? *value : strtol(value, NULL, 10);
-    }
-    if (file)
-        fclose(file);
-    return found;
-}
-
 // What is there, and is no process that could be traced.
 static struct seep_error *check_kind(pid_t pid) {
     // Each event that it takes would make more of them.
@@ -200,17 +182,18 @@ static struct seep_error *check_kind(pid_t pid) {
         return seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "process %d: that is seep itself", (int)pid),
             "start another seep to trace this one");
-    long leader = status_of(pid, "Tgid");
-    if (leader && leader != pid)
+    long leader = seep_status_number(pid, 0, "Tgid:");
+    if (leader > 0 && leader != pid)
         return seep_error_hint(
             seep_error_create(SEEP_E_NOT_FOUND, "%d is a thread of process %ld", (int)pid, leader),
             "name the process");
-    if (status_of(pid, "State") == 'Z' && seep_live_thread(pid) == pid) // its main thread may have left alone
+    if (seep_process_is_zombie(pid) && seep_live_thread(pid) == pid) // its main thread may have left alone
         return seep_error_hint(
             seep_error_create(SEEP_E_NOT_FOUND, "process %d has ended and waits for its parent", (int)pid),
             "name a running process");
     // All others have memory, or had when they began to end.
-    if (leader && !status_of(pid, "VmSize") && seep_live_thread(pid) == pid && status_of(pid, "PPid") <= 2)
+    if (leader > 0 && seep_status_number(pid, 0, "VmSize:") <= 0 && seep_live_thread(pid) == pid &&
+        seep_status_number(pid, 0, "PPid:") <= 2)
         return seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "process %d is a thread of the kernel", (int)pid),
             "'seep kernel' traces what the kernel allocates");

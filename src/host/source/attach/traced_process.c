@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/live_thread.h"
+#include "process/proc_fields.h"
 #include "source/attach/traced_process.h"
 
 #define ARGS_BYTES_MAX 65536u
@@ -70,21 +71,9 @@ struct seep_error *seep_traced_process_tell_args(struct seep_traced_process *pro
     return set_args(process, copy, nr_bytes);
 }
 
-static uint32_t read_parent(pid_t pid) {
-    char name[64], line[128];
-    snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
-    FILE *file = fopen(name, "re");
-    unsigned parent = 0;
-    while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "PPid: %u", &parent) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return parent;
-}
-
 static struct seep_error *identify(struct seep_traced_process *process) {
-    process->ppid = read_parent(process->heap.pid);
+    long parent = seep_status_number(process->heap.pid, 0, "PPid:");
+    process->ppid = parent > 0 ? (uint32_t)parent : 0;
     process->exe = read_exe(process);
     return process->exe ? read_args(process) : seep_error_no_memory();
 }

@@ -23,6 +23,7 @@
 #include "base/map_line.h"
 #include "base/read_at.h"
 #include "process/gone.h"
+#include "process/proc_fields.h"
 #include "source/image/image_source.h"
 #include "process/rights.h"
 
@@ -129,8 +130,9 @@ static struct seep_error *find_files(pid_t pid, struct image_files *ret_files, b
     return trouble ? open_error(pid, trouble) : NULL;
 }
 
-// The number after `key` in /proc/PID/status, the last of several; 0: not there.
-static unsigned long status_number(pid_t pid, const char *key) {
+// The number that the process has by itself, in its innermost pid namespace; 0: not there.
+static unsigned long own_pid_of(pid_t pid) {
+    static const char key[] = "NSpid:";
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     FILE *status = fopen(path, "re");
@@ -226,7 +228,7 @@ static int open_image(pid_t pid, const struct image_file *file, int access) {
         fd = open_descriptor(holder, file->inode, access);
         if (fd >= 0)
             return fd;
-        holder = (pid_t)status_number(holder, "PPid:");
+        holder = (pid_t)seep_status_number(holder, 0, "PPid:");
     }
     return -1;
 }
@@ -288,7 +290,7 @@ static struct seep_error *no_image(pid_t pid, bool any_mapping) {
 
 static struct seep_error *choose(pid_t pid, unsigned flags, const struct image_files *files,
                                  struct seep_image_copy **ret_copy) {
-    unsigned long own_pid = status_number(pid, "NSpid:");
+    unsigned long own_pid = own_pid_of(pid);
     if (!own_pid)
         own_pid = (unsigned long)pid;
     struct seep_error *first = NULL;
@@ -333,7 +335,7 @@ int seep_image_open_pid(pid_t pid) {
     struct image_files files = {NULL, 0, 0};
     bool any_mapping = false;
     struct seep_error *err = find_files(pid, &files, &any_mapping);
-    unsigned long own_pid = status_number(pid, "NSpid:");
+    unsigned long own_pid = own_pid_of(pid);
     int found = -1;
     for (size_t i = 0; !err && found < 0 && i < files.nr_items; i++) {
         struct seep_image_head head;
@@ -431,7 +433,7 @@ static struct seep_error *write_own(pid_t pid,
     struct seep_error *err = find_files(pid, &files, &any_mapping);
     if (!err && !files.nr_items)
         err = no_image(pid, any_mapping);
-    unsigned long own_pid = status_number(pid, "NSpid:");
+    unsigned long own_pid = own_pid_of(pid);
     for (size_t i = 0; !err && i < files.nr_items; i++) {
         err = copy_file(pid, 0, &files.items[i], &copy);
         bool own = !err && copy->head.header.pid == (own_pid ? own_pid : (unsigned long)pid);

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/map.h"
+#include "process/proc_fields.h"
 #include "source/run/environment.h"
 
 void seep_environment_deinit(struct seep_environment *environment) {
@@ -64,16 +66,8 @@ static bool is_ours(const struct seep_run_options *options, const char *item) {
 // How many filters of system calls we are under: the library knows by that that one it finds is not its
 // program's own, see tracee/preload/confined.c. 0 also where it cannot be read.
 static unsigned long nr_filters(void) {
-    static const char key[] = "Seccomp_filters:";
-    unsigned long nr = 0;
-    char line[256];
-    FILE *status = fopen("/proc/thread-self/status", "re");
-    while (status && fgets(line, sizeof(line), status))
-        if (strncmp(line, key, sizeof(key) - 1) == 0)
-            nr = strtoul(line + sizeof(key) - 1, NULL, 10);
-    if (status)
-        fclose(status);
-    return nr;
+    long nr = seep_status_number(getpid(), (pid_t)syscall(SYS_gettid), "Seccomp_filters:");
+    return nr > 0 ? (unsigned long)nr : 0;
 }
 
 static bool fill(struct seep_environment *environment, const struct seep_run_options *options,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/proc_fields.h"
 #include "source/run/run_idle.h"
 
 enum seep_run_named seep_run_names_socket(pid_t pid, const char *socket) {
@@ -80,16 +81,7 @@ static pid_t latest_pid(pid_t least) {
 
 // /proc has a folder for each thread, too, though it does not list it.
 static bool is_process(pid_t pid) {
-    char path[64];
-    char line[128];
-    int leader = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file && !leader && fgets(line, sizeof(line), file))
-        (void)sscanf(line, "Tgid: %d", &leader);
-    if (file)
-        fclose(file);
-    return leader == pid;
+    return seep_status_number(pid, 0, "Tgid:") == pid;
 }
 
 struct search {

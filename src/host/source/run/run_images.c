@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/live_thread.h"
+#include "process/proc_fields.h"
 #include "source/image/image_decode.h"
 #include "source/run/run_parts.h"
 
@@ -89,22 +89,11 @@ static void take_back_notice(struct seep_run_supervisor *supervisor, pid_t pid) 
 // The process exists: it runs, or is about to park. Not one that only waits for its parent to notice its end.
 // *ret_start_ns: when it began, CLOCK_BOOTTIME, rounded down to a tick.
 static bool find_process(pid_t pid, int64_t *ret_start_ns) {
-    char path[64];
-    char text[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)seep_live_thread(pid));
-    FILE *file = fopen(path, "re");
-    size_t got = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[got] = 0;
-    const char *name_end = strrchr(text, ')'); // the name itself may have anything in it
-    unsigned long long ticks = 0;
-    if (!name_end || !name_end[1] || strchr("ZXx", name_end[2]))
+    struct seep_stat stat;
+    if (!seep_stat_read(seep_live_thread(pid), 0, &stat) || strchr("ZXx", seep_stat_state(&stat)))
         return false;
-    // Source: proc(5), stat, fields 3 and 22.
-    (void)sscanf(name_end + 2,
-                 "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks);
-    *ret_start_ns = (int64_t)(ticks * (1000000000 / (unsigned long long)sysconf(_SC_CLK_TCK)));
+    uint64_t ticks = seep_stat_number(&stat, SEEP_STAT_STARTED);
+    *ret_start_ns = (int64_t)(ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK)));
     return true;
 }
 
@@ -217,17 +206,8 @@ bool seep_run_is_there_since(const struct seep_run *run, pid_t pid, int64_t real
 }
 
 static pid_t parent_of(pid_t pid) {
-    char path[64];
-    char text[512];
-    int parent = 0;
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    size_t got = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[got] = 0;
-    const char *name_end = strrchr(text, ')');
-    return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+    struct seep_stat stat;
+    return seep_stat_read(pid, 0, &stat) ? (pid_t)seep_stat_number(&stat, SEEP_STAT_PARENT) : 0;
 }
 
 enum { ANCESTORS_MAX = 64 };
