@@ -766,6 +766,18 @@ def test_arguments_of_a_life_are_not_those_of_the_next(tmp_path):
     assert sorted(life['args'] for life in lives if life['name'] == 'true') == [['/bin/true', str(i)] for i in range(1, 7)]
 
 
+def test_programs_of_short_lives_have_their_paths(tmp_path):
+    """The kernel tells the file that is executed: it is named as one that lives is, not as its parent called it."""
+    shutil.copy(os.path.realpath('/bin/true'), tmp_path / 'short')
+    os.symlink('short', tmp_path / 'link')
+    trace = tmp_path / 'short.seep'
+    script = 'for i in 1 2 3 4 5 6 7 8; do ./short; (cd / && .%s/link); done' % tmp_path
+    done = run([SEEP, 'attach', '--output', trace, '--', 'sh', '-c', script], timeout=120, cwd=tmp_path)
+    assert done.code == 0, done
+    paths = [process['process']['exe'] for process in report(trace) if process['process']['name'] in ('short', 'link')]
+    assert paths == [str(tmp_path / 'short')] * 16
+
+
 def test_children_of_a_program_are_seen_from_their_first_instruction(tmp_path):
     """However short they live; and no other program that uses the same C library has probes in it."""
     need('unshare', 'sh')

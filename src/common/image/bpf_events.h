@@ -49,15 +49,6 @@ struct seep_bpf_event {
     uint64_t address;
 };
 
-#define SEEP_BPF_ARGS_BYTES 1024u
-struct seep_bpf_exec {
-    struct seep_bpf_event event;
-    char path[256];                 // as it was called, ends with NUL; "" where it is not known
-    uint64_t stack_rt;              // where its stack begins: differs from one exec of this pid to the next
-    uint64_t nr_args_bytes;         // of args; 0: there is no room for all, or they cannot be read
-    char args[SEEP_BPF_ARGS_BYTES]; // each ends with NUL
-};
-
 struct seep_bpf_alloc {
     struct seep_bpf_event event;
     uint64_t size;
@@ -161,6 +152,17 @@ struct seep_bpf_unread {
     uint64_t end;
     struct seep_bpf_file file;
     char names[SEEP_BPF_NAMES_MAX][SEEP_BPF_NAME_BYTES]; // "" behind the first part
+};
+
+#define SEEP_BPF_ARGS_BYTES 1024u
+struct seep_bpf_exec {
+    struct seep_bpf_event event;
+    char path[256];                 // as it was called, ends with NUL; "" where it is not known
+    uint64_t stack_rt;              // where its stack begins: differs from one exec of this pid to the next
+    uint64_t nr_args_bytes;         // of args; 0: there is no room for all, or they cannot be read
+    char args[SEEP_BPF_ARGS_BYTES]; // each ends with NUL
+    struct seep_bpf_file file;      // the program's; its inode 0: not known
+    char names[SEEP_BPF_NAMES_MAX][SEEP_BPF_NAME_BYTES]; // as in seep_bpf_unread
 };
 
 // A block, where one table has those of several processes.

@@ -544,6 +544,12 @@ int seep_exec(uint64_t *arguments) {
         exec->nr_args_bytes = nr_args_bytes;
     exec->path[0] = 0;
     bpf_probe_read_kernel_str(exec->path, sizeof(exec->path), BPF_CORE_READ(program, filename));
+    struct file *file = BPF_CORE_READ(task, mm, exe_file);
+    struct inode *inode = seep_inode_of(file);
+    exec->file.inode = BPF_CORE_READ(inode, i_ino);
+    exec->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
+    exec->file.page_off = 0;
+    seep_fill_names(exec->names, seep_dentry_of(file));
     bpf_ringbuf_submit(exec, BPF_RB_FORCE_WAKEUP);
     return 0;
 }

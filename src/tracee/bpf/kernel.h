@@ -37,6 +37,7 @@ struct mm_struct {
     unsigned long arg_start; // arguments of the program, each with its NUL
     unsigned long arg_end;
     unsigned long start_stack; // the stack pointer of the program's first instruction
+    struct file *exe_file;
 } SEEP_CORE;
 
 struct super_block {

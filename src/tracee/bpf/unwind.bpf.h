@@ -198,6 +198,16 @@ __noinline uint64_t seep_unread_at(struct seep_place *place, uint64_t pc) {
     return area.end ? (area.file.inode ^ area.file.device << 40) * UINT64_C(0x9e3779b97f4a7c15) | 1 : 0;
 }
 
+static __always_inline void seep_fill_names(char (*names)[SEEP_BPF_NAME_BYTES], struct dentry *dentry) {
+    for (uint32_t i = 0; i < SEEP_BPF_NAMES_MAX; i++) {
+        names[i][0] = 0;
+        struct dentry *parent = dentry ? BPF_CORE_READ(dentry, d_parent) : NULL;
+        if (parent && parent != dentry)
+            bpf_probe_read_kernel_str(names[i], SEEP_BPF_NAME_BYTES, BPF_CORE_READ(dentry, d_name.name));
+        dentry = parent == dentry ? NULL : parent;
+    }
+}
+
 // Tells which file the stack `id` was cut in: it may be closed again before user space looks.
 __noinline int seep_tell_unread(uint64_t pc, uint64_t id) {
     if (!seep_unwind_cfi || !seep_find_vma || bpf_map_lookup_elem(&seep_seen, &id))
@@ -211,15 +221,7 @@ __noinline int seep_tell_unread(uint64_t pc, uint64_t id) {
     told->start = area.start;
     told->end = area.end;
     told->file = area.file;
-    struct dentry *dentry = area.dentry;
-    for (uint32_t i = 0; i < SEEP_BPF_NAMES_MAX; i++) {
-        told->names[i][0] = 0;
-        struct dentry *parent = dentry ? BPF_CORE_READ(dentry, d_parent) : NULL;
-        if (parent && parent != dentry)
-            bpf_probe_read_kernel_str(told->names[i], SEEP_BPF_NAME_BYTES,
-                                      BPF_CORE_READ(dentry, d_name.name));
-        dentry = parent == dentry ? NULL : parent;
-    }
+    seep_fill_names(told->names, area.dentry);
     bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
     return 0;
 }

@@ -76,7 +76,8 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
                                             .parent = (uint32_t)event->address,
                                             .stack_rt = exec ? exec->stack_rt : 0,
                                             .args = exec ? exec->args : NULL,
-                                            .nr_args_bytes = exec ? args_bytes(exec) : 0};
+                                            .nr_args_bytes = exec ? args_bytes(exec) : 0,
+                                            .exec = exec};
     if (!process && (event->kind == SEEP_BPF_MET || program))
         return seep_attach_took_new(attached, (pid_t)event->pid, program, &birth);
     if (!process)

@@ -69,7 +69,7 @@ struct seep_traced_process {
     int64_t duration_ns;       // until its end, since the tracing began
     int64_t read_ns;           // CLOCK_MONOTONIC: when exe and args were read; 0: they are its parent's
     uint64_t stack_rt;         // an address of its main thread's stack; 0: not known yet
-    const char *begun_as;      // what was executed, as it was named; NULL: it did not begin by exec
+    const char *begun_as;      // what was executed; NULL: it did not begin by exec
     bool execed;               // it went on as another program
     bool ended;
     bool is_loading; // began by exec, and its loader has not finished

@@ -190,15 +190,13 @@ struct seep_error *seep_attach_took_code(struct seep_attached *attached, struct 
 #define CLOSED_PATH_BYTES (512 + SEEP_BPF_NAMES_MAX * SEEP_BPF_NAME_BYTES) // a mount and the path in it
 
 // The path within the file system. Returns whether it is whole.
-static bool path_of(const struct seep_bpf_unread *unread, size_t nr_bytes, char *path, size_t capacity) {
-    size_t nr = SEEP_MIN((nr_bytes - offsetof(struct seep_bpf_unread, names)) / SEEP_BPF_NAME_BYTES,
-                         (size_t)SEEP_BPF_NAMES_MAX);
+static bool path_of(const char (*names)[SEEP_BPF_NAME_BYTES], size_t nr, char *path, size_t capacity) {
     size_t first = 0, length = 0;
-    while (first < nr && *unread->names[first])
+    while (first < nr && *names[first])
         first++;
     for (size_t i = first; i-- > 0;)
         length += (size_t)snprintf(path + length, capacity - length, "/%.*s", (int)SEEP_BPF_NAME_BYTES - 1,
-                                   unread->names[i]);
+                                   names[i]);
     path[length] = 0;
     return first > 0 && first < nr;
 }
@@ -268,11 +266,21 @@ struct seep_error *seep_attach_took_unread(struct seep_attached *attached,
                                   .device = unread->file.device,
                                   .inode = unread->file.inode,
                                   .path = path};
-    bool whole = path_of(unread, nr_bytes, path, sizeof(path));
+    size_t nr = SEEP_MIN((nr_bytes - offsetof(struct seep_bpf_unread, names)) / SEEP_BPF_NAME_BYTES,
+                         (size_t)SEEP_BPF_NAMES_MAX);
+    bool whole = path_of(unread->names, nr, path, sizeof(path));
     if (!*path)
         return NULL; // it stays code of which nothing is known
     bool is_there = whole && find_mounted(process, &area, path, sizeof(path));
     uint32_t module;
     struct seep_error *err = add_closed(attached, process, &area, is_there, &module);
     return err ? err : seep_heap_last_module(&process->heap, unread->event.address, module);
+}
+
+const char *seep_attach_program_of(struct seep_traced_process *process, const struct seep_bpf_exec *exec) {
+    char path[CLOSED_PATH_BYTES];
+    struct seep_code_area area = {.device = exec->file.device, .inode = exec->file.inode, .path = path};
+    bool is_there = path_of(exec->names, SEEP_BPF_NAMES_MAX, path, sizeof(path)) &&
+                    find_mounted(process, &area, path, sizeof(path));
+    return seep_arena_strdup(&process->heap.arena, is_there ? path : exec->path);
 }

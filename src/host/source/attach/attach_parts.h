@@ -131,6 +131,8 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_took_unread(struct seep_attached 
                                                            struct seep_traced_process *process,
                                                            const struct seep_bpf_unread *unread,
                                                            size_t nr_bytes);
+// The path of what a process executes, also where that has ended; NULL: out of memory.
+const char *seep_attach_program_of(struct seep_traced_process *process, const struct seep_bpf_exec *exec);
 // Code that the kernel found for a stack.
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_code(struct seep_attached *attached,
                                                          struct seep_traced_process *process,
@@ -145,11 +147,12 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_add_process(struct seep_attached 
                                                            struct seep_traced_process **ret);
 // What the event says of a life that begins.
 struct seep_attach_birth {
-    int64_t at_ns;        // since the tracing began
-    uint32_t parent;      // pid; 0: not known
-    uint64_t stack_rt;    // where the stack of its main thread begins; 0: not known
-    const char *args;     // each ends with NUL; borrowed
-    size_t nr_args_bytes; // 0: they are not known
+    int64_t at_ns;                    // since the tracing began
+    uint32_t parent;                  // pid; 0: not known
+    uint64_t stack_rt;                // where the stack of its main thread begins; 0: not known
+    const char *args;                 // each ends with NUL; borrowed
+    size_t nr_args_bytes;             // 0: they are not known
+    const struct seep_bpf_exec *exec; // NULL: it did not begin by exec; borrowed
 };
 // A process that was not known. `program`: it began just now by exec of this; NULL: some time ago.
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pid,

@@ -84,17 +84,18 @@ static struct seep_error *ignore(struct seep_attached *attached, pid_t pid, bool
 
 // One that has ended already has no other name.
 static struct seep_error *begin(struct seep_attached *attached, pid_t pid, const char *program,
-                                struct seep_traced_process **ret) {
+                                const struct seep_attach_birth *birth, struct seep_traced_process **ret) {
     struct seep_error *err = seep_attach_add_process(attached, pid, ret);
     if (err || !program)
         return err;
     (*ret)->is_loading = true;
-    (*ret)->begun_as = seep_arena_strdup(&(*ret)->heap.arena, program);
+    (*ret)->begun_as = birth->exec ? seep_attach_program_of(*ret, birth->exec)
+                                   : seep_arena_strdup(&(*ret)->heap.arena, program);
     if (!(*ret)->begun_as)
         return seep_error_no_memory();
-    if (!*(*ret)->exe && *program)
-        (*ret)->exe = seep_arena_strdup(&(*ret)->heap.arena, program);
-    return (*ret)->exe ? NULL : seep_error_no_memory();
+    if (!*(*ret)->exe)
+        (*ret)->exe = (*ret)->begun_as;
+    return NULL;
 }
 
 // `birth`: when it was met or began by exec. The parent of one that has ended already is known by it alone.
@@ -114,7 +115,7 @@ struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pi
     struct seep_error *err = ignore(attached, pid, &ignored);
     if (err || ignored)
         return err;
-    err = begin(attached, pid, program, &process);
+    err = begin(attached, pid, program, birth, &process);
     if (!err && program)
         err = born(process, birth);
     if (!err)
@@ -146,7 +147,7 @@ struct seep_error *seep_attach_took_exec(struct seep_attached *attached, struct 
     }
     end_process(attached, process, birth->at_ns);
     attached->generation++; // its addresses are other functions now
-    err = begin(attached, pid, program, &process);
+    err = begin(attached, pid, program, birth, &process);
     if (!err)
         err = born(process, birth);
     if (!err)
