@@ -77,10 +77,10 @@ struct seep_page_building {
     size_t nr_folded;
 };
 
-// What is shown: views by process, or a diff.
+// What is shown: the processes of the source, or a diff.
 struct seep_page_shown {
-    struct seep_view **views;
-    size_t nr_views;
+    struct seep_view_options options;       // of the views
+    struct seep_view *whole;                // the view of the one process; NULL: there are several, or a diff
     struct seep_diff *diff;                 // NULL: none
     struct seep_page_column threads, sizes; // groups, of which none folds; not of a diff
 };
@@ -89,11 +89,9 @@ struct seep_page_shown {
 
 // A row without figures: of a site that one side of a diff does not have.
 extern const struct seep_view_row seep_page_no_row;
-// Puts the sites of a process. What `words` keeps must last until the sections are made.
+// Puts the sites of a process, and of a diff.
 SEEP_MUST_CHECK struct seep_error *seep_page_put_view(struct seep_page_building *building,
-                                                      struct seep_view *view, size_t process,
-                                                      struct seep_arena *words);
-// Puts the sites of a diff, which must last until the sections are made.
+                                                      struct seep_view *view, size_t process);
 SEEP_MUST_CHECK struct seep_error *seep_page_put_diff(struct seep_page_building *building,
                                                       const struct seep_diff *diff);
 

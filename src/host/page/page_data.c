@@ -8,9 +8,7 @@
 #include "page/page_fold.h"
 
 static void shown_deinit(struct seep_page_shown *shown) {
-    for (size_t i = 0; i < shown->nr_views; i++)
-        seep_view_destroy(shown->views[i]);
-    free(shown->views);
+    seep_view_destroy(shown->whole);
     seep_diff_destroy(shown->diff);
     seep_page_column_deinit(&shown->threads);
     seep_page_column_deinit(&shown->sizes);
@@ -18,19 +16,15 @@ static void shown_deinit(struct seep_page_shown *shown) {
 
 static struct seep_error *open_shown(const struct seep_page_source *source, struct seep_page_shown *shown) {
     const struct seep_session *session = source->session;
-    struct seep_view_options options = *source->options;
-    options.by = SEEP_BY_SITE;
-    options.top = 0;
-    options.blocks = false;
+    shown->options = *source->options;
+    shown->options.by = SEEP_BY_SITE;
+    shown->options.top = 0;
+    shown->options.blocks = false;
     if (source->old)
-        return seep_diff_create(source->old, session, source->symbols, &options, &shown->diff);
+        return seep_diff_create(source->old, session, source->symbols, &shown->options, &shown->diff);
     struct seep_error *error = NULL;
-    shown->views = calloc(session->nr_profiles + 1, sizeof(struct seep_view *));
-    if (!shown->views)
-        return seep_error_no_memory();
-    for (; !error && shown->nr_views < session->nr_profiles; shown->nr_views++)
-        error = seep_view_create(session, shown->nr_views, source->symbols, &options,
-                                 &shown->views[shown->nr_views]);
+    if (session->nr_profiles == 1)
+        error = seep_view_create(session, 0, source->symbols, &shown->options, &shown->whole);
     if (!error)
         error = seep_page_put_groups(source, SEEP_BY_THREAD, &shown->threads);
     if (!error)
@@ -38,15 +32,36 @@ static struct seep_error *open_shown(const struct seep_page_source *source, stru
     return error;
 }
 
+typedef struct seep_error *(*each_view)(void *data, struct seep_view *view, size_t process);
+
+// The views of several processes take several times what the page has of them: there is one at a time, made
+// again in each round.
+static struct seep_error *for_each_view(const struct seep_page_source *source,
+                                        const struct seep_page_shown *shown, each_view each, void *data) {
+    if (shown->whole)
+        return each(data, shown->whole, 0);
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < source->session->nr_profiles; i++) {
+        struct seep_view *view = NULL;
+        error = seep_view_create(source->session, i, source->symbols, &shown->options, &view);
+        if (!error)
+            error = each(data, view, i);
+        seep_view_destroy(view);
+    }
+    return error;
+}
+
+static struct seep_error *put_view(void *data, struct seep_view *view, size_t process) {
+    return seep_page_put_view(data, view, process);
+}
+
 static struct seep_error *build(struct seep_page_building *building, const struct seep_page_shown *shown,
                                 struct seep_page_packed *ret_packed) {
-    struct seep_arena words = SEEP_ARENA_INIT;
     struct seep_page_column sites = {0}, times = {0};
     struct seep_error *error = seep_page_tree_init(&building->tree);
-    if (!error && shown->diff)
-        error = seep_page_put_diff(building, shown->diff);
-    for (size_t i = 0; !error && i < shown->nr_views; i++)
-        error = seep_page_put_view(building, shown->views[i], i, &words);
+    if (!error)
+        error = shown->diff ? seep_page_put_diff(building, shown->diff)
+                            : for_each_view(building->source, shown, put_view, building);
     if (!error)
         error = seep_page_assemble_sites(building, shown, &sites);
     if (!error)
@@ -57,7 +72,6 @@ static struct seep_error *build(struct seep_page_building *building, const struc
         error = seep_page_pack(&times, &ret_packed->times);
     seep_page_column_deinit(&sites);
     seep_page_column_deinit(&times);
-    seep_arena_deinit(&words);
     return error;
 }
 
@@ -74,30 +88,47 @@ static int descending(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-// The weight of the site that is the `keep`th.
-static struct seep_error *weigh(const struct seep_page_shown *shown, size_t keep, double *ret_least) {
-    size_t nr = 0, capacity = 0;
-    double *weights = NULL;
-    size_t nr_views = shown->diff ? 1 : shown->nr_views;
-    for (size_t v = 0; v < nr_views; v++) {
-        size_t nr_rows = shown->diff ? shown->diff->nr_rows : shown->views[v]->nr_rows;
-        if (!seep_grow(&weights, &capacity, nr + nr_rows + 1, sizeof(*weights))) {
-            free(weights);
-            return seep_error_no_memory();
-        }
-        for (size_t i = 0; i < nr_rows; i++) {
-            const struct seep_diff_row *row = shown->diff ? &shown->diff->rows[i] : NULL;
-            weights[nr++] =
-                row ? seep_page_weight(shown->diff->after, row->after ? row->after : &seep_page_no_row,
-                                       row->before ? row->before : &seep_page_no_row)
-                    : seep_page_weight(shown->views[v], &shown->views[v]->rows[i], NULL);
-        }
-    }
-    qsort(weights, nr, sizeof(*weights), descending);
-    // All of like weight go together; what has none goes first.
-    *ret_least = nr ? (keep < nr ? weights[keep] : 0) + 1e-18 : 0;
-    free(weights);
+struct weights {
+    double *items;
+    size_t nr, capacity;
+};
+
+static struct seep_error *add_weights(void *data, struct seep_view *view, size_t process) {
+    struct weights *weights = data;
+    (void)process;
+    if (!seep_grow(&weights->items, &weights->capacity, weights->nr + view->nr_rows + 1,
+                   sizeof(*weights->items)))
+        return seep_error_no_memory();
+    for (size_t i = 0; i < view->nr_rows; i++)
+        weights->items[weights->nr++] = seep_page_weight(view, &view->rows[i], NULL);
     return NULL;
+}
+
+static struct seep_error *add_weights_of_diff(struct weights *weights, const struct seep_diff *diff) {
+    if (!seep_grow(&weights->items, &weights->capacity, diff->nr_rows + 1, sizeof(*weights->items)))
+        return seep_error_no_memory();
+    for (size_t i = 0; i < diff->nr_rows; i++) {
+        const struct seep_diff_row *row = &diff->rows[i];
+        weights->items[weights->nr++] =
+            seep_page_weight(diff->after, row->after ? row->after : &seep_page_no_row,
+                             row->before ? row->before : &seep_page_no_row);
+    }
+    return NULL;
+}
+
+// The weight of the site that is the `keep`th.
+static struct seep_error *weigh(const struct seep_page_source *source, const struct seep_page_shown *shown,
+                                size_t keep, double *ret_least) {
+    struct weights weights = {NULL};
+    struct seep_error *error = shown->diff ? add_weights_of_diff(&weights, shown->diff)
+                                           : for_each_view(source, shown, add_weights, &weights);
+    if (!error) {
+        qsort(weights.items, weights.nr, sizeof(*weights.items), descending);
+        // All of like weight go together; what has none goes first.
+        *ret_least = weights.nr ? (keep < weights.nr ? weights.items[keep] : 0) + 1e-18 : 0;
+    }
+    free(weights.items);
+    return error;
 }
 
 #define ROUNDS 8u
@@ -119,7 +150,7 @@ struct seep_error *seep_page_data(const struct seep_page_source *source,
             break;
         // A little less than in proportion: what folds takes room too.
         keep = (size_t)((double)SEEP_MIN(keep, nr) * 0.85 * (double)source->max_bytes / (double)bytes);
-        error = weigh(&shown, keep, &least);
+        error = weigh(source, &shown, keep, &least);
     }
     shown_deinit(&shown);
     return error;

@@ -198,8 +198,7 @@ struct seep_error *seep_page_assemble_sites(struct seep_page_building *building,
     struct seep_page_column lives = {0}, frames = {0};
     struct seep_page_embedded embedded = {0};
     uint64_t top = building->least > 0 ? 1 : LISTED;
-    struct seep_view *whole = shown->nr_views == 1 ? shown->views[0] : NULL;
-    struct seep_error *error = put_report(source, source->session, whole, top, &report);
+    struct seep_error *error = put_report(source, source->session, shown->whole, top, &report);
     if (!error && source->old)
         error = put_report(source, source->old, NULL, top, &old_report);
     if (!error && source->embed_sources)

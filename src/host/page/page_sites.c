@@ -142,13 +142,10 @@ static struct seep_error *put_place(struct seep_page_building *building, struct 
     return error;
 }
 
-// The chain's words last as long as the view; the texts must last longer.
 static struct seep_error *put_held(struct seep_page_building *building, struct seep_view *view,
-                                   const struct seep_view_row *row, struct seep_arena *words) {
+                                   const struct seep_view_row *row) {
     const char *held = NULL, *type = NULL;
     struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held, &type);
-    if (!error && held && !(held = seep_arena_strdup(words, held)))
-        error = seep_error_no_memory();
     if (!error)
         error = put_text(building, SITE_HELD, held);
     if (!error)
@@ -187,7 +184,7 @@ static struct seep_error *put_fold(struct seep_page_building *building, const st
 
 // Of the rows that have a place. A holder that is folded is none.
 static struct seep_error *put_holders(struct seep_page_building *building, struct seep_view *view,
-                                      size_t process, struct seep_arena *words, const uint32_t *places) {
+                                      size_t process, const uint32_t *places) {
     struct seep_page_holders holders;
     struct seep_error *error = seep_page_holders_init(&holders, view, process);
     for (size_t i = 0; !error && i < view->nr_rows; i++) {
@@ -196,8 +193,6 @@ static struct seep_error *put_holders(struct seep_page_building *building, struc
         const char *root;
         uint32_t holder = seep_page_holder_row(&holders, &view->rows[i]);
         error = seep_page_holder_root(&holders, &view->rows[i], &root);
-        if (!error && root && !(root = seep_arena_strdup(words, root)))
-            error = seep_error_no_memory();
         if (!error)
             error = put_text(building, SITE_ROOT, root);
         put(building, SITE_HOLDER,
@@ -209,8 +204,7 @@ static struct seep_error *put_holders(struct seep_page_building *building, struc
 
 // Sites that are kept come first, so that the others can be put where their stacks leave those.
 static struct seep_error *put_rows(struct seep_page_building *building, struct seep_view *view,
-                                   size_t process, struct seep_page_branch *branch, struct seep_arena *words,
-                                   uint32_t *places) {
+                                   size_t process, struct seep_page_branch *branch, uint32_t *places) {
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < view->nr_rows; i++) {
         places[i] = UINT32_MAX;
@@ -219,12 +213,12 @@ static struct seep_error *put_rows(struct seep_page_building *building, struct s
         places[i] = (uint32_t)building->nr_sites;
         error = put_place(building, branch, &view->rows[i], process);
         if (!error)
-            error = put_held(building, view, &view->rows[i], words);
+            error = put_held(building, view, &view->rows[i]);
         put_figures(building, &view->rows[i]);
         put(building, SITE_FOLDED, 0);
     }
     if (!error)
-        error = put_holders(building, view, process, words, places);
+        error = put_holders(building, view, process, places);
     struct seep_page_fold fold = {NULL};
     size_t first = building->nr_sites;
     for (size_t i = 0; !error && i < view->nr_rows; i++) {
@@ -243,7 +237,7 @@ static struct seep_error *put_rows(struct seep_page_building *building, struct s
 }
 
 struct seep_error *seep_page_put_view(struct seep_page_building *building, struct seep_view *view,
-                                      size_t process, struct seep_arena *words) {
+                                      size_t process) {
     struct seep_page_branch branch;
     struct seep_error *error = seep_page_branch_init(&branch, view);
     size_t first = building->nr_sites;
@@ -251,7 +245,7 @@ struct seep_error *seep_page_put_view(struct seep_page_building *building, struc
     if (!error && !places)
         error = seep_error_no_memory();
     if (!error)
-        error = put_rows(building, view, process, &branch, words, places);
+        error = put_rows(building, view, process, &branch, places);
     if (!error)
         error =
             seep_page_times_add(&building->times, view, process, places, first, building->nr_sites - first);
@@ -265,7 +259,6 @@ struct seep_error *seep_page_put_view(struct seep_page_building *building, struc
     return error;
 }
 
-// Names that are cut to be shown belong to the view: it lives until the parts are made.
 struct seep_error *seep_page_put_diff(struct seep_page_building *building, const struct seep_diff *diff) {
     struct seep_page_branch before, after = {NULL};
     struct seep_page_fold fold = {NULL};

@@ -16,6 +16,7 @@ struct seep_error *seep_page_tree_init(struct seep_page_tree *tree) {
 
 void seep_page_tree_deinit(struct seep_page_tree *tree) {
     seep_texts_deinit(&tree->texts);
+    seep_arena_deinit(&tree->arena);
     seep_map_deinit(&tree->functions);
     seep_map_deinit(&tree->places);
     seep_map_deinit(&tree->frames);
@@ -37,7 +38,16 @@ void seep_page_tree_deinit(struct seep_page_tree *tree) {
 
 struct seep_error *seep_page_tree_text(struct seep_page_tree *tree, const char *text, uint32_t *ret_id) {
     *ret_id = 0;
-    return text && *text ? seep_texts_add(&tree->texts, text, ret_id) : NULL;
+    if (!text || !*text)
+        return NULL;
+    size_t nr = tree->texts.nr;
+    struct seep_error *error = seep_texts_add(&tree->texts, text, ret_id);
+    if (error || tree->texts.nr == nr)
+        return error;
+    const char *copy = seep_arena_strdup(&tree->arena, text);
+    if (copy)
+        tree->texts.texts[*ret_id] = copy;
+    return copy ? NULL : seep_error_no_memory();
 }
 
 // The number of `key`: *nr where it is new, which is one more then.
@@ -116,24 +126,31 @@ static struct seep_error *known_frame_of(struct seep_page_tree *tree, struct see
                                          uint64_t offset, uint32_t *ret_id) {
     uint64_t hash =
         seep_hash64((uintptr_t)symbol->function ^ seep_hash64((uint64_t)symbol->line << 1 | symbol->inlined));
+    uint32_t name, where;
+    struct seep_error *error =
+        seep_page_tree_text(tree, symbol->function, &name); // the first, as in frame_of
+    if (!error)
+        error = seep_page_tree_text(tree, module, &where);
+    if (error)
+        return error;
     size_t at = 0;
     uint32_t id = symbol->function ? seep_ids_first(&tree->known_ids, hash, &at) : SEEP_NO_ID;
     for (; id != SEEP_NO_ID; id = seep_ids_next(&tree->known_ids, hash, &at)) {
         const struct seep_page_known *known = &tree->known[id];
-        if (known->function == symbol->function && known->file == symbol->file && known->module == module &&
+        if (known->function == symbol->function && known->file == symbol->file && known->module == where &&
             known->line == symbol->line && known->inlined == symbol->inlined) {
             *ret_id = known->frame;
             return NULL;
         }
     }
     const char *file = symbol->file ? seep_stacks_file_shown(stacks, symbol->file) : NULL;
-    struct seep_error *error = frame_of(tree, symbol, module, file, offset, ret_id);
+    error = frame_of(tree, symbol, module, file, offset, ret_id);
     if (error || !symbol->function)
         return error;
     if (!seep_grow(&tree->known, &tree->known_capacity, tree->nr_known + 1, sizeof(*tree->known)) ||
         !seep_ids_add(&tree->known_ids, hash, (uint32_t)tree->nr_known))
         return seep_error_no_memory();
-    tree->known[tree->nr_known++] = (struct seep_page_known){symbol->function, symbol->file,    module,
+    tree->known[tree->nr_known++] = (struct seep_page_known){symbol->function, symbol->file,    where,
                                                              symbol->line,     symbol->inlined, *ret_id};
     return NULL;
 }

@@ -8,6 +8,7 @@
 #ifndef SEEP_PAGE_PAGE_TREE_H
 #define SEEP_PAGE_PAGE_TREE_H
 
+#include "base/arena.h"
 #include "base/ids.h"
 #include "base/map.h"
 #include "page/page_column.h"
@@ -15,6 +16,7 @@
 
 struct seep_page_tree {
     struct seep_texts texts;
+    struct seep_arena arena; // of the texts: a view may be gone before the page is made
     struct seep_map functions;
     struct seep_map places; // (function, file)
     struct seep_map frames;
@@ -25,11 +27,12 @@ struct seep_page_tree {
     size_t first_capacity;
     struct seep_map nodes;
     struct seep_page_known {
-        const char *function, *file, *module;
+        const char *function, *file;
+        uint32_t module; // text
         uint32_t line;
         bool inlined;
         uint32_t frame;
-    } * known; // frames by the addresses of their texts, which symbols share
+    } * known; // frames by the addresses of their texts, which views have from the same symbols
     size_t nr_known;
     size_t known_capacity;
     struct seep_ids known_ids;
@@ -74,7 +77,7 @@ struct seep_page_branch {
 
 SEEP_MUST_CHECK struct seep_error *seep_page_tree_init(struct seep_page_tree *ret_tree);
 void seep_page_tree_deinit(struct seep_page_tree *tree);
-// 0 for NULL. The text is borrowed.
+// 0 for NULL.
 SEEP_MUST_CHECK struct seep_error *seep_page_tree_text(struct seep_page_tree *tree, const char *text,
                                                        uint32_t *ret_id);
 
