@@ -47,8 +47,9 @@ if DEBUG_FOLDER:
 
 # The files that take longest: first, so that no worker is alone with one at the end.
 LONG = ("hostile/test_kill", "cross/test_cross", "random/test_random", "live/test_faults", "corpus/test_corpus", "live/test_attach.py", "live/test_kernel",
-        "live/test_reachability", "lint/test_instructions", "live/test_programs", "live/test_builds", "golden/test_trace",
-        "cli/test_options", "cli/test_suppressions")
+        "live/test_recording", "live/test_agent", "live/test_reachability", "lint/test_instructions", "live/test_programs", "live/test_builds",
+        "live/test_replay", "web/test_page", "golden/test_trace", "cli/test_suppressions", "cli/test_run", "cli/test_guides", "cli/test_options",
+        "cross/test_i386", "cli/test_coming_from", "cli/test_check", "cli/test_ci_recipes")
 
 
 # In the background of a script, or after nohup, we ignore these; every program of a test would, too. What is caught here
