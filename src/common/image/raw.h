@@ -46,6 +46,8 @@ struct seep_raw_events {
 #define SEEP_ROW_SAME_SIZE 0x20u
 #define SEEP_ROW_KNOWN                                                                                       \
     0x40u // a free: site and size are those of the block's allocation, which has an event too
+#define SEEP_ROW_SIXTEENTHS                                                                                  \
+    0x80u // the address minus that of the row before is a multiple of 16, and is divided
 
 _Static_assert(sizeof(struct seep_raw_events) == 24, "wire size");
 _Static_assert(sizeof(struct seep_raw_header) == 16, "wire size");

@@ -102,10 +102,13 @@ static unsigned char *put_row(unsigned char *at, struct packing *last, struct se
     uint64_t size = SEEP_ENTRY_SIZE(event.entry);
     bool known =
         last->all_known && kind >= SEEP_EVENT_FREE && kind < SEEP_EVENT_FREE + (uint32_t)SEEP_RELEASE_NR;
+    int64_t moved = (int64_t)(event.address - last->address);
+    bool aligned = !(moved & 15);
     *at++ = (unsigned char)(kind | (site == last->site ? SEEP_ROW_SAME_SITE : 0) |
-                            (size == last->size ? SEEP_ROW_SAME_SIZE : 0) | (known ? SEEP_ROW_KNOWN : 0));
+                            (size == last->size ? SEEP_ROW_SAME_SIZE : 0) | (known ? SEEP_ROW_KNOWN : 0) |
+                            (aligned ? SEEP_ROW_SIXTEENTHS : 0));
     at = put_leb(at, SEEP_EVENT_STAMP(event) - last->stamp);
-    at = put_difference(at, event.address, last->address);
+    at = put_difference(at, (uint64_t)(aligned ? moved >> 4 : moved), 0);
     last->stamp = SEEP_EVENT_STAMP(event);
     last->address = event.address;
     if (known)

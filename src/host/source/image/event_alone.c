@@ -194,10 +194,6 @@ static struct seep_error *find_rings(struct seep_event_alone *alone) {
 
 // ---- the events of a thread --------------------------------------------------------------------------
 
-static uint64_t plus_zigzag(struct seep_take *take, uint64_t before) {
-    return before + (uint64_t)seep_take_zigzag(take);
-}
-
 // false: the rows make no sense from here on.
 static bool take_row(struct seep_take *take, struct seep_recorded *last, uint64_t *ret_known) {
     const unsigned char *head = seep_take_bytes(take, 1);
@@ -205,12 +201,12 @@ static bool take_row(struct seep_take *take, struct seep_recorded *last, uint64_
         return false;
     last->kind = *head & SEEP_ROW_KIND;
     last->stamp += seep_take_leb(take);
-    last->address = plus_zigzag(take, last->address);
+    last->address += (uint64_t)seep_take_zigzag(take) << (*head & SEEP_ROW_SIXTEENTHS ? 4 : 0);
     *ret_known = *head & SEEP_ROW_KNOWN;
     if (*ret_known)
         return !take->failed && seep_event_is_free(last->kind);
     if (!(*head & SEEP_ROW_SAME_SITE)) {
-        uint64_t site = plus_zigzag(take, last->site);
+        uint64_t site = last->site + (uint64_t)seep_take_zigzag(take);
         take->failed |= site > UINT32_MAX;
         last->site = (uint32_t)site;
     }
