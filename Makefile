@@ -32,6 +32,7 @@ help:
 	@echo "make soak ONLY=random random programs, run and scanned in all ways: what is told is what they do (TIMES=n seeds, FROM=seed)"
 	@echo "make soak ONLY=stale  the corpus with old words in its memory, beside memcheck: each difference has a reason"
 	@echo "make soak ONLY=leaks  threads that hand blocks on, recorded: no leak is told but the planted one (TIMES=n processes)"
+	@echo "make soak ONLY=programs  programs of others, untraced, in each mode and under memcheck: they do and count the same"
 	@echo "make soak ONLY=cross  all test programs on all CPUs under qemu-user: stacks are libgcc's (15 minutes)"
 	@echo "make hostile  files and processes that want to hurt seep, and kills at any moment: minutes (ROUNDS=n, root)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
@@ -134,10 +135,11 @@ soak:
 	@$(if $(filter scan,$(ONLY)),$(PYTHON) bench/scan_soak.py --build build $(if $(TIMES),--times $(TIMES)),\
 		$(if $(filter attach,$(ONLY)),$(PYTHON) bench/attach_soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)),\
 		$(if $(filter stale,$(ONLY)),tools/stale-agreement.py --build build,\
+		$(if $(filter programs,$(ONLY)),$(PYTHON) bench/programs_soak.py --build build,\
 		$(if $(filter cross,$(ONLY)),tools/install-deps.sh test cross && SEEP_BUILD=$(CURDIR)/build SEEP_CPUS=all $(PYTHON) -m pytest -q -p no:cacheprovider -n $(JOBS) tests/cross,\
 		$(if $(filter leaks,$(ONLY)),SEEP_BUILD=$(CURDIR)/build SEEP_LEAK_ROUNDS=$(or $(TIMES),100) $(PYTHON) -m pytest -q -p no:cacheprovider tests/live/test_recording.py -k leak_is_told,\
 		$(if $(filter random,$(ONLY)),$(PYTHON) tests/random/machine.py --build build --count $(or $(TIMES),10000) $(if $(FROM),--from $(FROM)),\
-		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))))))))
+		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)))))))))
 
 # What make test has of it, and kill rounds: ROUNDS=n of each command. Two tests a processor, because many wait.
 hostile:
