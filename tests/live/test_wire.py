@@ -289,6 +289,17 @@ def test_stdio_and_ssh(shop, tmp_path):  # noqa: F811
         assert done.code == 2 and done.err.count(b'\n') == 1, done
 
 
+def test_a_command_that_stays_when_its_link_is_closed(shop):  # noqa: F811
+    """It takes no SIGTERM, and does not end by itself."""
+    program = shop()
+    done = run([SEEP, 'connect', '--json', '-e', 'status',
+                f"exec:trap '' TERM; echo $$ >&2; {SEEP} serve --listen stdio {program.pid}; kill -STOP $$"])
+    assert done.code == 0 and json.loads(done.out)['pid'] == str(program.pid), done
+    assert not os.path.exists(f'/proc/{int(done.err)}')
+    done = run([SEEP, 'connect', '-e', 'status', 'exec:true'])
+    assert done.code == 1 and b"are to be those of 'seep serve --listen stdio PID'" in done.err and done.err.count(b'\n') == 1, done
+
+
 def test_the_screen_over_a_link(shop, serve, terminal):  # noqa: F811
     program = shop()
     server = serve(program.pid)
@@ -498,7 +509,8 @@ def test_a_line_whose_client_takes_nothing_any_more_ends(shop):  # noqa: F811
 class Liar:
     """A server that says what it is told to say."""
 
-    def __init__(self, folder, frames):
+    def __init__(self, folder, frames, questions=1):
+        self.questions = questions
         self.path = str(folder / 'liar')
         if os.path.exists(self.path):
             os.unlink(self.path)
@@ -518,8 +530,10 @@ class Liar:
             try:
                 link.recv(4096)
                 link.sendall(wire_client.frame(1, 0, wire_client.hello()))
-                question = link.recv(65536)
-                if len(question) >= 8:
+                for _ in range(self.questions):
+                    question = link.recv(65536)
+                    if len(question) < 8:
+                        break
                     stream = struct.unpack('<IBBH', question[:8])[3]
                     for kind, payload, flags in self.frames:
                         link.sendall(wire_client.frame(kind, stream, payload, flags))
@@ -562,6 +576,66 @@ def test_a_server_that_lies(tmp_path, frames):
     liar.serve(process)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1 and err.count(b'\n') == 1 and not out and b'\x1b' not in err, (out, err)
+
+
+def zig(value):
+    return LEB(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def lies(frames):
+    """(What, kind, payloads) of lies that follow what is true of that kind."""
+    image = wire_client.Image()
+    client = wire_client.Client.__new__(wire_client.Client)
+    for kind, payload, _ in frames:
+        take = {18: client.modules, 19: client.nodes, 20: client.sites}.get(kind)
+        if take:
+            reader = wire_client.Reader(payload)
+            reader.leb()
+            take(image, reader.leb(), reader)
+    modules, nodes, sites = len(image.modules), len(image.nodes), len(image.sites)
+    process = LEB(0)
+    yield 'a site out of range', 21, [process + LEB(1) + LEB(sites) + LEB(1) + zig(1)]
+    yield 'site 2^40', 21, [process + LEB(1) + LEB(1 << 40) + LEB(1) + zig(1)]
+    yield 'allocations that go back', 21, [process + LEB(1) + LEB(1) + LEB(1) + zig(-(1 << 40))]
+    yield 'frees that go back', 21, [process + LEB(1) + LEB(1) + LEB(4) + zig(-(1 << 40))]
+    yield 'figures that are not there', 21, [process + LEB(1) + LEB(1) + LEB(1 << 9) + zig(1)]
+    yield 'a process out of range', 21, [LEB(7) + LEB(1) + LEB(1) + LEB(1) + zig(1)]
+    yield 'a site of threads out of range', 22, [process + LEB(0) + LEB(sites) + LEB(0) * 6]
+    yield 'a thread out of range', 22, [process + LEB(0) + LEB(1) + LEB(1 << 33) + LEB(0) * 5]
+    yield 'a form of threads that is not known', 22, [process + LEB(9)]
+    yield 'a name of 2^32 bytes', 18, [process + LEB(modules) + LEB((1 << 32) + 1) + b'x' * 100]
+    yield 'a build-id of 2^32 bytes', 18, [process + LEB(modules) + TEXT('m') + b'\0' * 5 + LEB(1 << 32)]
+    yield 'a parent that is not there', 19, [process + LEB(nodes) + LEB(nodes + 1) + LEB(0) * 2]
+    yield 'a parent that is its own child', 19, [process + LEB(nodes) + LEB(0) + LEB(0) * 2]
+    yield 'a module that is not there', 19, [process + LEB(nodes) + LEB(1) + LEB(modules << 2) + LEB(0)]
+    yield 'a node that is not there', 20, [process + LEB(sites) + zig(nodes) + LEB(1)]
+    yield 'a gap in the sites', 20, [process + LEB(sites + 1) + zig(0) + LEB(1)]
+    yield 'endless names', 18, [process + LEB(modules + i) + TEXT('n' * 1000000) + b'\0' * 6 for i in range(3)]
+    yield 'endless modules', 18, [process + LEB(modules + 1000 * i) + (TEXT('') + b'\0' * 6) * 1000 for i in range(70)]
+
+
+def test_lies_after_what_is_true(shop, serve, tmp_path):  # noqa: F811
+    """Each lie is added to the answer of a server, which is believed without it."""
+    program = shop()
+    client = wire_client.connect(serve(program.pid).path)
+    frames = [(kind, reader.data, 0) for kind, reader in client.ask(2, b'\0\0\0')]
+
+    def told(frames):
+        liar = Liar(tmp_path, frames, questions=9)
+        process = subprocess.Popen([SEEP, 'connect', '-e', 'status; sites', f'unix:{liar.path}'], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=environment())
+        liar.serve(process)
+        return process.returncode, *process.communicate(timeout=60)
+
+    _, out, err = told(frames)
+    assert b'live-shop' in out, err
+    wrong = []
+    for what, kind, payloads in lies(frames):
+        at = max((i + 1 for i, frame in enumerate(frames) if frame[0] == kind), default=len(frames) - 1)
+        code, out, err = told(frames[:at] + [(kind, payload, 0) for payload in payloads] + frames[at:])
+        if code != 1 or err.count(b'\n') != 1 or out or b'does not fit' not in err:
+            wrong.append((what, code, out[:60], err[:300]))
+    assert not wrong, wrong
 
 
 def test_a_server_that_begins_again_and_again(tmp_path):

@@ -18,10 +18,12 @@
 #include "wire/noise.h"
 #include "wire/wire_client.h"
 
-#define GREETING_MS INT64_C(30000) // ssh may ask for a password first
-#define LOCK_MS     INT64_C(10000)
-#define WAIT_MS     100             // between looks whether it is to end
-#define ANSWER_MS   INT64_C(120000) // between two pieces of an answer: a scan takes its time
+#define GREETING_MS   INT64_C(30000) // ssh may ask for a password first
+#define LOCK_MS       INT64_C(10000)
+#define WAIT_MS       100  // between looks whether it is to end
+#define LEAVE_MS      1000 // for the program of a link to end
+#define LEAVE_STEP_MS 5
+#define ANSWER_MS     INT64_C(120000) // between two pieces of an answer: a scan takes its time
 
 struct seep_wire_client {
     char *address;
@@ -137,6 +139,19 @@ static struct seep_error *connect_program(struct seep_wire_client *client, const
     return NULL;
 }
 
+// Its streams are closed and it was told to end: one that does not is killed.
+static void wait_for_program(pid_t program) {
+    kill(program, SIGTERM);
+    for (int64_t waited_ms = 0; waitpid(program, NULL, WNOHANG) == 0; waited_ms += LEAVE_STEP_MS) {
+        if (waited_ms >= LEAVE_MS) {
+            kill(program, SIGKILL);
+            waitpid(program, NULL, 0);
+            return;
+        }
+        poll(NULL, 0, LEAVE_STEP_MS);
+    }
+}
+
 static void disconnect(struct seep_wire_client *client) {
     if (client->out_fd >= 0 && client->out_fd != client->in_fd)
         close(client->out_fd);
@@ -146,10 +161,8 @@ static void disconnect(struct seep_wire_client *client) {
     seep_noise_destroy(client->noise);
     client->noise = NULL;
     client->nr_record = client->record_at = 0;
-    if (client->program > 0) { // its streams are closed: it ends
-        kill(client->program, SIGTERM);
-        waitpid(client->program, NULL, 0);
-    }
+    if (client->program > 0)
+        wait_for_program(client->program);
     client->program = 0;
 }
 
@@ -356,6 +369,9 @@ static struct seep_error *connect_to(struct seep_wire_client *client) {
             : connect_unix(client, begins(text, UNIX_PREFIX) ? text + strlen(UNIX_PREFIX) : text);
     if (!error)
         error = greet(client);
+    if (error && client->program && !error->hint)
+        error =
+            seep_error_hint(error, "its standard streams are to be those of 'seep serve --listen stdio PID'");
     if (error)
         disconnect(client);
     return error;

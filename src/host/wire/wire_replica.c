@@ -287,12 +287,13 @@ static struct seep_error *take_counters(struct replica_image *image, struct seep
         for (unsigned i = 0; i < SEEP_FIGURES; i++) {
             bool told = mask >> i & 1;
             uint64_t value = *fields[i];
+            int64_t more = told && differences ? seep_take_zigzag(take) : 0;
             if (differences)
-                value += told ? (uint64_t)seep_take_zigzag(take) : 0;
+                value += (uint64_t)more;
             else
                 value = told ? seep_take_leb(take) : 0;
-            // Allocations, frees and their bytes only grow.
-            if (i < 4 && value < *fields[i])
+            // Allocations, frees and their bytes only grow. Less than 0 is a number near 2^64.
+            if (i < 4 && (value < *fields[i] || more < 0))
                 return bad("counts that go back");
             if (i < SEEP_FIGURES_OF_THREAD)
                 change.values[i] = value - *fields[i];
