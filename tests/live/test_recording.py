@@ -590,6 +590,7 @@ def test_alone_a_long_file_takes_no_memory(tmp_path):
         cut.write_bytes(file.read_bytes()[:sizes[nr] // 2])
         most[nr].append(most_memory_of(SEEP, 'report', '--at', 'peak', cut))
         file.unlink()
+    assert sizes[many] - sizes[few] < 10 * (many - few)  # bytes an event; mmleak has 31
     longer = (sizes[many] - sizes[few]) * 3 // 4  # events that are held take their bytes in the file, and as many as are decoded
     assert longer > 5 << 20
     assert most[many][0] < most[few][0] + longer and most[many][1] < most[few][1] + longer, (most, sizes)
