@@ -41,6 +41,7 @@ PYTEST_SUITES = ["cross", "live", "hostile", "random", "corpus", "oracle", "web"
 SANITIZED = ["cli", "golden"]
 # What looks at other programs and at documents more than at seep runs on the ordinary build alone.
 NOT_SANITIZED = ["cli/test_ci_recipes.py", "cli/test_coming_from.py", "cli/test_guides.py", "cli/test_install.py",
+                 "cli/test_site.py",  # no seep runs there
                  "cli/test_suppressions.py::test_valgrind_takes_what_is_generated",
                  "cli/test_suppressions.py::test_what_the_runtime_keeps_is_suppressed_and_what_is_lost_is_not",
                  "cli/test_suppressions.py::test_what_a_nameless_libc_keeps_is_suppressed",

@@ -479,7 +479,7 @@ def test_no_generated_rule_names_an_allocator(run, seep, tmp_path):
     assert "# " in rules and not any(line.startswith(("leak:^malloc", "leak:^calloc", "leak:^realloc")) for line in lines), rules
 
 
-def test_an_entry_takes_its_own_stack_only(run, seep, require, tmp_path):
+def test_an_entry_takes_its_own_stack_only(run, seep, require, tmp_path, undisturbed):
     """`...` for the C library's frames would take what their caller allocates by itself, and copies of functions have
     their own names in Valgrind."""
     valgrind = require("valgrind")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What makes a test pass whatever seep does: no assertion, one that is always true, a sleep where a condition belongs."""
+"""What makes a test pass whatever seep does: no assertion, one that is always true, a sleep where a condition belongs.
+And what makes it fail: Valgrind beside probes."""
 import ast
 import collections
 import os
@@ -16,7 +17,7 @@ class Found:
     """Of all tests in one walk."""
 
     def __init__(self):
-        self.always_true, self.alone, self.tests, self.sleeps = [], [], [], collections.Counter()
+        self.always_true, self.alone, self.tests, self.disturbed, self.sleeps = [], [], [], [], collections.Counter()
         self.calls, self.asserts = collections.defaultdict(set), {"fail", "raises", "check_call"}
 
     def walk(self, path, node, functions, in_loop):
@@ -35,7 +36,10 @@ class Found:
             functions = (*functions, node.name)
             if node.name.startswith("test_"):
                 self.tests.append((place, node.name))
-                self.calls[node.name] |= {argument.arg for argument in node.args.args}
+                given = {argument.arg for argument in node.args.args}
+                self.calls[node.name] |= given
+                if "undisturbed" not in given and any(map(asks_for_valgrind, ast.walk(node))):
+                    self.disturbed.append(place + node.name)
         in_loop = in_loop or isinstance(node, (ast.For, ast.While))
         for child in ast.iter_child_nodes(node):
             self.walk(path, child, functions, in_loop)
@@ -54,6 +58,11 @@ def is_always_true(test):
     if isinstance(test, (ast.Tuple, ast.Dict)):
         return bool(ast.unparse(test)[1:-1])
     return isinstance(test, (ast.GeneratorExp, ast.Lambda, ast.JoinedStr)) or isinstance(test, ast.Constant) and bool(test.value)
+
+
+def asks_for_valgrind(node):
+    return isinstance(node, ast.Call) and name_of(node.func) in ("need", "require") and \
+        any(isinstance(word, ast.Constant) and word.value == "valgrind" for word in node.args)
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +98,7 @@ def test_every_test_asserts(found):
 def test_sleeps_look_at_something(found):
     """In a loop, that is: what must come is waited for, however long a busy machine takes."""
     assert {path: nr for path, nr in found.sleeps.items() if nr} == SLEEPS
+
+
+def test_valgrind_is_undisturbed(found):
+    assert not found.disturbed, found.disturbed

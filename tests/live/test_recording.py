@@ -653,7 +653,7 @@ def test_without_room_for_the_trace_what_is_missing_is_counted(tmp_path):
     assert written > 0 and written + lost == operations, (written, lost, operations)
 
 
-def test_an_event_without_room_costs_no_wait(tmp_path):
+def test_an_event_without_room_costs_no_wait(tmp_path, undisturbed):
     """No one takes the events, and the ring is full: a thread gives up once, not at each event. Waiting is by instructions here."""
     need('valgrind')
     program = compiled(tmp_path, BUSY)
