@@ -108,6 +108,27 @@ def test_an_operator_that_throws(mode, tmp_path):
     assert process['totals']['frees'] == 60
 
 
+@pytest.mark.parametrize('mode', ['live', 'recorded', 'counted'])
+@pytest.mark.parametrize('way', ['jump', 'fork'])
+def test_a_signal_amid_a_realloc(way, mode, tmp_path):
+    """Its handler leaves by siglongjmp: the block stays. Or it forks: the child begins with the block, the parent goes on."""
+    need('gcc')
+    for name in ('own', 'jumps'):
+        (tmp_path / f'{name}.c').write_text(program_source(f'nested_{name}.c'))
+    options = ['gcc', '-g', '-O1', '-w', '-fno-builtin']
+    for step in ([*options, '-shared', '-fPIC', 'own.c', '-o', 'libown.so'],
+                 [*options, 'jumps.c', 'libown.so', '-Wl,-rpath,$ORIGIN', '-o', 'jumps']):
+        done = run(step, cwd=tmp_path)
+        assert done.code == 0, done
+    under = traced([tmp_path / 'jumps', way], tmp_path, options=MODES[mode])
+    assert under.code == 0, under
+    whole = json.loads(run([SEEP, 'report', '--json', under.trace]).out)
+    found = [tuple(process['totals'][name] for name in ('allocations', 'frees', 'unknown_frees'))
+             for process in whole.get('processes', [whole])]
+    child = (1, 0, 0) if mode == 'counted' else (2, 0, 0)  # where calls are counted, it begins with nothing
+    assert found == ([(3, 1, 0)] if way == 'jump' else [(4, 2, 0), child])
+
+
 def test_one_that_is_opened(built, tmp_path):
     """The library comes behind libc in the search order, so the program still calls libc's functions."""
     under = traced([built / 'user', built / 'libown.so'], tmp_path)

@@ -24,6 +24,7 @@ uint32_t seep_record_take_special(struct seep_thread *thread, const void *block,
 struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,
                                                      enum seep_release via, bool temporary);
 void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size);
+void seep_record_move_abandoned(struct seep_thread *thread); // a handler of a signal has left a real realloc
 // What a hook of an operator new notes before the real one runs, which may call malloc by name, and may leave
 // by an exception. Only where seep_g.apart.
 struct seep_nested {

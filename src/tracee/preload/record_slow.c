@@ -207,6 +207,16 @@ void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_
         seep_event_note(thread, SEEP_EVENT_KEPT, (uintptr_t)block, site, size);
 }
 
+// The program has got no other block, so this one stays. Its entry of the map has kept the site.
+void seep_record_move_abandoned(struct seep_thread *thread) {
+    uint64_t address = thread->slot->moving_rt;
+    const uint64_t *at = address ? map_entry(address) : NULL;
+    thread->slot->moving_rt = 0;
+    if (at && !thread->filter && !SEEP_ENTRY_SITE(*at) && (uint32_t)*at)
+        seep_record_put_back(thread, (const void *)(uintptr_t)address, (uint32_t)*at,
+                             thread->slot->moving_bytes);
+}
+
 // Takes back what a nested hook has just counted for the block of this entry.
 static void forget_nested(struct seep_thread *thread, uint64_t entry) {
     struct seep_image_counters *counters = counters_of(thread, SEEP_ENTRY_SITE(entry));

@@ -220,7 +220,10 @@ static void recover(struct seep_thread *thread) {
     recent_none(thread);
     __builtin_memset(thread->recents, 0, sizeof(struct seep_recent) << SEEP_RECENTS_SHIFT);
     thread->leaf_start = SEEP_NO_LEAF;
+    bool was_in_real = thread->quiet != 0;
     seep_quiet_recover(thread);
+    if (was_in_real)
+        seep_record_move_abandoned(thread);
     thread->guard = thread->mode.word;
 }
 

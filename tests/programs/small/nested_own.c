@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // An allocator whose functions call one another by name, some with a header before the block. A double free, or a free
-// of a foreign block, ends the process. POOL: its memory is an array of its own. Thread-safe: `seep run`, which it is
+// of a foreign block, ends the process. A realloc to 4242 bytes raises SIGUSR1. POOL: its memory is an array of its own. Thread-safe: `seep run`, which it is
 // preloaded into as well, has threads.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,8 @@ void *realloc(void *block, size_t size) {
         INNER(free)(block);
         return NULL;
     }
+    if (size == 4242)
+        raise(SIGUSR1);
     void *fresh = INNER(malloc)(size);
     if (!fresh)
         return NULL;
