@@ -638,6 +638,19 @@ def test_lies_after_what_is_true(shop, serve, tmp_path):  # noqa: F811
     assert not wrong, wrong
 
 
+def test_more_blocks_than_were_asked_for(shop, serve, tmp_path):  # noqa: F811
+    program = shop()
+    client = wire_client.connect(serve(program.pid).path)
+    frames = [(kind, reader.data, 0) for kind, reader in client.ask(2, b'\0\0\0')]
+    page = [(24, LEB(1 << 40) + (LEB(0) + LEB(4096) + LEB(8) + LEB(1) + LEB(0)) * 1000, 0)] * 100
+    liar = Liar(tmp_path, frames[:-1] + page + frames[-1:], questions=9)
+    process = subprocess.Popen([SEEP, 'connect', '--json', '-e', 'blocks 0 5', f'unix:{liar.path}'], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=environment())
+    liar.serve(process)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1 and json.loads(out)['error'] == 'more blocks than were asked for', out
+
+
 def test_a_server_that_begins_again_and_again(tmp_path):
     """A client drops what an endless answer sent before: 90 MB of other processes take less than 60 MB."""
     told = LEB(9) + LEB(0) + LEB(1) + LEB(1) + b'\0' * 30000

@@ -570,6 +570,7 @@ struct page {
     struct seep_wire_block *blocks;
     size_t nr;
     size_t capacity;
+    uint64_t most; // that were asked for
     uint64_t nr_all;
 };
 
@@ -582,6 +583,8 @@ static struct seep_error *take_page(void *data, uint8_t type, const unsigned cha
         return NULL;
     page->nr_all = seep_take_leb(&take);
     while (take.at < take.end && !take.failed) {
+        if (page->nr >= page->most)
+            return seep_error_create(SEEP_E_FORMAT, "more blocks than were asked for");
         if (!seep_grow(&page->blocks, &page->capacity, page->nr + 1, sizeof(*page->blocks)))
             return seep_error_no_memory();
         struct seep_wire_block *block = &page->blocks[page->nr++];
@@ -598,7 +601,7 @@ struct seep_error *seep_wire_client_blocks(struct seep_wire_client *client, uint
                                            uint64_t first, uint64_t nr, struct seep_wire_block **ret_blocks,
                                            size_t *ret_nr, uint64_t *ret_all) {
     struct seep_put payload = {NULL};
-    struct page page = {NULL};
+    struct page page = {.most = nr};
     seep_put_leb(&payload, process);
     seep_put_leb(&payload, site);
     seep_put_leb(&payload, first);
