@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Spans, and the memory of glibc's allocator, see heap_areas.h.
+// The memory of glibc's allocator, see heap_areas.h.
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "scan/heap_areas.h"
 
 // struct malloc_state: three ints, fastbinsY, top, last_remainder, bins[254], a map of four ints, next.
@@ -45,59 +44,6 @@ struct limits {
     unsigned heaps;
 };
 #define DATA_MAX ((uint64_t)1 << 20) // data bytes of a libc
-
-void seep_spans_deinit(struct seep_spans *spans) {
-    free(spans->items);
-    *spans = (struct seep_spans){NULL, 0, 0};
-}
-
-bool seep_spans_add(struct seep_spans *spans, uint64_t start, uint64_t end) {
-    if (start >= end)
-        return true;
-    if (!seep_grow(&spans->items, &spans->capacity, spans->nr_items + 1, sizeof(*spans->items)))
-        return false;
-    spans->items[spans->nr_items++] = (struct seep_span){start, end};
-    return true;
-}
-
-static int compare_spans(const void *left, const void *right) {
-    const struct seep_span *a = left, *b = right;
-    return (a->start > b->start) - (a->start < b->start);
-}
-
-void seep_spans_settle(struct seep_spans *spans) {
-    if (!spans->nr_items)
-        return;
-    qsort(spans->items, spans->nr_items, sizeof(*spans->items), compare_spans);
-    size_t kept = 1;
-    for (size_t i = 1; i < spans->nr_items; i++) {
-        struct seep_span *last = &spans->items[kept - 1];
-        if (spans->items[i].start <= last->end)
-            last->end = SEEP_MAX(last->end, spans->items[i].end);
-        else
-            spans->items[kept++] = spans->items[i];
-    }
-    spans->nr_items = kept;
-}
-
-size_t seep_spans_from(const struct seep_spans *spans, uint64_t address) {
-    size_t low = 0, high = spans->nr_items;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans->items[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-const struct seep_span *seep_spans_find(const struct seep_spans *spans, uint64_t address) {
-    size_t i = seep_spans_from(spans, address);
-    return i < spans->nr_items && spans->items[i].start <= address ? &spans->items[i] : NULL;
-}
-
-// ---- glibc ----
 
 // An empty bin points to where its own header would begin, two words before it. The last bin (127) is
 // never used, so it is the last place with that shape. 0: not in these bytes.

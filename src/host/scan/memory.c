@@ -24,8 +24,8 @@
 #include "process/gone.h"
 #include "process/rights.h"
 #include "scan/core_file.h"
-#include "scan/heap_areas.h"
 #include "scan/memory.h"
+#include "scan/spans.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
 // A range of up to this has no need of a room that is larger than most of what small programs have.

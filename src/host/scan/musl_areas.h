@@ -10,7 +10,8 @@
 #define SEEP_SCAN_MUSL_AREAS_H
 
 #include "scan/block_index.h"
-#include "scan/heap_areas.h"
+#include "scan/memory.h"
+#include "scan/spans.h"
 
 // Adds the groups to `groups`, and to `no_roots` what of them holds nothing; nothing where there is no musl.
 // `blocks` are those of the index. false: out of memory.

@@ -6,8 +6,8 @@
 #define SEEP_SCAN_ROOT_FINDER_H
 
 #include "scan/cached_stacks.h"
-#include "scan/heap_areas.h"
 #include "scan/roots.h"
+#include "scan/spans.h"
 #include "scan/thread_places.h"
 
 struct seep_root_finder {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "scan/heap_areas.h"
 #include "scan/musl_areas.h"
 #include "scan/root_finder.h"
 

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "confine/opener.h"
-#include "scan/heap_areas.h"
 #include "scan/memory.h"
 #include "scan/shared_data.h"
+#include "scan/spans.h"
 
 // A file in more pieces is asked for what each of its mappings has.
 #define PIECES_MOST ((size_t)1 << 16)

@@ -257,7 +257,7 @@ void seep_piece_taken(struct seep_thread *thread, uint64_t handle, uint64_t addr
         seep_lost(SEEP_LOST_NO_PIECE);
 }
 
-void seep_piece_given_back(struct seep_thread *thread, uint64_t handle, uint64_t address) {
+void seep_piece_freed(struct seep_thread *thread, uint64_t handle, uint64_t address) {
     struct part *part = part_of(handle, address);
     uint32_t slot = 0;
     note_for_fork();

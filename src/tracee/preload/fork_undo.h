@@ -17,6 +17,7 @@
 #include "preload/preload.h"
 
 void seep_undo_prepare(void); // before fork: opens a log, or shares the one that is pending here
+// In the child: takes the log that was prepared as its own.
 void seep_undo_in_child(void);
 
 // The thread is about to change the map's entry of `address` from `before` to `after`. Opens the

@@ -47,7 +47,7 @@ static void api_pool_resize(const void *pool, const void *old_piece, const void 
     if (!thread)
         return;
     if (old_piece)
-        seep_piece_given_back(thread, (uintptr_t)pool, (uintptr_t)old_piece);
+        seep_piece_freed(thread, (uintptr_t)pool, (uintptr_t)old_piece);
     seep_piece_taken(thread, (uintptr_t)pool, (uintptr_t)piece, bytes, SEEP_VIA_POOL_RESIZE,
                      SEEP_HOOK_CALLER());
     thread_leave(thread);
@@ -57,7 +57,7 @@ static void api_pool_free(const void *pool, const void *piece) {
     struct seep_thread *thread = piece ? thread_enter() : NULL;
     if (!thread)
         return;
-    seep_piece_given_back(thread, (uintptr_t)pool, (uintptr_t)piece);
+    seep_piece_freed(thread, (uintptr_t)pool, (uintptr_t)piece);
     thread_leave(thread);
 }
 

@@ -47,6 +47,7 @@ void *seep_window_pages(unsigned char *image, uint64_t page, uint64_t bytes);
 void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR], bool one);
 // Address space is about to be limited: then the one seed is too few.
 void seep_window_spread_seeds(void);
+// Whether the address lies in one of them.
 bool seep_window_has_seed(uint64_t address);
 // The first byte of each, of SEEP_LARGEST_PAGE bytes; 0: it is not there.
 enum { SEEP_WINDOW_SEEDS = SEEP_AREA_PAGED_NR + 1 };
