@@ -24,6 +24,8 @@
 
 // No image is smaller, however much of its address space it gives up: a file of this size will do.
 #define IMAGE_FILE_LEAST (UINT64_C(86) << 20)
+// With less of address space libseep.so makes no image: image_window.c.
+#define ADDRESS_LIMIT_LEAST (UINT64_C(256) << 20)
 // Two syncs cost a fifth of all that such a run of a small program takes.
 #define BRIEF_NS INT64_C(1000000000)
 
@@ -301,6 +303,12 @@ static uint64_t file_limit(void) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_max : RLIM_INFINITY;
 }
 
+// That the program began with, in bytes; RLIM_INFINITY: none.
+static uint64_t address_limit(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
 static struct seep_error *add_main(struct gathering *gathering, const struct seep_run *run,
                                    char *const *argv) {
     struct seep_profile *profile;
@@ -335,11 +343,19 @@ static struct seep_error *add_main(struct gathering *gathering, const struct see
             "files may have %llu KiB at most (ulimit -f), and an image is a sparse file of "
             "%llu MiB at least: start it with 'ulimit -f unlimited'",
             (unsigned long long)(limit_bytes >> 10), (unsigned long long)(IMAGE_FILE_LEAST >> 20));
-    return seep_profile_note(profile, SEEP_NOTE_NO_IMAGE,
-                             "no image came from the program: it ended before libseep.so was "
-                             "ready, or the loader did not load it, "
-                             "or a sandbox kept it from the socket, or there is no room (ulimit -v, -f or "
-                             "-n)");
+    limit_bytes = address_limit();
+    if (limit_bytes < ADDRESS_LIMIT_LEAST)
+        return seep_profile_note(
+            profile, SEEP_NOTE_NO_IMAGE,
+            "the program may have %llu KiB of address space (ulimit -v), and below %llu MiB none is taken "
+            "for an image: start it with 'ulimit -v %llu' or more",
+            (unsigned long long)(limit_bytes >> 10), (unsigned long long)(ADDRESS_LIMIT_LEAST >> 20),
+            (unsigned long long)(ADDRESS_LIMIT_LEAST >> 10));
+    return seep_profile_note(
+        profile, SEEP_NOTE_NO_IMAGE,
+        "no image came from the program: it ended before libseep.so was "
+        "ready, or the loader did not load it, "
+        "or a sandbox kept it from the socket, or there is no room (ulimit -v, -f or -n)");
 }
 
 // ---- descendants of which no image came --------------------------------------------------------------

@@ -20,7 +20,8 @@ enum { REMAP_MAYMOVE = 1, REMAP_FIXED = 2 };
 #else
 #define NO_LIMIT (4 * GIB)
 #endif
-// The least budget that makes sense: the directory, two leaves of the heap map, and the arrays.
+// The least budget that makes sense: the directory, two leaves of the heap map, and the arrays. run_session.c
+// says so of a program with a lower limit.
 #define LEAST_BUDGET (64 * MIB)
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
