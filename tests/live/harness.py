@@ -89,6 +89,13 @@ def environment(**more):
     return env
 
 
+def environment_of_others(**more):
+    """The same for another user, who may not reach the folder of the build."""
+    env = environment(**more)
+    env.pop('SEEP_DEBUG_DIR', None)
+    return env
+
+
 class Done:
     """A finished command."""
 

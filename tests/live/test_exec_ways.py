@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from harness import BUILD, LIBSEEP, SEEP, WITNESS, environment, exit_status, need, report, run, traced
+from harness import BUILD, LIBSEEP, SEEP, WITNESS, environment, environment_of_others, exit_status, need, report, run, traced
 from small_programs import program_source
 
 COVERS = [
@@ -157,7 +157,7 @@ def test_set_user_id(for_all, tmp_path):
 
     def as_nobody(*command):
         return subprocess.run(
-            [str(word) for word in command], user=65534, group=65534, extra_groups=[], env=environment(), cwd=out,
+            [str(word) for word in command], user=65534, group=65534, extra_groups=[], env=environment_of_others(), cwd=out,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False,
         )
 

@@ -299,7 +299,7 @@ def test_the_right_that_is_missing_is_told(tmp_path):
             with Traced('/usr/bin/python3', '-c', program, cwd=tmp_path) as traced:
                 for command in (['scan'], ['scan', '--cow'], ['whois', '0x1000'], ['report'], ['snap']):
                     operands = [command[0], traced.pid, *command[1:]]
-                    done = harness.run([*nobody, *operands], cwd=folder)
+                    done = harness.run([*nobody, *operands], cwd=folder, env=harness.environment_of_others())
                     assert done.code == 1 and done.err.count(b'\n') == 1, done
                     yama = b'kernel.yama.ptrace_scope is' in done.err and words.startswith('is protected')
                     assert words.encode() in done.err or yama, done
