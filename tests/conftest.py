@@ -52,6 +52,8 @@ LONG = ("hostile/test_kill", "cross/test_cross", "random/test_random", "live/tes
         "cross/test_i386", "cli/test_coming_from", "cli/test_check", "cli/test_ci_recipes")
 
 
+# `perf record` starts us with a signal blocked, and every program of a test would have it blocked, too.
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
 # In the background of a script, or after nohup, we ignore these; every program of a test would, too. What is caught here
 # is as if ignored for us, and as ever for them.
 for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):

@@ -17,7 +17,8 @@
 #include "live/look_process.h"
 #include "session/mark_live.h"
 
-#define TRACE_PIECE (16u << 10) // bytes of a trace in a frame
+#define TRACE_PIECE  (16u << 10) // bytes of a trace in a frame
+#define FRAMES_PIECE (8u << 10)  // bytes of small frames that are sent together
 
 // ---- looks ----
 
@@ -155,18 +156,23 @@ void seep_server_drop_rest(struct seep_server *server, struct seep_server_client
     client->trace_fd = -1;
 }
 
-// A frame, with the number of this client's question.
-static bool put_frame(struct seep_server *server, struct seep_server_client *client) {
+// A frame, with the number of this client's question; several where they are small, for each write costs
+// more.
+static bool put_frames(struct seep_server *server, struct seep_server_client *client) {
     const struct seep_put *frames = &client->rest->frames;
-    struct seep_wire_head head = seep_wire_head_of(frames->bytes + client->rest_at);
-    head.stream = client->stream;
-    seep_put_bytes(&client->out, frames->bytes + client->rest_at, SEEP_WIRE_HEAD_BYTES + head.nr_bytes);
-    if (client->out.failed)
-        return false;
-    seep_wire_head_put(client->out.bytes, &head);
-    client->rest_at += SEEP_WIRE_HEAD_BYTES + head.nr_bytes;
-    if (client->rest_at == frames->used)
-        seep_server_drop_rest(server, client);
+    do {
+        struct seep_wire_head head = seep_wire_head_of(frames->bytes + client->rest_at);
+        size_t whole = SEEP_WIRE_HEAD_BYTES + head.nr_bytes, at = client->out.used;
+        if (at && at + whole > FRAMES_PIECE)
+            return true;
+        head.stream = client->stream;
+        seep_put_bytes(&client->out, frames->bytes + client->rest_at, whole);
+        if (client->out.failed)
+            return false;
+        seep_wire_head_put(client->out.bytes + at, &head);
+        client->rest_at += whole;
+    } while (client->rest_at < frames->used);
+    seep_server_drop_rest(server, client);
     return true;
 }
 
@@ -190,7 +196,7 @@ static bool put_trace_piece(struct seep_server *server, struct seep_server_clien
 }
 
 bool seep_server_put_rest(struct seep_server *server, struct seep_server_client *client) {
-    return client->rest            ? put_frame(server, client)
+    return client->rest            ? put_frames(server, client)
            : client->trace_fd >= 0 ? put_trace_piece(server, client)
                                    : true;
 }
