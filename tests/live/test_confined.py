@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, environment, exit_status, in_mount_namespace, need, report, root_only, run, wait_until
-from small_programs import FOLDER as SMALL_PROGRAMS, program_source
+from small_programs import FOLDER as SMALL_PROGRAMS, built_program, program_source
 
 COVERS = [
     ('all descriptors closed', 'covered', 'test_the_program_confines_itself', ''),
@@ -53,6 +53,7 @@ CASES = {
     'mlock-on-fault': WHOLE,
     'as': WHOLE,
     'as-by-syscall': WHOLE,
+    'as-by-another': WHOLE,
     'as-own-size': WHOLE,
     'fsize': CHILD_UNSEEN,
     'nofile': CHILD_UNSEEN,
@@ -93,7 +94,7 @@ def check_counts(process, *, thread=True):
 
 @pytest.mark.parametrize('case', CASES)
 def test_the_program_confines_itself(case, tmp_path):
-    if case not in ('none', 'as', 'as-by-syscall', 'as-own-size', 'fsize', 'nofile', 'data', 'close', 'filter', 'filter-by-syscall'):
+    if case not in ('none', 'as', 'as-by-syscall', 'as-by-another', 'as-own-size', 'fsize', 'nofile', 'data', 'close', 'filter', 'filter-by-syscall'):
         root_only()
     lost, child_seen = CASES[case]
     plain, trace = both(tmp_path, [case])
@@ -103,7 +104,7 @@ def test_the_program_confines_itself(case, tmp_path):
     assert {k: v for k, v in process['health']['lost'].items() if v} == lost
     # Who limits address space is told what seep takes of it.
     notes = [n for n in process['health']['notes'] if n.startswith('address space is limited (ulimit -v): seep takes ')]
-    assert len(notes) == (case in ('as', 'as-own-size')), process['health']['notes']
+    assert len(notes) == (case in ('as', 'as-by-syscall', 'as-own-size')), process['health']['notes']
     check_counts(process, thread=b'thread: yes' in plain.out)
     assert len(processes) == (2 if child_seen else 1)
     if child_seen:
@@ -462,3 +463,16 @@ def test_children_of_a_limited_child_have_images(tmp_path):
     processes = report(tmp_path / 'l.seep')
     assert [process['health']['lost'] for process in processes] == [{}] * len(processes), processes
     assert {2, 3} <= {process['process']['exit']['code'] for process in processes}, processes
+
+
+@pytest.mark.parametrize('how', ['locked', 'locked by a syscall', 'limited by a syscall'])
+def test_the_one_seed_of_a_child_is_spread(how, tmp_path):
+    """Of what a child has for its own children all of its image could be mapped: hundreds of GiB, which are not locked with
+    it. Whoever limits address space finds the parts mapped one by one."""
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'l.seep', built_program('confined_locked.c', tmp_path), how])
+    assert (done.code, done.err) == (3, b''), done
+    if how == 'locked':
+        assert int(done.out) < 16_384, done  # KiB of the program alone
+    processes = report(tmp_path / 'l.seep')
+    assert [process['health']['lost'] for process in processes] == [{}] * 3, processes
+    assert [process['process']['exit']['code'] for process in processes] == [3, 3, 3], processes

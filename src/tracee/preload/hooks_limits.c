@@ -210,6 +210,8 @@ SEEP_EXPORT int mlockall(int flags) {
     }
     uint64_t bytes;
     int result;
+    if (!(flags & ~KNOWN)) // the view of a child is large, and would count against the limit
+        seep_fork_make_image();
     if (!seep_image_is_ours() || !(flags & MCL_CURRENT) || (flags & ~KNOWN) || !seep_calls_are_free()) {
         result = seep_g.real.mlockall(flags);
     } else if (!allowed_without_us()) {
@@ -299,10 +301,13 @@ static void memory_goes(long nr, uint64_t address, uint64_t bytes, long c, long 
 
 static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, long e, long f) {
     const bool filters = is_filter(nr, a);
+    const bool limits = nr == SYS_prlimit64 && c && (a == 0 || (uint32_t)a == sys_getpid());
     // Through unsigned long: a 32-bit long would be sign-extended.
     const uint64_t address = (unsigned long)a, bytes = (unsigned long)b;
     if (filters)
         filter_begins();
+    if (limits)
+        limit_is_coming((unsigned)b, (const void *)c, sizeof(struct rlimit64));
     if ((nr == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT) || (nr == SYS_prctl && takes_counter(a, b)))
         seep_confined.no_counter = true;
     if ((nr == SYS_munmap || nr == SYS_mprotect) && seep_memory_is_ours(address, bytes))
@@ -311,6 +316,8 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
     long result = with_errno(sys6_real(nr, a, b, c, d, e, f));
     if (filters && result < 0)
         filter_failed();
+    if (limits && result == 0)
+        limit_changed((unsigned)b, ((const struct rlimit64 *)c)->rlim_cur);
     // Stacks that were walked may be gone: hooks_map.c does the same for the functions of these names.
     if (nr == SYS_munmap || nr == SYS_mremap || (nr == SYS_mprotect && !(c & PROT_READ)) ||
         (nr == SYS_OF_MMAP && (d & MAP_FIXED)))
@@ -320,7 +327,7 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
 
 SEEP_INLINE bool is_rare(long nr) {
     return nr == SYS_seccomp || nr == SYS_prctl || nr == SYS_munmap || nr == SYS_mremap ||
-           nr == SYS_mprotect || nr == SYS_OF_MMAP;
+           nr == SYS_mprotect || nr == SYS_OF_MMAP || nr == SYS_prlimit64;
 }
 
 // As libc's: the arguments go on as they came, and by a jump, for a clone may come back on another stack.

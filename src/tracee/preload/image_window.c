@@ -104,12 +104,21 @@ SEEP_COLD void seep_window_make_seeds(int fd, const struct seep_image_area areas
         drop_seeds();
 }
 
+// Who has locked all memory by a call that we do not see has locked the seed, and every page of what is made
+// of it would be there at once.
+static void unlock_seed(void) {
+    sys3(SYS_munlock, seeds[OF_HEADER], SEEP_LARGEST_PAGE, 0);
+}
+
 // Of all that comes before an area in the file there is a mapping for a moment. A child that another thread
-// forks meanwhile is not limited yet, and needs the one seed only.
+// forks meanwhile is not limited yet, and needs the one seed only; should it be limited, `at_work` names
+// another process.
 SEEP_COLD void seep_window_spread_seeds(void) {
     static _Atomic uint32_t at_work;
-    if (!seeds[OF_HEADER] || seeds[0] || atomic_exchange_explicit(&at_work, 1, memory_order_acquire))
+    uint32_t pid = sys_getpid();
+    if (!seeds[OF_HEADER] || seeds[0] || atomic_exchange_explicit(&at_work, pid, memory_order_acquire) == pid)
         return;
+    unlock_seed();
     for (int i = SEEP_AREA_PAGED_NR; i-- > 0;) {
         uint64_t off = seep_g.area_off[i];
         long at =
@@ -468,11 +477,9 @@ static bool see_piece(unsigned char *view, int number, uint64_t off, uint64_t by
                : sow(seeds[number], view + off, bytes);
 }
 
-// Who has locked all memory by a call that we do not see has locked the seed, and every page of what is made
-// of it would be there at once.
 static bool see_whole(unsigned char *view) {
     if (!seep_g.emulated)
-        sys3(SYS_munlock, seeds[OF_HEADER], SEEP_LARGEST_PAGE, 0);
+        unlock_seed();
     return see_piece(view, OF_HEADER, 0, seep_g.window_bytes);
 }
 
