@@ -55,7 +55,7 @@ class Machine:
 
 def booted(process):
     """The process 1 of the container, when it answers; None: not yet."""
-    for pid in children_of(process.pid):
+    for pid in [pid for child in children_of(process.pid) for pid in children_of(child)]:
         if Path(f'/proc/{pid}/comm').read_text().strip() == 'systemd':
             done = Machine(pid)('systemctl', 'is-active', 'basic.target')
             if done.out.strip() == b'active':
@@ -65,14 +65,16 @@ def booted(process):
 
 @pytest.fixture(scope='module')
 def machine(tmp_path_factory):
-    need('systemd-nspawn', 'systemctl', 'unshare', 'nsenter')
+    need('systemd-nspawn', 'systemctl', 'setpriv', 'unshare', 'nsenter')
     if os.getuid():
         pytest.skip('only root starts a container')
     folder = tmp_path_factory.mktemp('systemd')
     server = folder / 'server'
     subprocess.run(['gcc', '-g', '-O1', '-o', server, HERE / 'service_server.c'], check=True)
     log = (folder / 'log').open('wb')
-    process = subprocess.Popen(['unshare', '-m', HERE / 'boot_systemd.sh', folder, BUILD], stdin=subprocess.DEVNULL,
+    # Nothing of the container outlives this process.
+    process = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', 'unshare', '--mount', '--pid', '--fork', '--kill-child',
+                                '--mount-proc', HERE / 'boot_systemd.sh', folder, BUILD], stdin=subprocess.DEVNULL,
                                stdout=log, stderr=subprocess.STDOUT, env=environment(), start_new_session=True)
     try:
         pid, end = None, time.monotonic() + 60
