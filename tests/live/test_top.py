@@ -181,7 +181,7 @@ def test_children_and_exec(shop, terminal):
     assert len(re.findall(r'live-shop$', screen.screen(), re.M)) == 2
     program.tell('exec')
     screen.keys('8')
-    screen.shows(rf'process {program.pid} became another program')
+    screen.shows(rf'process {program.pid} \(live-shop\) became another program')
 
 
 def test_it_starts_a_program(tmp_path, terminal):

@@ -162,8 +162,8 @@ static void note_ends(struct seep_live *live, const struct seep_session *session
         if (!life->there || is_in(life, session))
             continue;
         life->there = false;
-        seep_live_log(live, "process %u %s: %s", (unsigned)life->pid,
-                      has_pid(session, life->pid) ? "became another program, by exec" : "ended", life->name);
+        seep_live_log(live, "process %u (%s) %s", (unsigned)life->pid, life->name,
+                      has_pid(session, life->pid) ? "became another program, by exec" : "ended");
     }
     size_t nr = 0;
     for (size_t i = 0; i < live->nr_lives; i++) {
