@@ -476,3 +476,12 @@ def test_the_one_seed_of_a_child_is_spread(how, tmp_path):
     processes = report(tmp_path / 'l.seep')
     assert [process['health']['lost'] for process in processes] == [{}] * 3, processes
     assert [process['process']['exit']['code'] for process in processes] == [3, 3, 3], processes
+
+
+def test_what_a_child_of_vfork_limits(tmp_path):
+    """It has its parent's memory, and limits of its own."""
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'l.seep', built_program('limits_in_vfork.c', tmp_path)])
+    assert (done.code, done.err) == (6, b''), done
+    [process] = report(tmp_path / 'l.seep')
+    assert not [note for note in process['health']['notes'] if 'address space' in note], process['health']
+    assert (process['health']['lost'], process['totals']['live_bytes']) == ({}, 300)

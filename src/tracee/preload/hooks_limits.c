@@ -48,9 +48,10 @@ SEEP_COLD static void limit_is_coming(unsigned resource, const void *limit, size
         seep_fork_make_image();
 }
 
-// After the fact: a limit that was refused changes nothing. Below what is mapped already it is allowed.
+// After the fact: a limit that was refused changes nothing. Below what is mapped already it is allowed. A
+// child of vfork has our memory and limits of its own.
 static void limit_changed(unsigned resource, uint64_t limit) {
-    if (resource == RLIMIT_AS && seep_image_is_ours())
+    if (resource == RLIMIT_AS && seep_image_is_ours() && sys_getpid() == seep_confined.pid)
         seep_window_limit(limit);
 }
 
