@@ -5,6 +5,7 @@ import json
 import os
 import re
 import struct
+import subprocess
 import xml.dom.minidom
 import zlib
 
@@ -22,7 +23,6 @@ def bytes_of(value):
 
 @pytest.fixture(scope="module")
 def traces(build, tmp_path_factory):
-    import subprocess
     folder = tmp_path_factory.mktemp("plot")
     make = os.path.join(build, "tests", "web", "page_traces")
     assert os.path.exists(make), "%s is not built" % make
@@ -72,6 +72,28 @@ def test_timeline_has_the_moments_of_the_report(run, seep, traces):
     totals = [snapshot["live_bytes"] for snapshot in growth["snapshots"]]
     for height, total in zip(heights, totals):
         assert height == pytest.approx(total * heights[-1] / totals[-1], abs=0.2)
+
+
+CPP = """
+#include <string>
+struct shelf {
+    __attribute__((noinline)) void put(const std::string &text) { new std::string(text); }
+};
+int main() {
+    for (int i = 0; i < 100; i++)
+        shelf().put(std::string(40, 'x'));
+}
+"""
+
+
+def test_names_of_the_timeline_are_those_of_the_report(run, seep, tmp_path):
+    done = subprocess.run(["g++", "-g", "-O1", "-x", "c++", "-o", tmp_path / "shelf", "-"], input=CPP, text=True)
+    assert done.returncode == 0
+    assert run(seep, "run", "-q", "--mode", "record", "-o", "shelf.seep", "./shelf").returncode == 0
+    short, long = "shelf::put(std::string const&)", "shelf::put(std::__cxx11::basic_string<"
+    done = run(seep, "plot", "shelf.seep")
+    assert short in done.stdout and long not in done.stdout, done
+    assert long in run(seep, "plot", "--full-names", "shelf.seep").stdout
 
 
 def test_filters_are_those_of_the_report(run, seep, traces):

@@ -517,6 +517,49 @@ static void test_short_names(void **state) {
     stop(&f);
 }
 
+// Two sites of one module that grow at the same rate: its row grows at both rates together.
+static void test_growth_of_a_row_is_that_of_all_its_sites(void **state) {
+    enum { LOOKS = 12 };
+    struct fixture f;
+    struct seep_profile *p = synthetic_profile(500, "/opt/app/bin/app");
+    uint32_t module = synthetic_module(p, "/opt/app/bin/app");
+    synthetic_thread(p, 500, "app");
+    for (uint32_t i = 0; i < 2; i++)
+        synthetic_site(p, synthetic_node(p, 0, module, 0x1000 + 0x100 * i), 1, 0, 100, LOOKS, 0, 0);
+    seep_profile_derive(p);
+    p->nr_snapshots = LOOKS;
+    p->snapshots = seep_arena_alloc(&p->arena, LOOKS, sizeof(*p->snapshots));
+    assert_non_null(p->snapshots);
+    for (uint32_t i = 0; i < LOOKS; i++) {
+        struct seep_snapshot_site *sites = seep_arena_alloc(&p->arena, 2, sizeof(*sites));
+        assert_non_null(sites);
+        sites[0] = (struct seep_snapshot_site){1, i + 1, 100 * (i + 1)};
+        sites[1] = (struct seep_snapshot_site){2, i + 1, 100 * (i + 1)};
+        p->snapshots[i] =
+            (struct seep_snapshot){.at_ns = (i + 1) * 1000000000LL, .sites = sites, .nr_sites = 2};
+    }
+    assert_null(seep_growth_judge(p));
+    struct seep_session *session = NULL;
+    assert_null(seep_session_create(&session));
+    assert_null(seep_session_add(session, p));
+    start(&f, session);
+    const struct seep_view *view = make(&f);
+    assert_int_equal(view->nr_rows, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(view->rows[i].growth->last_bytes, 100 * LOOKS);
+    f.options.by = SEEP_BY_MODULE;
+    view = make(&f);
+    assert_int_equal(view->nr_rows, 1);
+    const struct seep_growth_of *growth = view->rows[0].growth;
+    assert_non_null(growth);
+    assert_int_equal(growth->trend.verdict, SEEP_TREND_GROWING);
+    assert_int_equal(growth->first_bytes, 200);
+    assert_int_equal(growth->last_bytes, 200 * LOOKS);
+    assert_int_equal(growth->last_blocks, 2 * LOOKS);
+    assert_true(growth->trend.slope > 199 && growth->trend.slope < 201);
+    stop(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_add_up),
@@ -537,6 +580,7 @@ int main(void) {
         cmocka_unit_test(test_deep_stack),
         cmocka_unit_test(test_absurd_counters),
         cmocka_unit_test(test_short_names),
+        cmocka_unit_test(test_growth_of_a_row_is_that_of_all_its_sites),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

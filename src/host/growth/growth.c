@@ -78,19 +78,16 @@ static struct seep_growth_of judge(const struct picked *picked, const double *by
     return growth;
 }
 
-static void judge_site(const struct picked *picked, const struct change *changes, size_t nr_changes,
-                       double *sum_bytes, double *sum_blocks, struct seep_growth_of *ret_growth) {
-    double bytes[SEEP_TREND_MOST], blocks[SEEP_TREND_MOST];
+// Adds what a site has at each of the picked snapshots.
+static void add_site(const struct picked *picked, const struct change *changes, size_t nr_changes,
+                     double *bytes, double *blocks) {
     size_t at = 0;
     for (size_t i = 0; i < picked->nr; i++) {
         while (at < nr_changes && changes[at].snapshot <= picked->index[i])
             at++;
-        bytes[i] = at ? (double)changes[at - 1].live_bytes : 0;
-        blocks[i] = at ? (double)changes[at - 1].live_blocks : 0;
-        sum_bytes[i] += bytes[i];
-        sum_blocks[i] += blocks[i];
+        bytes[i] += at ? (double)changes[at - 1].live_bytes : 0;
+        blocks[i] += at ? (double)changes[at - 1].live_blocks : 0;
     }
-    *ret_growth = judge(picked, bytes, blocks);
 }
 
 static void judge_all(const struct seep_profile *profile, const struct picked *picked,
@@ -101,7 +98,13 @@ static void judge_all(const struct seep_profile *profile, const struct picked *p
         size_t nr = changes->first[site + 1] - changes->first[site];
         if (!nr || !seep_via_is_heap(profile->sites[site].via))
             continue;
-        judge_site(picked, changes->all + changes->first[site], nr, bytes, blocks, &growth->sites[site]);
+        double site_bytes[SEEP_TREND_MOST] = {0}, site_blocks[SEEP_TREND_MOST] = {0};
+        add_site(picked, changes->all + changes->first[site], nr, site_bytes, site_blocks);
+        for (size_t i = 0; i < picked->nr; i++) {
+            bytes[i] += site_bytes[i];
+            blocks[i] += site_blocks[i];
+        }
+        growth->sites[site] = judge(picked, site_bytes, site_blocks);
         growth->nr_verdicts[growth->sites[site].trend.verdict]++;
     }
     growth->live = judge(picked, bytes, blocks);
@@ -131,6 +134,53 @@ struct seep_error *seep_growth_judge(struct seep_profile *profile) {
     }
     free(changes.all);
     free(changes.first);
+    return error;
+}
+
+// The sites of each group side by side: those of group g from first[g] to first[g + 1].
+static void sort_by_group(const struct seep_profile *profile, const uint32_t *group_of, uint32_t nr_groups,
+                          uint32_t *first, uint32_t *sites) {
+    for (uint32_t site = 1; site < profile->nr_sites; site++)
+        if (group_of[site])
+            first[group_of[site] + 2]++;
+    for (uint32_t group = 0; group <= nr_groups; group++)
+        first[group + 2] += first[group + 1];
+    for (uint32_t site = 1; site < profile->nr_sites; site++)
+        if (group_of[site])
+            sites[first[group_of[site] + 1]++] = site;
+}
+
+static void judge_groups(const struct seep_profile *profile, const struct changes *changes,
+                         const uint32_t *first, const uint32_t *sites, uint32_t nr_groups,
+                         struct seep_growth_of *groups) {
+    struct picked picked = pick(profile);
+    for (uint32_t group = 1; group <= nr_groups; group++) {
+        double bytes[SEEP_TREND_MOST] = {0}, blocks[SEEP_TREND_MOST] = {0};
+        bool any = false;
+        for (uint32_t i = first[group]; i < first[group + 1]; i++) {
+            size_t at = changes->first[sites[i]], nr = changes->first[sites[i] + 1] - at;
+            any |= nr != 0;
+            add_site(&picked, changes->all + at, nr, bytes, blocks);
+        }
+        if (any)
+            groups[group - 1] = judge(&picked, bytes, blocks);
+    }
+}
+
+struct seep_error *seep_growth_judge_groups(const struct seep_profile *profile, const uint32_t *group_of,
+                                            uint32_t nr_groups, struct seep_growth_of *groups) {
+    struct changes changes = {0};
+    uint32_t *first = calloc((size_t)nr_groups + 3, sizeof(*first));
+    uint32_t *sites = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*sites));
+    struct seep_error *error = first && sites ? sort_by_site(profile, &changes) : seep_error_no_memory();
+    if (!error) {
+        sort_by_group(profile, group_of, nr_groups, first, sites);
+        judge_groups(profile, &changes, first, sites, nr_groups, groups);
+    }
+    free(changes.all);
+    free(changes.first);
+    free(sites);
+    free(first);
     return error;
 }
 

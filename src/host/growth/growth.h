@@ -29,6 +29,12 @@ struct seep_growth {
 // Fills profile->growth from its snapshots; does nothing where there are none. Once they are complete.
 SEEP_MUST_CHECK struct seep_error *seep_growth_judge(struct seep_profile *profile);
 
+// What sites grow together: those of a group are one series. `group_of` is by site, 1 to nr_groups, 0: in
+// none; groups[group - 1] is written where a group has a site that was live in a snapshot. Once judged.
+SEEP_MUST_CHECK struct seep_error *seep_growth_judge_groups(const struct seep_profile *profile,
+                                                            const uint32_t *group_of, uint32_t nr_groups,
+                                                            struct seep_growth_of *groups);
+
 // Seconds until `bytes` more are taken at that rate; -1: never, as far as one sees.
 double seep_growth_seconds(const struct seep_growth_of *growth, uint64_t bytes);
 

@@ -104,6 +104,10 @@ void seep_timeline_deinit(struct seep_timeline *timeline) {
         free(timeline->layers[i].bytes);
 }
 
+static const char *label_of(const struct seep_view *view, const struct seep_view_row *row) {
+    return view->options.by == SEEP_BY_FUNCTION ? seep_stacks_name_shown(view->stacks, row->key) : row->key;
+}
+
 struct seep_error *seep_timeline_make(const struct seep_view *view, struct seep_timeline *ret_timeline) {
     struct seep_timeline timeline = {.profile = view->session->profiles[view->first_process],
                                      .by = seep_view_by_name(view->options.by),
@@ -120,7 +124,9 @@ struct seep_error *seep_timeline_make(const struct seep_view *view, struct seep_
     timeline.nr_others = nr_any - nr_shown;
     while (!error && timeline.nr_layers < nr_shown + (timeline.nr_others != 0)) {
         struct seep_timeline_layer *layer = &timeline.layers[timeline.nr_layers];
-        layer->label = timeline.nr_layers < nr_shown ? view->rows[ranks[timeline.nr_layers].row].key : NULL;
+        layer->label = NULL;
+        if (timeline.nr_layers < nr_shown)
+            layer->label = label_of(view, &view->rows[ranks[timeline.nr_layers].row]);
         layer->bytes = calloc(nr, sizeof(*layer->bytes));
         if (layer->bytes)
             timeline.nr_layers++;

@@ -207,13 +207,13 @@ struct seep_view_row {
     uint64_t exit_blocks; // freed only when the program was leaving: what is not called a leak, and was held
                           // all the time
     uint64_t exit_bytes;
-    bool exit_all; // nothing of it was freed before that, and all of it then
-    const struct seep_growth_of
-        *growth; // of its site that grows most; NULL: without snapshots, or nothing was live in them
-    uint32_t growth_process; // whose site that is: index in the session
-    uint32_t via;            // enum seep_via, with SEEP_BY_SITE
-    uint32_t node;           // with SEEP_BY_SITE: for seep_view_frames; else 0
-    int cut;                 // enum seep_cut, or -1: complete
+    bool exit_all;                       // nothing of it was freed before that, and all of it then
+    const struct seep_growth_of *growth; // of its sites together, in the process where they grow most; NULL:
+                                         // without snapshots, or nothing was live in them
+    uint32_t growth_process;             // which process that is: index in the session
+    uint32_t via;                        // enum seep_via, with SEEP_BY_SITE
+    uint32_t node;                       // with SEEP_BY_SITE: for seep_view_frames; else 0
+    int cut;                             // enum seep_cut, or -1: complete
     // With options.blocks: by address. nr_blocks may be less than live_blocks (losses).
     struct seep_view_block *blocks;
     size_t nr_blocks;

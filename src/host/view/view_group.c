@@ -197,7 +197,6 @@ static struct seep_error *rows_of_sites(struct seep_view_build *build, struct se
             seep_add_signed(
                 &build->rows[row].measure,
                 build->view->options.measure(build->view->options.measure_data, part->process, i));
-        seep_view_add_growth(&build->rows[row], part, i);
         if (build->view->options.by == SEEP_BY_SITE) {
             uint32_t node = part->nodes[part->profile->sites[i].node];
             build->rows[row].node = build->alike ? build->alike[node] : node;
@@ -205,7 +204,7 @@ static struct seep_error *rows_of_sites(struct seep_view_build *build, struct se
             build->rows[row].cut = build->stacks->nodes[build->rows[row].node].cut;
         }
     }
-    return NULL;
+    return seep_view_add_growth(build, part);
 }
 
 // ---- threads ----

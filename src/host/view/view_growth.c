@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What a view shows of growth: at each row that of its site that grows most, and the rows that grow without
+// What a view shows of growth: at each row that of its sites together, and the rows that grow without
 // bound, whatever the order of the others is.
 #include <stdlib.h>
 
@@ -20,14 +20,54 @@ double seep_view_growth_key(const struct seep_view_row *row) {
     return rank(row->growth);
 }
 
-void seep_view_add_growth(struct seep_view_row *row, const struct seep_view_part *part, uint32_t site) {
-    const struct seep_growth *growth = part->profile->growth;
-    if (!growth || (!growth->sites[site].last_bytes && !growth->sites[site].trend.verdict))
+static bool was_live(const struct seep_growth_of *growth) {
+    return growth->last_bytes || growth->trend.verdict;
+}
+
+static void give(struct seep_view_row *row, uint32_t process, const struct seep_growth_of *growth) {
+    if (row->growth && rank(row->growth) >= rank(growth))
         return;
-    if (row->growth && rank(row->growth) >= rank(&growth->sites[site]))
-        return;
-    row->growth = &growth->sites[site];
-    row->growth_process = part->process;
+    row->growth = growth;
+    row->growth_process = process;
+}
+
+// Rows of several sites become groups: in `group_of_row`, which has the number of sites of each row, and in
+// `group_of_site`. Returns how many there are.
+static uint32_t make_groups(const struct seep_view_build *build, const struct seep_view_part *part,
+                            uint32_t *group_of_row, uint32_t *group_of_site) {
+    uint32_t nr_groups = 0;
+    for (size_t row = 0; row < build->nr_rows; row++)
+        group_of_row[row] = group_of_row[row] > 1 ? ++nr_groups : 0;
+    for (uint32_t i = 1; i < part->profile->nr_sites; i++)
+        if (part->site_row[i] && was_live(&part->profile->growth->sites[i]))
+            group_of_site[i] = group_of_row[part->site_row[i] - 1];
+    return nr_groups;
+}
+
+struct seep_error *seep_view_add_growth(struct seep_view_build *build, const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    if (!profile->growth)
+        return NULL;
+    uint32_t *group_of_row = calloc(build->nr_rows + 1, sizeof(*group_of_row));
+    uint32_t *group_of_site = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*group_of_site));
+    struct seep_growth_of *groups = NULL;
+    struct seep_error *error = group_of_row && group_of_site ? NULL : seep_error_no_memory();
+    for (uint32_t i = 1; !error && i < profile->nr_sites; i++)
+        if (part->site_row[i] && was_live(&profile->growth->sites[i]))
+            group_of_row[part->site_row[i] - 1]++;
+    uint32_t nr_groups = error ? 0 : make_groups(build, part, group_of_row, group_of_site);
+    if (nr_groups) {
+        groups = seep_arena_alloc(&build->view->arena, nr_groups, sizeof(*groups));
+        error = groups ? seep_growth_judge_groups(profile, group_of_site, nr_groups, groups)
+                       : seep_error_no_memory();
+    }
+    for (uint32_t i = 1; !error && i < profile->nr_sites; i++)
+        if (part->site_row[i] && was_live(&profile->growth->sites[i]))
+            give(&build->rows[part->site_row[i] - 1], part->process,
+                 group_of_site[i] ? &groups[group_of_site[i] - 1] : &profile->growth->sites[i]);
+    free(group_of_site);
+    free(group_of_row);
+    return error;
 }
 
 // What is suppressed does not count. What grew may have been freed since, at the end.
