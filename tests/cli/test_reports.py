@@ -161,3 +161,18 @@ def test_a_program_finds_closed_what_was_closed(run, seep, tmp_path):
     look = "import os, sys; sys.exit(5 if not os.path.exists('/proc/self/fd/1') else 6)"
     done = run("sh", "-c", '%s run -q -o %s -- /usr/bin/python3 -S -c "%s" >&-' % (seep, tmp_path / "x.seep", look))
     assert done.returncode == 5, done
+
+
+@pytest.mark.parametrize("form", ["--json", "--json=1"])
+def test_a_report_that_cannot_be_made_prints_nothing(run, seep, form):
+    """No process of the trace kept its blocks: that is known before the first byte is written."""
+    done = run(seep, "report", os.path.join(GOLDEN, "v1-family.seep"), "--by", "size", form)
+    assert done.returncode == 1 and "--by size needs the live blocks" in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_sum_of_suppressions_stops_at_the_largest_number(run, seep):
+    done = run(seep, "report", os.path.join(GOLDEN, "v1-huge.seep"), "--format", "lsan")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "# 0 bytes in 9,223,372,036,854,775,807 blocks" in done.stdout
+    assert " bytes in -" not in done.stdout

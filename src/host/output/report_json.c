@@ -411,7 +411,7 @@ static struct seep_error *put_site(struct seep_json_report *report, const struct
     const char *held_by = NULL, *type = NULL;
     struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, &type);
     json_t *holders = NULL;
-    if (report->schema >= 2)
+    if (!error && report->schema >= 2)
         error = each_held_json(view, row, &holders);
     if (error) {
         json_decref(holders);
@@ -611,14 +611,14 @@ static struct seep_error *add_stacks(struct seep_json_report *report) {
     return error;
 }
 
-// The table comes before the processes. Their views take several times what is read of them, so those of
-// several processes are made twice.
-static struct seep_error *fill_table(struct seep_json_report *report) {
+// The table comes before the processes, and a view that cannot be made is known before anything is written.
+// Views take several times what is read of them, so those of several processes are made twice.
+static struct seep_error *prepare(struct seep_json_report *report) {
     size_t nr = report->all->session->nr_profiles;
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < nr; i++) {
         error = open_part(report, i);
-        if (!error)
+        if (!error && has_tables(report))
             error = add_stacks(report);
         if (nr > 1)
             close_part(report);
@@ -702,8 +702,7 @@ static struct seep_error *write_schema(FILE *out, struct seep_view *view, const 
     struct seep_error *error = seep_process_tree_init(view->session, &report.tree);
     if (error)
         return error;
-    if (has_tables(&report))
-        error = fill_table(&report);
+    error = prepare(&report);
     if (!error)
         error = put_report(&report, view->session);
     report_deinit(&report);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/numbers.h"
+#include "base/sum.h"
 #include "base/words.h"
 #include "base/map.h"
 #include "output/output.h"
@@ -173,8 +174,8 @@ static struct seep_error *add_row(struct entries *entries, const struct seep_vie
     }
     struct entry *entry = &entries->items[*id];
     free(text);
-    entry->blocks += blocks;
-    entry->bytes += bytes;
+    seep_add_signed(&entry->blocks, blocks);
+    seep_add_signed(&entry->bytes, bytes);
     entry->kind = SEEP_MIN(entry->kind, row->kind);
     return NULL;
 }
@@ -196,7 +197,8 @@ static void put_entry(FILE *out, const struct entry *entry) {
               out);
     if (entry->taken.blocks > entry->blocks) {
         fputs("# no function is in these stacks alone: it takes ", out);
-        put_amount(out, entry->taken.bytes - entry->bytes, entry->taken.blocks - entry->blocks, " other");
+        put_amount(out, seep_time_less(entry->taken.bytes, entry->bytes),
+                   seep_time_less(entry->taken.blocks, entry->blocks), " other");
         fputs(", too\n", out);
     }
     fputs(entry->text ? entry->text : "", out);

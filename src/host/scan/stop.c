@@ -345,6 +345,11 @@ static bool start_timer(int *ret_timer) {
            syscall(SYS_timer_settime, *ret_timer, 0, &every, NULL) == 0;
 }
 
+// How long the next thread is waited for.
+static int64_t end_of_wait(const struct seep_stopped *stopped, int64_t first_ns) {
+    return first_ns + WAIT_MAX_MS * NS_PER_MS + (int64_t)stopped->nr_threads * WAIT_THREAD_US * NS_PER_US;
+}
+
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
 static struct seep_error *wait_stop(struct seep_stopped *stopped, struct seep_stopped_thread *thread,
                                     int64_t end_ns, bool *ret_there) {
@@ -382,7 +387,7 @@ static struct seep_error *wait_stop(struct seep_stopped *stopped, struct seep_st
 // ETIMEDOUT: another thread executes a program, and waits for one whose tracer does not reap it. The kernel
 // begins an interrupted PTRACE_SEIZE anew, so only a jump ends it.
 static int seize_once(struct seep_stopped *stopped, pid_t tid) {
-    seize_end_ns = (stopped->first_ns ? stopped->first_ns : seep_monotonic_ns()) + WAIT_MAX_MS * NS_PER_MS;
+    seize_end_ns = end_of_wait(stopped, stopped->first_ns ? stopped->first_ns : seep_monotonic_ns());
     if (sigsetjmp(seize_too_long, 0))
         return is_ours(stopped->pid, tid) ? 0 : ETIMEDOUT;
     seizing = stopped;
@@ -447,8 +452,7 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
         return seize_error(stopped->pid, tracer, trouble, &stopped->other_seep);
     if (!stopped->first_ns)
         stopped->first_ns = seep_monotonic_ns();
-    int64_t end_ns = stopped->first_ns + WAIT_MAX_MS * NS_PER_MS +
-                     (int64_t)stopped->nr_threads * WAIT_THREAD_US * NS_PER_US;
+    int64_t end_ns = end_of_wait(stopped, stopped->first_ns);
     struct seep_stopped_thread *thread = &stopped->threads[stopped->nr_threads++];
     *thread = (struct seep_stopped_thread){.tid = tid, .sleeps = sleeps};
     bool there = false;
