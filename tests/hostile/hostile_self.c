@@ -212,6 +212,52 @@ static void on_other_stack(void) {
     work(50);
 }
 
+#ifdef __x86_64__
+// Allocates while %rbp is `frame`; nothing tells how this code leaves.
+void with_frame(const void *frame);
+__asm__(".text\n"
+        "with_frame:\n"
+        "push %rbp\n"
+        "mov %rdi, %rbp\n"
+        "sub $16, %rsp\n"
+        "mov $40, %edi\n"
+        "call malloc@PLT\n"
+        "mov %rax, %rdi\n"
+        "call free@PLT\n"
+        "add $16, %rsp\n"
+        "pop %rbp\n"
+        "ret\n");
+
+static const void *frame;
+
+static void with_that_frame(void) {
+    with_frame(frame);
+}
+
+static void stack_near(bool by_call) {
+    enum { BYTES = 64 << 10, PROTECTION = PROT_READ | PROT_WRITE, FLAGS = MAP_PRIVATE | MAP_ANONYMOUS };
+    unsigned char *at = (unsigned char *)((uintptr_t)__builtin_frame_address(0) / PAGE * PAGE - (4 << 20));
+    unsigned char *stack = by_call ? (unsigned char *)syscall(SYS_mmap, at, BYTES, PROTECTION, FLAGS, -1, 0)
+                                   : mmap(at, BYTES, PROTECTION, FLAGS, -1, 0);
+    MUST(stack == at && getcontext(&there) == 0);
+    frame = stack + BYTES + PAGE;
+    there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = BYTES};
+    there.uc_link = &back;
+    makecontext(&there, with_that_frame, 0);
+    MUST(swapcontext(&back, &there) == 0 && munmap(stack, BYTES) == 0);
+    work(50);
+}
+
+// A stack below the first thread's, where no kernel would map it: what lies between the two cannot be read.
+static void stack_near_first(void) {
+    stack_near(false);
+}
+
+static void stack_near_first_by_call(void) {
+    stack_near(true);
+}
+#endif
+
 // Stacks that come, are left in the middle, and are unmapped, without access or of another use.
 static void stacks(void) {
     enum { BYTES = 64 << 10 };
@@ -474,6 +520,10 @@ static const struct {
     {"limits", limits},
     {"forks", forks},
     {"stacks", stacks},
+#ifdef __x86_64__
+    {"stack-near-first", stack_near_first},
+    {"stack-near-first-by-call", stack_near_first_by_call},
+#endif
     {"no-new-code", no_new_code},
     {"landlock", landlock},
     {"asked-about", asked_about},

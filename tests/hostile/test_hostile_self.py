@@ -3,6 +3,7 @@
 own memory. They end as without seep in each mode of the library, and the tool has a report."""
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ PROGRAM, PLUGIN = BUILD / 'tests/hostile/hostile-self', BUILD / 'tests/hostile/h
 WAYS = ['descriptors', 'limits', 'forks', 'stacks', 'no-new-code', 'landlock', 'asked-about', 'same-memory', 'plugins', 'image-unmapped',
         'image-unmapped-at-work', 'image-protected', 'image-read-only', 'image-covered',
         'image-covered-by-calls', 'no-such-memory']
+if platform.machine() == 'x86_64':  # its code is in assembly
+    WAYS += ['stack-near-first', 'stack-near-first-by-call']
 
 
 def how_it_ends(command, **env):

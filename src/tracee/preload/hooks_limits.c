@@ -323,6 +323,8 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
     if (nr == SYS_munmap || nr == SYS_mremap || (nr == SYS_mprotect && !(c & PROT_READ)) ||
         (nr == SYS_OF_MMAP && (d & MAP_FIXED)))
         seep_stack_gone(address, bytes);
+    if (nr == SYS_mremap || nr == SYS_OF_MMAP)
+        seep_readable_placed((unsigned long)result, bytes);
     return result;
 }
 

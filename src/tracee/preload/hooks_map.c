@@ -25,6 +25,11 @@ static void *as_pointer(long result) {
     return MAP_FAILED;
 }
 
+// Of calls that return 0. MAP_FAILED is -1.
+static int as_result(long result) {
+    return (int)(intptr_t)as_pointer(result);
+}
+
 static uint64_t whole_pages(uint64_t bytes) {
     uint64_t page = sys_page_bytes();
     return (bytes + page - 1) & ~(page - 1);
@@ -39,6 +44,7 @@ static uint32_t kind_of(int protection, int flags) {
 
 static void mapped(const void *at, uint64_t bytes, uint32_t kind, enum seep_via via,
                    struct seep_caller caller) {
+    seep_readable_placed((uintptr_t)at, bytes);
     struct seep_thread *thread = quiet_enter();
     if (!thread)
         return;
@@ -70,14 +76,15 @@ SEEP_INLINE void *map_by_call(void *address, size_t size, int protection, int fl
 #endif
 }
 
-SEEP_INLINE void *map(void *at, size_t size, int protection, int flags, struct seep_caller caller) {
+static SEEP_NOINLINE void *map(void *at, size_t size, int protection, int flags, struct seep_caller caller) {
     if (at == MAP_FAILED)
         return at;
+    uint64_t bytes = whole_pages(size);
     if (flags & MAP_FIXED)
-        seep_stack_gone((uintptr_t)at, whole_pages(size)); // what was there
+        seep_stack_gone((uintptr_t)at, bytes); // what was there
     if ((protection & PROT_READ) && (flags & MAP_ANONYMOUS))
-        seep_readable_mapped((uintptr_t)at, whole_pages(size));
-    mapped(at, whole_pages(size), kind_of(protection, flags), SEEP_VIA_MMAP, caller);
+        seep_readable_mapped((uintptr_t)at, bytes);
+    mapped(at, bytes, kind_of(protection, flags), SEEP_VIA_MMAP, caller);
     return at;
 }
 
@@ -94,17 +101,18 @@ SEEP_EXPORT void *mmap(void *address, size_t size, int protection, int flags, in
     return map(at, size, protection, flags, SEEP_HOOK_CALLER());
 }
 
-// The same function where off_t has 64 bits.
+#ifdef SEEP_NARROW_LIBC
 SEEP_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t off) {
     fixed(address, size, flags);
-#ifdef SEEP_NARROW_LIBC
     void *at = seep_g.real.mmap64 ? seep_g.real.mmap64(address, size, protection, flags, fd, off)
-#else
-    void *at = seep_g.real.mmap ? seep_g.real.mmap(address, size, protection, flags, fd, off)
-#endif
                                   : map_by_call(address, size, protection, flags, fd, off);
     return map(at, size, protection, flags, SEEP_HOOK_CALLER());
 }
+#else
+// off_t has 64 bits.
+SEEP_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t off)
+    __attribute__((alias("mmap")));
+#endif
 
 // Does it to all of it but what is the image's (give_up.c).
 static int around_image(uint64_t at, size_t size, int (*one)(void *at, size_t size, int protection),
@@ -139,12 +147,10 @@ SEEP_EXPORT int munmap(void *address, size_t size) {
     if (has_image(address, size))
         return unmap_around_image((uintptr_t)address, size);
     uint64_t moment = seep_mapping_moment();
-    if (seep_g.real.munmap) {
-        if (seep_g.real.munmap(address, size) != 0)
-            return -1;
-    } else if (as_pointer(sys6_real(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0)) == MAP_FAILED) {
-        return -1;
-    }
+    int result = seep_g.real.munmap ? seep_g.real.munmap(address, size)
+                                    : as_result(sys6_real(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
+    if (result != 0)
+        return result;
     unmapped(address, whole_pages(size), moment);
     return 0;
 }
@@ -156,10 +162,7 @@ SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
         return around_image((uintptr_t)address, size, mprotect, protection);
     int result = seep_g.real.mprotect
                      ? seep_g.real.mprotect(address, size, protection)
-                     : (as_pointer(sys6_real(SYS_mprotect, (long)address, (long)size, protection, 0, 0, 0)) ==
-                                MAP_FAILED
-                            ? -1
-                            : 0);
+                     : as_result(sys6_real(SYS_mprotect, (long)address, (long)size, protection, 0, 0, 0));
     if (!(protection & PROT_READ))
         seep_stack_gone((uintptr_t)address, whole_pages(size));
     else if (result == 0 && (protection & PROT_WRITE)) // maybe a stack; a file may be shorter
@@ -177,10 +180,10 @@ SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
         wanted = va_arg(arguments, void *);
         va_end(arguments);
     }
-    uint64_t moment = seep_mapping_moment();
-    seep_memory_goes((uintptr_t)old, whole_pages(old_size));
+    uint64_t moment = seep_mapping_moment(), old_bytes = whole_pages(old_size), bytes = whole_pages(size);
+    seep_memory_goes((uintptr_t)old, old_bytes);
     if (flags & MREMAP_FIXED)
-        seep_memory_goes((uintptr_t)wanted, whole_pages(size));
+        seep_memory_goes((uintptr_t)wanted, bytes);
     uint32_t kind = seep_image_is_ours() ? seep_mapping_kind((uintptr_t)old) : 0;
     void *at = seep_g.real.mremap ? seep_g.real.mremap(old, old_size, size, flags, wanted)
                                   : as_pointer(sys6_real(SYS_mremap, (long)old, (long)old_size, (long)size,
@@ -188,10 +191,10 @@ SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
     if (at == MAP_FAILED)
         return at;
     if (old_size && !(flags & MREMAP_DONTUNMAP))
-        unmapped(old, whole_pages(old_size), moment);
+        unmapped(old, old_bytes, moment);
     else if (flags & MREMAP_FIXED)
-        seep_stack_gone((uintptr_t)at, whole_pages(size));
-    mapped(at, whole_pages(size), kind, SEEP_VIA_MREMAP, SEEP_HOOK_CALLER());
+        seep_stack_gone((uintptr_t)at, bytes);
+    mapped(at, bytes, kind, SEEP_VIA_MREMAP, SEEP_HOOK_CALLER());
     return at;
 }
 

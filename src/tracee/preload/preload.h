@@ -463,6 +463,9 @@ void seep_readable_note(void);   // readable.c
 // the rest of a range that goes. Returns the place.
 uint32_t seep_readable_know(uintptr_t start, uintptr_t end, bool is_rest);
 void seep_readable_gone(uint64_t start, uint64_t bytes);
+// The program has mapped or unmapped the range: if it is near the first thread's stack, a stack pointer below
+// that stack no longer means that all between is readable.
+void seep_readable_placed(uint64_t start, uint64_t bytes);
 // The program has mapped the range. It is kept only under a filter, where the kernel cannot be asked.
 SEEP_INLINE void seep_readable_mapped(uintptr_t start, uint64_t bytes) {
     if (SEEP_UNLIKELY(seep_confined.filtered))

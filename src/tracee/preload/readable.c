@@ -12,8 +12,8 @@ enum { PAGE = 4096, EFAULT_NR = 14, EINVAL_NR = 22 };
 
 // ---- our own stack ----------------------------------------------------------------------------------
 
-// Below the end of the first thread's stack the kernel itself maps nothing for 128 MiB.
-// Source: Linux, arch/x86/mm/mmap.c and mm/util.c (mmap_base).
+// Below the end of the first thread's stack the kernel itself maps nothing for 128 MiB. The program may, at
+// an address of its choice. Source: Linux, arch/x86/mm/mmap.c and mm/util.c (mmap_base).
 #define FIRST_STACK_BYTES (UINT64_C(64) << 20)
 
 // libc's threads have their descriptor at the end of their stack. No other stack will be so near to it;
@@ -27,10 +27,15 @@ static bool lies_between(uint64_t address, uint64_t sp, uint64_t end, uint64_t m
     return end > sp && end - sp < most && address >= from && address < end;
 }
 
-static _Atomic bool first_stack_has_holes; // the program has unmapped or protected some of it
+static _Atomic bool first_stack_has_holes; // the program has unmapped, protected or mapped some of it
 
 static uint64_t first_stack_end(void) {
     return &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
+}
+
+SEEP_NOINLINE void seep_readable_placed(uint64_t start, uint64_t bytes) {
+    if (start < first_stack_end() && start + bytes > first_stack_end() - FIRST_STACK_BYTES)
+        atomic_store_explicit(&first_stack_has_holes, true, memory_order_relaxed);
 }
 
 // ---- ranges that are known under a filter ---------------------------------------------------------------
@@ -73,8 +78,7 @@ uint32_t seep_readable_know(uintptr_t start, uintptr_t end, bool is_rest) {
 // place is read again.
 void seep_readable_gone(uint64_t start, uint64_t bytes) {
     uint64_t end = start + bytes;
-    if (start < first_stack_end() && end > first_stack_end() - FIRST_STACK_BYTES)
-        atomic_store_explicit(&first_stack_has_holes, true, memory_order_relaxed);
+    seep_readable_placed(start, bytes);
     for (uint32_t before = 0; before != nr_put;) {
         before = nr_put;
         for (uint32_t i = 0; i < MAX_KNOWN; i++) {

@@ -158,7 +158,7 @@ static void read_name(struct seep_image_thread *slot) {
         __builtin_memcpy(slot->name, name, sizeof(slot->name));
 }
 
-static struct seep_thread *take_slot(void) {
+static SEEP_COLD struct seep_thread *take_slot(void) {
     uint32_t tid = sys_gettid();
     uint32_t index;
     if (!tid || !find_slot(tid, &index))
