@@ -129,6 +129,24 @@ def test_a_signal_amid_a_realloc(way, mode, tmp_path):
     assert found == ([(3, 1, 0)] if way == 'jump' else [(4, 2, 0), child])
 
 
+@pytest.mark.parametrize('mode', list(MODES))
+def test_a_function_that_is_left_again_and_again(mode, tmp_path):
+    """A handler leaves malloc and free of an allocator that finds others by dlsym. What comes next is called from the same
+    depth of the stack, and counts."""
+    need('gcc')
+    (tmp_path / 'left.c').write_text(program_source('nested_left.c'))
+    options = ['gcc', '-g', '-O1', '-w', '-fno-builtin', 'left.c']
+    for step in ([*options, '-DLIBRARY', '-shared', '-fPIC', '-ldl', '-o', 'libleft.so'],
+                 [*options, 'libleft.so', '-Wl,-rpath,$ORIGIN', '-o', 'left']):
+        done = run(step, cwd=tmp_path)
+        assert done.code == 0, done
+    under = traced([tmp_path / 'left'], tmp_path, options=MODES[mode])
+    assert under.code == 0, under
+    process = json.loads(run([SEEP, 'report', '--json', under.trace]).out)
+    totals = tuple(process['totals'][name] for name in ('allocations', 'frees', 'unknown_frees'))
+    assert (totals, process['health']['lost']) == ((40, 40, 0), {})
+
+
 def test_one_that_is_opened(built, tmp_path):
     """The library comes behind libc in the search order, so the program still calls libc's functions."""
     under = traced([built / 'user', built / 'libown.so'], tmp_path)

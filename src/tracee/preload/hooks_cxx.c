@@ -257,7 +257,7 @@ static SEEP_NOINLINE void call_real_delete(uint32_t form, void *block, size_t al
     // A delete that calls free comes to our hook again, for a block that the map no longer has: the
     // guard keeps it from being counted. Nothing can pass it: delete does not throw.
     if (seep_g.apart) {
-        struct seep_thread *quiet = seep_quiet_begin();
+        struct seep_thread *quiet = seep_quiet_begin(CPU_FRAME());
         function(block, (const void *)alignment, NULL);
         seep_quiet_end(quiet);
         return;

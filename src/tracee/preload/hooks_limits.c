@@ -211,8 +211,7 @@ SEEP_EXPORT int mlockall(int flags) {
     }
     uint64_t bytes;
     int result;
-    if (!(flags & ~KNOWN)) // the view of a child is large, and would count against the limit
-        seep_fork_make_image();
+    seep_fork_make_image(); // the view of a child is large, and would count against the limit
     if (!seep_image_is_ours() || !(flags & MCL_CURRENT) || (flags & ~KNOWN) || !seep_calls_are_free()) {
         result = seep_g.real.mlockall(flags);
     } else if (!allowed_without_us()) {
@@ -292,6 +291,9 @@ static bool is_filter(long nr, long a) {
 #define SYS_OF_MMAP SYS_mmap
 #endif
 
+// With the structure that prlimit has. On CPUs of 32 bits no limit is too low for what a child has.
+#define SETS_LIMITS(nr) (SEEP_ARCH_WORD == 8 && (nr) == SYS_prlimit64)
+
 // As the functions of these names do.
 static void memory_goes(long nr, uint64_t address, uint64_t bytes, long c, long d, uint64_t e) {
     if (nr == SYS_mremap || (nr == SYS_OF_MMAP && (d & MAP_FIXED)))
@@ -302,23 +304,20 @@ static void memory_goes(long nr, uint64_t address, uint64_t bytes, long c, long 
 
 static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, long e, long f) {
     const bool filters = is_filter(nr, a);
-    const bool limits = nr == SYS_prlimit64 && c && (a == 0 || (uint32_t)a == sys_getpid());
     // Through unsigned long: a 32-bit long would be sign-extended.
     const uint64_t address = (unsigned long)a, bytes = (unsigned long)b;
     if (filters)
         filter_begins();
-    if (limits)
-        limit_is_coming((unsigned)b, (const void *)c, sizeof(struct rlimit64));
     if ((nr == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT) || (nr == SYS_prctl && takes_counter(a, b)))
         seep_confined.no_counter = true;
     if ((nr == SYS_munmap || nr == SYS_mprotect) && seep_memory_is_ours(address, bytes))
         return nr == SYS_munmap ? munmap((void *)a, (size_t)b) : mprotect((void *)a, (size_t)b, (int)c);
+    if (SETS_LIMITS(nr))
+        return prlimit((pid_t)a, (enum __rlimit_resource)b, (const void *)c, (void *)d);
     memory_goes(nr, address, bytes, c, d, (unsigned long)e);
     long result = with_errno(sys6_real(nr, a, b, c, d, e, f));
     if (filters && result < 0)
         filter_failed();
-    if (limits && result == 0)
-        limit_changed((unsigned)b, ((const struct rlimit64 *)c)->rlim_cur);
     // Stacks that were walked may be gone: hooks_map.c does the same for the functions of these names.
     if (nr == SYS_munmap || nr == SYS_mremap || (nr == SYS_mprotect && !(c & PROT_READ)) ||
         (nr == SYS_OF_MMAP && (d & MAP_FIXED)))
@@ -330,7 +329,7 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
 
 SEEP_INLINE bool is_rare(long nr) {
     return nr == SYS_seccomp || nr == SYS_prctl || nr == SYS_munmap || nr == SYS_mremap ||
-           nr == SYS_mprotect || nr == SYS_OF_MMAP || nr == SYS_prlimit64;
+           nr == SYS_mprotect || nr == SYS_OF_MMAP || SETS_LIMITS(nr);
 }
 
 // As libc's: the arguments go on as they came, and by a jump, for a clone may come back on another stack.

@@ -106,17 +106,15 @@ SEEP_COLD void seep_window_make_seeds(int fd, const struct seep_image_area areas
 
 // Who has locked all memory by a call that we do not see has locked the seed, and every page of what is made
 // of it would be there at once.
-static void unlock_seed(void) {
+static SEEP_NOINLINE void unlock_seed(void) {
     sys3(SYS_munlock, seeds[OF_HEADER], SEEP_LARGEST_PAGE, 0);
 }
 
 // Of all that comes before an area in the file there is a mapping for a moment. A child that another thread
-// forks meanwhile is not limited yet, and needs the one seed only; should it be limited, `at_work` names
-// another process.
+// forks meanwhile is not limited yet, and needs the one seed only. Of two threads that do this at once, the
+// seeds of one stay mapped unused.
 SEEP_COLD void seep_window_spread_seeds(void) {
-    static _Atomic uint32_t at_work;
-    uint32_t pid = sys_getpid();
-    if (!seeds[OF_HEADER] || seeds[0] || atomic_exchange_explicit(&at_work, pid, memory_order_acquire) == pid)
+    if (!seeds[OF_HEADER] || seeds[0])
         return;
     unlock_seed();
     for (int i = SEEP_AREA_PAGED_NR; i-- > 0;) {
@@ -128,7 +126,6 @@ SEEP_COLD void seep_window_spread_seeds(void) {
         sys3(SYS_munmap, at, off, 0);
         seeds[i] = (unsigned char *)at + off;
     }
-    atomic_store_explicit(&at_work, 0, memory_order_release);
 }
 
 bool seep_window_has_seed(uint64_t address) {
@@ -478,8 +475,7 @@ static bool see_piece(unsigned char *view, int number, uint64_t off, uint64_t by
 }
 
 static bool see_whole(unsigned char *view) {
-    if (!seep_g.emulated)
-        unlock_seed();
+    unlock_seed();
     return see_piece(view, OF_HEADER, 0, seep_g.window_bytes);
 }
 

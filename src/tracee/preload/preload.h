@@ -502,8 +502,9 @@ bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned c
 uint32_t seep_pages_take(uint64_t bytes);              // the first of them, fresh and zeroed; 0: none
 uint64_t seep_string(const char *text, size_t length); // offset in the strings area, 0: no room
 
-// thread.c: the thread, ready to be entered, or NULL: pass through (the loss is counted).
-struct seep_thread *seep_thread_slow(void);
+// thread.c: the thread, ready to be entered, or NULL: pass through (the loss is counted). `frame`:
+// CPU_FRAME() of the function that enters it.
+struct seep_thread *seep_thread_slow(uint64_t frame);
 bool seep_counters_chunk(struct seep_thread *thread, uint32_t site);
 bool seep_thread_deeper(struct seep_thread *thread); // memo and walk for deeper stacks; false: at the limit
 

@@ -16,11 +16,15 @@
 
 static struct seep_real inner;
 
-SEEP_NOINLINE struct seep_thread *seep_quiet_begin(void) {
-    struct seep_thread *thread = thread_enter();
+SEEP_NOINLINE struct seep_thread *seep_quiet_begin(uint64_t frame) {
+    struct seep_thread *thread = seep_self();
+    if (!SEEP_GUARD_IS_IDLE(thread->guard))
+        thread = seep_thread_slow(frame);
     if (!thread)
         return NULL;
-    thread->quiet = thread->guard;
+    SEEP_PUT(thread->guard, frame);
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->quiet = frame;
     // With these fields set, hooks count without a look at the guard.
     thread->outer.sample_at = thread->sample_at;
     thread->outer.filter = thread->filter;
@@ -49,7 +53,7 @@ SEEP_NOINLINE void seep_quiet_end(struct seep_thread *thread) {
 
 #define QUIETLY(type, call)                                                                                  \
     do {                                                                                                     \
-        struct seep_thread *thread_ = seep_quiet_begin();                                                    \
+        struct seep_thread *thread_ = seep_quiet_begin(CPU_FRAME());                                         \
         type result_ = (call);                                                                               \
         seep_quiet_end(thread_);                                                                             \
         return result_;                                                                                      \
@@ -60,7 +64,7 @@ static void *quiet_malloc(size_t size) {
 }
 
 static void quiet_free(void *block) {
-    struct seep_thread *thread = seep_quiet_begin();
+    struct seep_thread *thread = seep_quiet_begin(CPU_FRAME());
     inner.free(block);
     seep_quiet_end(thread);
 }

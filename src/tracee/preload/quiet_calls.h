@@ -12,7 +12,8 @@ void seep_quiet_recover(struct seep_thread *thread);
 
 // Around a real function that may call our hooks, and returns: they record nothing. What the first returns is
 // for the second.
-struct seep_thread *seep_quiet_begin(void);
+// `frame`: CPU_FRAME() of who calls both.
+struct seep_thread *seep_quiet_begin(uint64_t frame);
 void seep_quiet_end(struct seep_thread *thread);
 
 // The thread, marked busy, or NULL: for side effects of a quiet function, such as mapping memory.

@@ -79,7 +79,7 @@ SEEP_INLINE void thread_mark_idle(struct seep_thread *thread, uint64_t guard) {
 SEEP_INLINE struct seep_thread *thread_enter(void) {
     struct seep_thread *thread = seep_self();
     if (SEEP_UNLIKELY(!SEEP_GUARD_IS_IDLE(thread->guard))) {
-        thread = seep_thread_slow();
+        thread = seep_thread_slow(CPU_FRAME());
         if (!thread)
             return NULL;
     }

@@ -193,10 +193,10 @@ static SEEP_COLD struct seep_thread *take_slot(void) {
 }
 
 // Whether the hook that set the guard will never come back: a signal handler that interrupted it has
-// left by longjmp. Then we are further out on the stack than its frame was; a handler that is still
-// at work would be further in, or on the alternate stack.
-static bool abandoned(const struct seep_thread *thread) {
-    if (CPU_FRAME() <= thread->guard || !seep_calls_are_free())
+// left by longjmp. Then who enters is at its frame or further out on the stack; in a handler that is still at
+// work it would be further in, or on the alternate stack.
+static bool abandoned(const struct seep_thread *thread, uint64_t frame) {
+    if (frame < thread->guard || !seep_calls_are_free())
         return false;
     stack_t alternate = {.ss_flags = SS_ONSTACK};
     sys3(SYS_sigaltstack, 0, &alternate, 0);
@@ -229,10 +229,10 @@ static void recover(struct seep_thread *thread) {
 
 // Whatever keeps the hot path from going on ends here: first call of all, first call of a thread,
 // a child of fork, a signal handler inside a hook, a process that is passive.
-struct seep_thread *seep_thread_slow(void) {
+struct seep_thread *seep_thread_slow(uint64_t frame) {
     struct seep_thread *thread = seep_self();
     if (thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard)) {
-        if (!abandoned(thread)) {
+        if (!abandoned(thread, frame)) {
             if (thread->guard != thread->quiet)
                 seep_lost(SEEP_LOST_REENTERED);
             return NULL;
