@@ -90,6 +90,22 @@ static void leave_free(void) {
     }
 }
 
+// What was written and then made read-only. The largest page of any CPU.
+static void hold_read_only(void) {
+    enum { PAGE = 65536 };
+    static void *data[PAGE / sizeof(void *)] __attribute__((aligned(PAGE))) = {(void *)1};
+    data[5] = malloc(1010);
+    mprotect(data, PAGE, PROT_READ);
+    int file = (int)syscall(SYS_memfd_create, "copy", 0);
+    ftruncate(file, PAGE);
+    void **copy = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    copy[5] = malloc(1011);
+    mprotect(copy, PAGE, PROT_READ);
+    void **shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared[5] = malloc(1012);
+    mprotect(shared, PAGE, PROT_READ);
+}
+
 static void at_exit(void *block) {
     (void)block;
 }
@@ -115,6 +131,7 @@ __attribute__((noinline)) static void hold(void *library) {
     sink = malloc(300000);
     ((void **)syscall(SYS_mmap, NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))[3] =
         malloc(1006);
+    hold_read_only();
     for (int i = 0; i < 40; i++)
         __cxa_atexit(at_exit, malloc(1009), NULL);
     while (nr_ready < 7)

@@ -112,8 +112,10 @@ static void add_detail(struct seep_memory *memory, const char *line) {
         return;
     struct seep_memory_area *last = &memory->mappings[memory->nr_mappings - 1];
     // Two dozen of them for each mapping, while the process waits: by hand.
-    if (*line != 'R' && *line != 'S' && *line != 'V')
+    if (*line != 'A' && *line != 'R' && *line != 'S' && *line != 'V')
         return;
+    if (strncmp(line, "Anonymous:", 10) == 0)
+        last->was_written = strtoull(line + 10, NULL, 10) > 0;
     const char *kib = strncmp(line, "Rss:", 4) == 0    ? line + 4
                       : strncmp(line, "Swap:", 5) == 0 ? line + 5
                                                        : NULL;
@@ -215,6 +217,8 @@ static struct seep_error *add_segment(struct seep_memory *memory, const struct s
         .end = segment->end,
         .file_off = file ? file->file_off + (segment->start - file->start) : 0,
         .present_bytes = segment->file_bytes,
+        // Of a file that is mapped read-only a core has only what differs from it, and the first page.
+        .was_written = file && segment->file_bytes == segment->end - segment->start,
         .path = file    ? file->path
                 : stack ? "[stack]"
                         : "",

@@ -18,6 +18,7 @@ struct seep_memory_area {
     uint64_t end;
     uint64_t file_off;
     uint64_t present_bytes; // resident or swapped out
+    bool was_written;       // it has pages of its own that differ from the file's
     const char *path;       // "" for anonymous memory; "[heap]", "[stack]"; in the arena
     uint64_t device;        // of the file that is mapped
     uint64_t inode;
