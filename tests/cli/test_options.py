@@ -4,6 +4,7 @@ import collections
 import itertools
 import json
 import os
+import pty
 import re
 import subprocess
 
@@ -113,6 +114,19 @@ def test_unknown_command_far_from_all(seep, wrong):
 
 def test_option_before_the_command(seep):
     assert "--json" in refused(seep, "--json", "info")
+
+
+@pytest.mark.parametrize("words", [("run", "-q", "-o", "-", "touch", "started"), ("shrink", "TRACE", "-o", "-")])
+def test_a_trace_does_not_go_to_a_terminal(seep, root, tmp_path, words):
+    """And the program is not started."""
+    trace = os.path.join(root, "tests", "golden", "recording-v1.seep")
+    ours, theirs = pty.openpty()
+    done = subprocess.run([seep, *(trace if word == "TRACE" else word for word in words)], stdin=subprocess.DEVNULL,
+                          stdout=theirs, stderr=subprocess.PIPE, cwd=tmp_path, timeout=60)
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 2 and b"a trace is not for a terminal" in done.stderr, done
+    assert os.listdir(tmp_path) == []
 
 
 def test_unknown_options_name_the_nearest(seep, enough):

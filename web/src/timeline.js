@@ -10,7 +10,10 @@ const SECONDS = [1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-
   300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2419200, 4838400, 9676800, 31536000]; // steps of clocks
 
 function clock(seconds) {
-  if (seconds < 60) return seconds ? `${+seconds.toFixed(3)} s` : '0';
+  if (!seconds) return '0';
+  if (seconds < 1e-3) return `${+(seconds * 1e6).toFixed(3)} µs`;
+  if (seconds < 1) return `${+(seconds * 1e3).toFixed(3)} ms`;
+  if (seconds < 60) return `${+seconds.toFixed(3)} s`;
   const two = (value) => String(Math.floor(value)).padStart(2, '0');
   const hours = Math.floor(seconds / 3600);
   return `${hours ? `${hours}:${two((seconds % 3600) / 60)}` : Math.floor(seconds / 60)}:${two(seconds % 60)}`;
@@ -127,7 +130,7 @@ export class Timeline {
     fill(this.legend, layers.map(({ colour, label, place }) => {
       const dot = el('i', {});
       dot.style.background = colour;
-      return el('li', { title: place ? `${label} ${place}` : null }, dot, label, place ? el('span', { class: 'quiet' }, place) : null);
+      return el('li', { title: place ? `${label} ${place}` : null }, dot, el('span', { class: 'cut' }, label), place ? el('span', { class: 'quiet' }, place) : null);
     }), mostRss ? el('li', {}, hasRss ? el('i', { class: 'dashed' }) : null, `resident memory, ${bytes(mostRss)} at most${hasRss ? '' : ', far above'}`) : null);
   }
 

@@ -104,10 +104,10 @@ static bool is_one_file(const char *a, const char *b) {
 // A run can take hours: that its trace has no place is said before it. `always`: it is saved without -o.
 static struct seep_error *check_output(const struct seep_run_values *values, bool always) {
     const char *output = values->output;
-    if (output ? strcmp(output, "-") == 0 : !always)
+    if (!output && !always)
         return NULL;
     struct seep_error *err = seep_trace_place_check(output ? output : SEEP_TRACE_NAME_DEFAULT);
-    if (!err && output && values->report && is_one_file(output, values->report))
+    if (!err && output && strcmp(output, "-") != 0 && values->report && is_one_file(output, values->report))
         err = seep_error_create(SEEP_E_USAGE, "%s: both the trace (-o) and the report (--report)", output);
     return err ? seep_error_hint(err, "the program was not started; name another place with -o") : NULL;
 }
@@ -246,7 +246,7 @@ struct seep_error *seep_run_check(const struct seep_run_values *values, const st
         err = parse_threshold(values->snap_at, ret_threshold);
     if (!err)
         err = check_output(values, !judged);
-    if (!err && values->html)
+    if (!err && values->html && strcmp(values->html, "-") != 0)
         err = seep_trace_place_check(values->html);
     return err;
 }

@@ -66,7 +66,7 @@ int64_t seep_watch_older_ns(const struct seep_watch_values *values, int64_t othe
 
 struct seep_error *seep_watch_check_output(const struct seep_watch_values *values) {
     struct seep_error *err = NULL;
-    if (values->output && strcmp(values->output, "-") != 0)
+    if (values->output)
         err = seep_trace_place_check(values->output);
     return err ? seep_error_hint(err, "nothing was traced; name another place with --output") : NULL;
 }

@@ -103,6 +103,9 @@ static struct seep_error *open_temporary(struct seep_trace_writer *writer) {
 // Decides between a file that is replaced at commit and something that is written in place.
 static struct seep_error *open_named(struct seep_trace_writer *writer, const char *path) {
     if (strcmp(path, "-") == 0) {
+        if (isatty(STDOUT_FILENO))
+            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "a trace is not for a terminal"),
+                                   "-o FILE.seep");
         writer->fd = STDOUT_FILENO;
         return NULL;
     }
