@@ -756,13 +756,6 @@ def test_small_files_are_named_as_the_reason(run, seep, libseep):
     assert "health: complete" in done.stderr
 
 
-@pytest.mark.parametrize("kib, says", [(200_000, "200000 KiB of address space (ulimit -v)"), (262_144, "health: complete")])
-def test_little_address_space_is_named_as_the_reason(kib, says, run, seep):
-    done = run("/bin/bash", "-c", 'ulimit -v %d; exec "$@"' % kib, "bash", seep, "run", "-o", "x.seep", SH, "-c", "exit 5")
-    assert done.returncode == 5
-    assert says in done.stderr
-
-
 def test_no_args(run, seep, tmp_path):
     """Arguments may be passwords: with --no-args no file has them, of the program and of what it starts."""
     for options, has in ([], True), (["--no-args"], False):

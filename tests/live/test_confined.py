@@ -129,6 +129,12 @@ def test_a_child_limits_itself_before_it_allocates(tmp_path):
     assert any('address space is limited' in n for n in child['health']['notes']), child['health']
 
 
+@pytest.mark.parametrize('kib, says', [(200_000, b'200000 KiB of address space (ulimit -v)'), (262_144, b'health: complete')])
+def test_too_little_address_space_is_named_as_the_reason(kib, says, tmp_path):
+    done = run(['sh', '-c', f'ulimit -v {kib}; exec "$@"', 'sh', SEEP, 'run', '-o', tmp_path / 't.seep', '--', 'sh', '-c', 'exit 5'])
+    assert done.code == 5 and says in done.err, done
+
+
 def test_little_address_space(tmp_path):
     """So little that the image and the program do not both fit in for ever: what is lost is losses, not the program."""
     plain, trace = both(tmp_path, ['as-small', 'no-fork'])
