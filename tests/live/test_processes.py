@@ -347,3 +347,16 @@ def test_a_loss_of_the_parent_is_told_once(tmp_path):
     parent, *children = traced([built_program('processes_no_image.c', tmp_path, '-O1')], tmp_path).report()
     assert parent['health']['lost'] == {'fork': 2}
     assert [child['health']['lost'] for child in children] == [{}] * 4
+
+
+@pytest.mark.parametrize('mode', ['live', 'record'])
+def test_a_proc_of_another_pid_namespace(mode, tmp_path):
+    """There /proc/PID is another process. Before, the run waited for ever for one that has the number of a child."""
+    need('unshare')
+    if os.getuid():
+        pytest.skip('only root makes a PID namespace')
+    done = run(['unshare', '--pid', '--fork', SEEP, 'run', '--mode', mode, '-o', tmp_path / 'f.seep', '--', 'sh', '-c',
+                f'{PROGRAM} daemon </dev/null; ls -d /'])
+    assert done.code == 0 and done.out.endswith(b'/\n'), done
+    assert b'/proc is of another PID namespace' in done.err, done
+    assert len(report(tmp_path / 'f.seep')) >= 3

@@ -3,16 +3,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "process/proc_fields.h"
 
 static FILE *open_of(pid_t pid, pid_t tid, const char *name) {
     char path[64];
-    if (tid)
+    if (!pid)
+        snprintf(path, sizeof(path), "/proc/thread-self/%s", name);
+    else if (tid)
         snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
     else
         snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     return fopen(path, "re");
+}
+
+bool seep_proc_is_ours(void) {
+    char link[16] = "";
+    return readlink("/proc/self", link, sizeof(link) - 1) > 0 && strtol(link, NULL, 10) == getpid();
 }
 
 bool seep_stat_read(pid_t pid, pid_t tid, struct seep_stat *ret_stat) {

@@ -4,9 +4,14 @@
 #ifndef SEEP_PROCESS_PROC_FIELDS_H
 #define SEEP_PROCESS_PROC_FIELDS_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/attr.h"
+
+// Whether /proc is that of our PID namespace. In another one /proc/PID is another process, or none.
+bool seep_proc_is_ours(void);
 
 // Fields of stat, as the manual numbers them.
 enum seep_stat_field {
@@ -28,8 +33,8 @@ bool seep_stat_read(pid_t pid, pid_t tid, struct seep_stat *ret_stat);
 char seep_stat_state(const struct seep_stat *stat);
 uint64_t seep_stat_number(const struct seep_stat *stat, enum seep_stat_field field);
 
-// The first number behind `key` ("PPid:") in status of a thread; `tid` 0: of the process. -1: it is not
-// there.
+// The first number behind `key` ("PPid:") in status of a thread; `tid` 0: of the process; `pid` 0: of the
+// calling thread. -1: it is not there.
 long seep_status_number(pid_t pid, pid_t tid, const char *key);
 
 #endif

@@ -540,6 +540,12 @@ static struct seep_error *stop_all(struct seep_stopped *stopped) {
 // *ret_again: it is worth another try: another seep has it, or it has just executed a program.
 static struct seep_error *stop_once(pid_t pid, bool leaving, struct seep_stopped **ret_stopped,
                                     bool *ret_again) {
+    *ret_again = false;
+    if (!seep_proc_is_ours()) // another process would be read than the one that is stopped
+        return seep_error_hint(
+            seep_error_create(SEEP_E_IO, "/proc is of another PID namespace: process %d cannot be read",
+                              (int)pid),
+            "mount one: 'unshare --mount-proc', or 'mount -t proc proc /proc'");
     struct seep_stopped *stopped = calloc(1, sizeof(*stopped));
     if (!stopped)
         return seep_error_no_memory();

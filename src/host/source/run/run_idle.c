@@ -14,7 +14,7 @@ enum seep_run_named seep_run_names_socket(pid_t pid, const char *socket) {
     char wanted[160];
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     size_t length = (size_t)snprintf(wanted, sizeof(wanted), "SEEP_SOCKET=%s", socket) + 1;
-    FILE *file = fopen(path, "re");
+    FILE *file = seep_proc_is_ours() ? fopen(path, "re") : NULL;
     if (!file)
         return SEEP_RUN_NAME_UNKNOWN;
     char *item = NULL;
@@ -34,7 +34,7 @@ enum seep_run_named seep_run_names_socket(pid_t pid, const char *socket) {
 void seep_run_idle_name(pid_t pid, char ret_name[SEEP_RUN_IDLE_NAME_BYTES]) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    FILE *file = fopen(path, "re");
+    FILE *file = seep_proc_is_ours() ? fopen(path, "re") : NULL;
     *ret_name = 0;
     if (file && fgets(ret_name, SEEP_RUN_IDLE_NAME_BYTES, file))
         ret_name[strcspn(ret_name, "\n")] = 0;
@@ -118,6 +118,8 @@ static struct seep_error *look_at_listed(const struct search *search, pid_t leas
 struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
                                       const struct seep_map *with_image, const struct seep_map *with_notice) {
     struct search search = {run, socket, with_image, with_notice};
+    if (!seep_proc_is_ours())
+        return NULL;
     pid_t least = least_pid(run);
     pid_t latest = latest_pid(least);
     struct seep_error *err = NULL;

@@ -2,9 +2,11 @@
 // Images and notices of processes, as the listener receives them. See run_parts.h.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -86,10 +88,22 @@ static void take_back_notice(struct seep_run_supervisor *supervisor, pid_t pid) 
         free(run->notices[--run->nr_notices].path);
 }
 
+static bool has_not_ended(pid_t pid) {
+    struct pollfd end = {(int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0};
+    bool goes_on = end.fd >= 0 && poll(&end, 1, 0) == 0;
+    if (end.fd >= 0)
+        close(end.fd);
+    return goes_on;
+}
+
 // The process exists: it runs, or is about to park. Not one that only waits for its parent to notice its end.
-// *ret_start_ns: when it began, CLOCK_BOOTTIME, rounded down to a tick.
+// *ret_start_ns: when it began, CLOCK_BOOTTIME, rounded down to a tick; 0: /proc, which tells it, is not
+// ours.
 static bool find_process(pid_t pid, int64_t *ret_start_ns) {
     struct seep_stat stat;
+    *ret_start_ns = 0;
+    if (!seep_proc_is_ours())
+        return has_not_ended(pid);
     if (!seep_stat_read(seep_live_thread(pid), 0, &stat) || strchr("ZXx", seep_stat_state(&stat)))
         return false;
     uint64_t ticks = seep_stat_number(&stat, SEEP_STAT_STARTED);
@@ -102,7 +116,7 @@ static bool find_process(pid_t pid, int64_t *ret_start_ns) {
 static bool began_before(const struct seep_run *run, pid_t pid) {
     int64_t start_ns, tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
     int64_t run_ns = run->start_ns + seep_clock_ns(CLOCK_BOOTTIME) - seep_monotonic_ns();
-    return pid == getpid() || (find_process(pid, &start_ns) && start_ns + tick_ns < run_ns);
+    return pid == getpid() || (find_process(pid, &start_ns) && start_ns && start_ns + tick_ns < run_ns);
 }
 
 static struct seep_error *take_notice(struct seep_run_supervisor *supervisor,
@@ -207,7 +221,9 @@ bool seep_run_is_there_since(const struct seep_run *run, pid_t pid, int64_t real
 
 static pid_t parent_of(pid_t pid) {
     struct seep_stat stat;
-    return seep_stat_read(pid, 0, &stat) ? (pid_t)seep_stat_number(&stat, SEEP_STAT_PARENT) : 0;
+    return seep_proc_is_ours() && seep_stat_read(pid, 0, &stat)
+               ? (pid_t)seep_stat_number(&stat, SEEP_STAT_PARENT)
+               : 0;
 }
 
 enum { ANCESTORS_MAX = 64 };
