@@ -93,6 +93,12 @@ static bool is_seep(pid_t pid) {
 // `tracer`: who held the thread when it was refused, or 0. *ret_other: the seep that did; one that has ended
 // since has let go.
 static struct seep_error *seize_error(pid_t pid, long tracer, int trouble, pid_t *ret_other) {
+    if (tracer == getpid())
+        return seep_error_create(
+            SEEP_E_PERMISSION,
+            "process %d has made its parent, this seep, its tracer (PTRACE_TRACEME): it cannot be "
+            "read",
+            (int)pid);
     if (tracer > 0 && (is_seep((pid_t)tracer) || has_ended((pid_t)tracer, (pid_t)tracer))) {
         *ret_other = (pid_t)tracer;
         return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
