@@ -124,7 +124,7 @@ def page(rows):
     parts = [INTRODUCTION, '\n']
     counts = {status: sum(row[0] == status for found in rows.values() for row in found) for status in STATUSES}
     parts.append(f'{sum(map(len, AREAS.values()))} lines: ' +
-                 ', '.join(f'{counts[status]} rows {status}' for status in STATUSES if counts[status]) + '.\n\n')
+                 ', '.join(f'{counts[status]} row{"s" if counts[status] > 1 else ""} {status}' for status in STATUSES if counts[status]) + '.\n\n')
     for area, lines in AREAS.items():
         parts.append(f'## {area}\n\n| what | | how | test |\n| --- | --- | --- | --- |\n')
         for line in lines:
