@@ -92,12 +92,13 @@ static bool is_seep(pid_t pid) {
 
 // `tracer`: who held the thread when it was refused, or 0. *ret_other: the seep that did; one that has ended
 // since has let go.
-static struct seep_error *seize_error(pid_t pid, long tracer, int trouble, pid_t *ret_other) {
-    if (tracer == getpid())
+static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int trouble, pid_t *ret_other) {
+    // The call fails for a thread that was not seized. One that was has executed a program: another try
+    // succeeds.
+    if (tracer == getpid() && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
         return seep_error_create(
             SEEP_E_PERMISSION,
-            "process %d has made its parent, this seep, its tracer (PTRACE_TRACEME): it cannot be "
-            "read",
+            "process %d has made its parent, this seep, its tracer (PTRACE_TRACEME): it cannot be read",
             (int)pid);
     if (tracer > 0 && (is_seep((pid_t)tracer) || has_ended((pid_t)tracer, (pid_t)tracer))) {
         *ret_other = (pid_t)tracer;
@@ -455,7 +456,7 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     if (trouble == ESRCH || (trouble && has_ended(stopped->pid, tid)))
         return NULL;
     if (trouble)
-        return seize_error(stopped->pid, tracer, trouble, &stopped->other_seep);
+        return seize_error(stopped->pid, tid, tracer, trouble, &stopped->other_seep);
     if (!stopped->first_ns)
         stopped->first_ns = seep_monotonic_ns();
     int64_t end_ns = end_of_wait(stopped, stopped->first_ns);
