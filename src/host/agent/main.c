@@ -130,23 +130,13 @@ static struct seep_error *list(void) {
 static char own_name[] = "seep-agent", own_run[] = "run", own_end[] = "--";
 static char *const runner[] = {own_name, own_run, own_end, NULL};
 
-static struct seep_error *serve_source(const struct seep_live_source *source, const char *where,
-                                       const char *key_file) {
-    struct seep_server *server = NULL;
-    struct seep_server_listens listens = {.made_key = false};
-    struct seep_error *error = seep_server_create(source, &server);
-    if (!error)
-        error = seep_server_address_listen(server, where, key_file, &listens);
-    if (listens.made_key)
-        fprintf(stderr, "seep-agent: made the key %s: clients need a copy of it\n", key_file);
-    if (!error && *listens.address) {
-        puts(listens.address);
+static void tell(const struct seep_server_listens *listens) {
+    if (listens->made_key)
+        fprintf(stderr, "seep-agent: made the key %s: clients need a copy of it\n", listens->made_key);
+    if (*listens->address) {
+        puts(listens->address);
         fflush(stdout);
     }
-    if (!error)
-        error = seep_server_run(server);
-    seep_server_destroy(server);
-    return error;
 }
 
 static struct seep_error *serve_started(char *const *program, const char *where, const char *key_file) {
@@ -158,7 +148,7 @@ static struct seep_error *serve_started(char *const *program, const char *where,
     source.pid = started.program;
     source.is_ours = true;
     source.started = seep_look_started(source.pid);
-    error = serve_source(&source, where, key_file);
+    error = seep_server_address_serve(&source, where, key_file, tell);
     seep_started_end(&started);
     return error;
 }
@@ -174,7 +164,7 @@ static struct seep_error *serve_pid(const char *text, const char *where, const c
     bool done = false;
     if (seep_server_is_stdio(where))
         error = seep_server_stdio_run(&source, &done);
-    return error || done ? error : serve_source(&source, where, key_file);
+    return error || done ? error : seep_server_address_serve(&source, where, key_file, tell);
 }
 
 static struct seep_error *serve(char **words) {

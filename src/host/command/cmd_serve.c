@@ -400,23 +400,13 @@ static struct seep_error *serve(struct serving *serving, const char *where) {
 
 // ---- the protocol ----
 
-static struct seep_error *serve_link(const struct seep_live_source *source, const char *where,
-                                     const char *key_file) {
-    struct seep_server *server = NULL;
-    struct seep_server_listens listens = {.made_key = false};
-    struct seep_error *error = seep_server_create(source, &server);
-    if (!error)
-        error = seep_server_address_listen(server, where, key_file, &listens);
-    if (listens.made_key)
-        fprintf(stderr, "seep: made the key %s: clients need a copy of it\n", key_file);
-    if (!error && *listens.address) {
-        printf("%s\n", listens.address);
+static void tell(const struct seep_server_listens *listens) {
+    if (listens->made_key)
+        fprintf(stderr, "seep: made the key %s: clients need a copy of it\n", listens->made_key);
+    if (*listens->address) {
+        puts(listens->address);
         fflush(stdout);
     }
-    if (!error)
-        error = seep_server_run(server);
-    seep_server_destroy(server);
-    return error;
 }
 
 static struct seep_error *run_link(const struct seep_arguments *arguments, const char *where,
@@ -446,7 +436,7 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
     if (!error && stdio && !arguments->ended)
         error = seep_server_stdio_run(&source, &done);
     if (!error && !done)
-        error = serve_link(&source, where, key_file);
+        error = seep_server_address_serve(&source, where, key_file, tell);
     seep_live_source_deinit(&source);
     if (arguments->ended)
         seep_started_end(&started);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // See proc_fields.h.
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,11 @@ static FILE *open_of(pid_t pid, pid_t tid, const char *name) {
 }
 
 bool seep_proc_is_ours(void) {
+    static atomic_bool is_ours; // false: also before the first call, and before /proc is mounted
     char link[16] = "";
-    return readlink("/proc/self", link, sizeof(link) - 1) > 0 && strtol(link, NULL, 10) == getpid();
+    if (!is_ours)
+        is_ours = readlink("/proc/self", link, sizeof(link) - 1) > 0 && strtol(link, NULL, 10) == getpid();
+    return is_ours;
 }
 
 bool seep_stat_read(pid_t pid, pid_t tid, struct seep_stat *ret_stat) {

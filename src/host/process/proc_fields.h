@@ -11,6 +11,7 @@
 #include "core/attr.h"
 
 // Whether /proc is that of our PID namespace. In another one /proc/PID is another process, or none.
+// Once it is ours the kernel is not asked again: this is asked with each process that a run sees.
 bool seep_proc_is_ours(void);
 
 // Fields of stat, as the manual numbers them.

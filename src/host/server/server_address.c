@@ -38,7 +38,10 @@ static struct seep_error *listen_network(struct seep_server *server, const char 
                                          struct seep_server_listens *listens) {
     unsigned char key[SEEP_NOISE_KEY_BYTES];
     unsigned port = 0;
-    struct seep_error *error = seep_noise_key_read(key_file, true, key, &listens->made_key);
+    bool made = false;
+    struct seep_error *error = seep_noise_key_read(key_file, true, key, &made);
+    if (made)
+        listens->made_key = key_file;
     if (!error)
         error = seep_server_listen_network(server, name, key, &port);
     explicit_bzero(key, sizeof(key));
@@ -48,16 +51,30 @@ static struct seep_error *listen_network(struct seep_server *server, const char 
     return error;
 }
 
-struct seep_error *seep_server_address_listen(struct seep_server *server, const char *where,
-                                              const char *key_file, struct seep_server_listens *ret_listens) {
-    *ret_listens = (struct seep_server_listens){.made_key = false};
+static struct seep_error *listen_at(struct seep_server *server, const char *where, const char *key_file,
+                                    struct seep_server_listens *listens) {
     if (seep_server_is_stdio(where))
         return seep_server_add(server, STDIN_FILENO, dup(STDOUT_FILENO));
     if (begins(where, TCP_PREFIX))
-        return listen_network(server, where + strlen(TCP_PREFIX), key_file, ret_listens);
+        return listen_network(server, where + strlen(TCP_PREFIX), key_file, listens);
     const char *path = NULL;
     struct seep_error *error = seep_server_listen(server, where ? where + strlen(UNIX_PREFIX) : NULL, &path);
     if (!error)
-        snprintf(ret_listens->address, sizeof(ret_listens->address), UNIX_PREFIX "%s", path);
+        snprintf(listens->address, sizeof(listens->address), UNIX_PREFIX "%s", path);
+    return error;
+}
+
+struct seep_error *seep_server_address_serve(const struct seep_live_source *source, const char *where,
+                                             const char *key_file,
+                                             void (*tell)(const struct seep_server_listens *listens)) {
+    struct seep_server *server = NULL;
+    struct seep_server_listens listens = {.made_key = NULL};
+    struct seep_error *error = seep_server_create(source, &server);
+    if (!error)
+        error = listen_at(server, where, key_file, &listens);
+    tell(&listens);
+    if (!error)
+        error = seep_server_run(server);
+    seep_server_destroy(server);
     return error;
 }

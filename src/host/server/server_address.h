@@ -11,13 +11,14 @@ bool seep_server_is_stdio(const char *where); // takes NULL
 SEEP_MUST_CHECK struct seep_error *seep_server_address_check(const char *where, const char *key_file);
 
 struct seep_server_listens {
-    char address[400]; // for clients; "": standard input and output
-    bool made_key;     // the file of the key was not there
+    char address[400];    // for clients; "": standard input and output, or no listening
+    const char *made_key; // the file of the key, which was not there; else NULL
 };
-// Listens there. `where` NULL: a Unix socket in a folder of our own. `key_file`: of tcp: addresses; it is
-// made if it does not exist. ret_listens->made_key is set also on failure.
-SEEP_MUST_CHECK struct seep_error *seep_server_address_listen(struct seep_server *server, const char *where,
-                                                              const char *key_file,
-                                                              struct seep_server_listens *ret_listens);
+// Serves the process there until it is interrupted. `where` NULL: a Unix socket in a folder of our own.
+// `key_file`: of tcp: addresses; it is made if it does not exist. `tell` is called once, before the first
+// client, also where listening failed.
+SEEP_MUST_CHECK struct seep_error *seep_server_address_serve(
+    const struct seep_live_source *source, const char *where, const char *key_file,
+    void (*tell)(const struct seep_server_listens *listens));
 
 #endif
