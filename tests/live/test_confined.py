@@ -491,3 +491,16 @@ def test_what_a_child_of_vfork_limits(tmp_path):
     [process] = report(tmp_path / 'l.seep')
     assert not [note for note in process['health']['notes'] if 'address space' in note], process['health']
     assert (process['health']['lost'], process['totals']['live_bytes']) == ({}, 300)
+
+
+@pytest.mark.parametrize('mode', ['live', 'record'])
+def test_filters_of_children_of_vfork(tmp_path, mode):
+    """They are none of the parent's, which goes on making calls: its fork has an image, and it is looked at when it leaves."""
+    done = run([SEEP, 'run', '-q', '--mode', mode, '-o', tmp_path / 'l.seep', built_program('filters_in_vfork.c', tmp_path)])
+    assert (done.code, done.err) == (6, b''), done
+    processes = report(tmp_path / 'l.seep')
+    assert sorted(process['process']['exit']['code'] for process in processes) == [6, 7], processes
+    [parent] = [process for process in processes if process['process']['exit']['code'] == 6]
+    # The programs that the children execute cannot be told of under their filter.
+    assert parent['health']['lost'] == {'exec': 2}, parent['health']
+    assert not [note for note in parent['health']['notes'] if note['code'] == 'scan_unreachable'], parent['health']

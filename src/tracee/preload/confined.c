@@ -119,6 +119,51 @@ bool seep_calls_are_free(void) {
     return free;
 }
 
+// ---- filters of the program's own ------------------------------------------------------------------------
+
+// The thread whose child of vfork has set filters, and how many. The child has that thread's address of
+// errno, and all that it writes here its parent would keep.
+static void *_Atomic thread_of_child;
+static uint32_t nr_of_child;
+
+bool seep_filter_is_of_child(void) {
+    return is_this(&thread_of_child);
+}
+
+static void count_of_child(uint32_t nr) {
+    atomic_fetch_add(&seep_confined.filtered, nr);
+    nr_of_child += nr;
+    atomic_store_explicit(&thread_of_child, nr_of_child ? (void *)&errno : NULL, memory_order_relaxed);
+}
+
+void seep_filter_begins(void) {
+    bool of_child =
+        seep_filter_is_of_child() || (seep_calls_seem_free() && sys_getpid() != seep_confined.pid);
+    if (of_child)
+        count_of_child(1);
+    else
+        atomic_fetch_add(&seep_confined.filtered, 1);
+}
+
+void seep_filter_failed(void) {
+    if (seep_filter_is_of_child())
+        count_of_child(-1U);
+    else
+        atomic_fetch_sub(&seep_confined.filtered, 1);
+}
+
+uint32_t seep_filter_leaves(void) {
+    uint32_t nr = seep_filter_is_of_child() ? nr_of_child : 0;
+    if (nr)
+        count_of_child(-nr);
+    return nr;
+}
+
+void seep_filter_stays(uint32_t nr) {
+    if (nr)
+        count_of_child(nr);
+}
+
 // ---- who we are, without a call ---------------------------------------------------------------------------
 
 enum { DESCRIPTOR_FROM = CPU_DESCRIPTOR_FROM, DESCRIPTOR_TO = CPU_DESCRIPTOR_TO, GLIBC_TID = CPU_GLIBC_TID };

@@ -509,7 +509,7 @@ static void dump_at_exit(void) {
 // A child of vfork shares our memory, and is not us.
 static bool has_image(void) {
     return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY &&
-           atomic_load_explicit(seep_g.alive, memory_order_acquire) == 1 &&
+           atomic_load_explicit(seep_g.alive, memory_order_acquire) == 1 && !seep_filter_is_of_child() &&
            (!seep_calls_seem_free() || sys_getpid() == seep_g.header->pid);
 }
 

@@ -20,7 +20,9 @@
         seep_start(); /* or there are no real functions yet */                                               \
         seep_undo_leave();                                                                                   \
         bool counted_ = seep_handshake_notice((flags), 0, (path), (environment));                            \
+        uint32_t filters_ = seep_filter_leaves();                                                            \
         int result_ = (call);                                                                                \
+        seep_filter_stays(filters_);                                                                         \
         if (counted_)                                                                                        \
             seep_handshake_take_back();                                                                      \
         else                                                                                                 \

@@ -14,6 +14,7 @@
 static _Noreturn void leave_now(int status, uint64_t sp) {
     seep_at_exit(status);
     seep_park_above(sp);
+    seep_filter_leaves();
     if (seep_g.real.exit_now)
         seep_g.real.exit_now(status);
     for (;;)

@@ -243,11 +243,7 @@ static void filter_begins(void) {
     seep_fork_make_image();
     if (seep_image_is_ours())
         seep_filter_is_coming();
-    atomic_fetch_add(&seep_confined.filtered, 1);
-}
-
-static void filter_failed(void) {
-    atomic_fetch_sub(&seep_confined.filtered, 1);
+    seep_filter_begins();
 }
 
 // A strict filter takes the processor's counter, too.
@@ -274,7 +270,7 @@ SEEP_EXPORT int prctl(int option, ...) {
                      : (int)with_errno(sys6_real(SYS_prctl, option, (long)args[0], (long)args[1],
                                                  (long)args[2], (long)args[3], 0));
     if (filters && result != 0)
-        filter_failed();
+        seep_filter_failed();
     return result;
 }
 
@@ -317,13 +313,13 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
     memory_goes(nr, address, bytes, c, d, (unsigned long)e);
     long result = with_errno(sys6_real(nr, a, b, c, d, e, f));
     if (filters && result < 0)
-        filter_failed();
+        seep_filter_failed();
     // Stacks that were walked may be gone: hooks_map.c does the same for the functions of these names.
     if (nr == SYS_munmap || nr == SYS_mremap || (nr == SYS_mprotect && !(c & PROT_READ)) ||
         (nr == SYS_OF_MMAP && (d & MAP_FIXED)))
         seep_stack_gone(address, bytes);
     if (nr == SYS_mremap || nr == SYS_OF_MMAP)
-        seep_readable_placed((unsigned long)result, bytes);
+        seep_readable_placed((unsigned long)result, nr == SYS_mremap ? (unsigned long)c : bytes);
     return result;
 }
 

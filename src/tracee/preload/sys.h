@@ -99,6 +99,15 @@ bool seep_calls_seem_free(void) __attribute__((visibility("hidden")));
 void seep_calls_looked(bool is_so) __attribute__((visibility("hidden")));
 void seep_calls_in_child(void) __attribute__((visibility("hidden")));
 
+// Around a call that installs a filter. One that a child of vfork sets is none of its parent's, whose memory
+// it has: it is no longer counted when the child leaves, by exec or exit. seep_filter_leaves() returns what
+// seep_filter_stays() takes where exec failed.
+void seep_filter_begins(void) __attribute__((visibility("hidden")));
+void seep_filter_failed(void) __attribute__((visibility("hidden")));
+uint32_t seep_filter_leaves(void) __attribute__((visibility("hidden")));
+void seep_filter_stays(uint32_t nr) __attribute__((visibility("hidden")));
+bool seep_filter_is_of_child(void) __attribute__((visibility("hidden")));
+
 // private_memory.c: zeroed private memory, or NULL; the second is zeroed again in a child of fork.
 void *sys_private(size_t size_bytes) __attribute__((visibility("hidden")));
 void *sys_private_wiped(size_t size_bytes) __attribute__((visibility("hidden")));
