@@ -9,6 +9,8 @@ import subprocess
 
 import pytest
 
+from libraries import library
+
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "coming-from.md")
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "coming_from.c")
 # Those that exit with what they found: two lost blocks.
@@ -77,9 +79,8 @@ def test_command(place, section, command, tmp_path):
         command = command[len("sudo "):]
     if "service enable" in command:
         pytest.skip("needs a systemd: tests/live/test_service.py")
-    if "jemalloc" in command and not any(os.path.exists(os.path.join(lib, "libjemalloc.so.2"))
-                                         for lib in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")):
-        pytest.skip("libjemalloc.so.2 is not installed")
+    if "jemalloc" in command:
+        library("libjemalloc.so.2")
     if " attach " in command:
         command = re.sub(r"\bPID\b", words["untraced"], command)
     for word, value in words.items():

@@ -3,7 +3,6 @@
 
 SEEP_GUIDES_WRITE=1 writes what they print now into the pages: read the diff.
 """
-import glob
 import os
 import re
 import shutil
@@ -14,6 +13,7 @@ import time
 
 import pytest
 
+from libraries import library
 from small_programs import program_source
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "guides")
@@ -346,8 +346,8 @@ def test_a_question_is_answered(command, questioned, request):
         if os.getuid():
             pytest.skip("only root attaches")
         request.getfixturevalue("whole_machine")  # its probes would disturb Valgrind
-    if "jemalloc" in command and not glob.glob("/usr/lib/*/libjemalloc.so.2"):
-        pytest.skip("libjemalloc.so.2 is not installed")
+    if "jemalloc" in command:
+        library("libjemalloc.so.2")
     more, wanted = ANSWERS[command]
     command = command.replace("PATH", request.getfixturevalue("group")) if "PATH" in command else command
     printed = questioned(command, more, signal.SIGINT if "serve" in command else None)

@@ -54,7 +54,7 @@ def test_what_is_put_there_while_a_trace_is_written_stays(tmp_path):
     for turn in range(6):  # it rests for a hundred times as long as it wrote
         wait_until(traces, 'a trace')
         links.append(traces()[0])
-        time.sleep(turn / 500)
+        time.sleep(turn / 500)  # each time at another moment of the rest
         new.symlink_to(victim)
         new.rename(links[-1])
     _, err = tool.communicate(timeout=60)

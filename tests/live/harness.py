@@ -19,6 +19,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import report_json  # noqa: E402
+from libraries import ALLOCATORS, library  # noqa: E402, F401
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120  # of any child: a hang ends a test, it is no measurement
@@ -61,16 +62,6 @@ def need_bpf(*more):
         if bpf.get(name, {}).get('verdict') == 'bad':
             pytest.skip(f"{name}: {bpf[name]['value']}")
     return {name for name in bpf if bpf[name]['verdict'] == 'good'}
-
-
-def library(*names):
-    """The path of the first of these shared libraries that is installed; skips the test when there is none."""
-    for name in names:
-        for folder in ('/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib64', '/usr/lib'):
-            path = Path(folder) / name
-            if path.exists():
-                return path
-    pytest.skip(f'{names[0]} is not installed')
 
 
 def environment(**more):

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from harness import (
+    ALLOCATORS,
     BUILD,
     LIBSEEP,
     PROGRAMS,
@@ -29,12 +30,7 @@ COVERS = [
     ("LD_PRELOAD of the user's own", 'covered', 'test_what_the_user_preloads_stays_in_front', 'in its order'),
 ]
 
-FILES = {
-    'jemalloc': ('libjemalloc.so.2',),
-    'mimalloc': ('libmimalloc.so.3', 'libmimalloc.so.2', 'libmimalloc.so.2.0'),
-    'tcmalloc': ('libtcmalloc_minimal.so.4', 'libtcmalloc.so.4'),
-    'glibc': ('libc.so.6',),
-}
+FILES = {**ALLOCATORS, 'glibc': ('libc.so.6',)}
 SOURCE = program_source('allocator_choice.c')
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from harness import (
+    ALLOCATORS,
     GIT,
     LIBSEEP,
     PROGRAMS,
@@ -414,11 +415,8 @@ def test_tmux(way, tmp_path):
 # ---- other allocators --------------------------------------------------------------------------------
 
 ALLOCATOR_PROGRAM = program_source('behaviour_allocator_program.c')
-ALLOCATORS = {
-    'jemalloc': ('libjemalloc.so.2',),
-    'mimalloc': ('libmimalloc.so.3', 'libmimalloc.so.2', 'libmimalloc.so.2.0'),
-    'tcmalloc': ('libtcmalloc.so.4', 'libtcmalloc_minimal.so.4'),
-}
+# Of tcmalloc the whole, with its profiler.
+WHOLE = {**ALLOCATORS, 'tcmalloc': tuple(reversed(ALLOCATORS['tcmalloc']))}
 
 
 def check_balanced(trace):
@@ -436,11 +434,11 @@ def check_balanced(trace):
     assert leaks == {'malloc': (100, 800), 'calloc': (50, 1350)}
 
 
-@pytest.mark.parametrize('allocator', ALLOCATORS)
+@pytest.mark.parametrize('allocator', WHOLE)
 @pytest.mark.parametrize('how', ['linked', 'preloaded'])
 def test_other_allocators(way, tmp_path, allocator, how):
     need('gcc')
-    other = library(*ALLOCATORS[allocator])
+    other = library(*WHOLE[allocator])
     (tmp_path / 'p.c').write_text(ALLOCATOR_PROGRAM)
     link = ['-Wl,--no-as-needed', str(other)] if how == 'linked' else []
     done = run(
@@ -454,10 +452,10 @@ def test_other_allocators(way, tmp_path, allocator, how):
     check_balanced(way.traces()[0])
 
 
-@pytest.mark.parametrize('allocator', ALLOCATORS)
+@pytest.mark.parametrize('allocator', WHOLE)
 def test_other_allocators_in_cpp(way, tmp_path, allocator):
     """Allocators that bring their own operator new: what is allocated by one pair is freed by the same."""
-    other = library(*ALLOCATORS[allocator])
+    other = library(*WHOLE[allocator])
     done = way.run([PROGRAMS / 'gcc-O2@operators', 'no-failures'], env=environment(LD_PRELOAD=other))
     assert (done.code, done.err) == (0, b''), done
     process = report(way.traces()[0])[0]

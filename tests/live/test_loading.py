@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from harness import (
+    ALLOCATORS,
     BUILD,
     LIBSEEP,
     SEEP,
@@ -325,11 +326,6 @@ def test_an_ordinary_program_has_no_such_note(tmp_path):
 
 ARRAYS = program_source('loading_arrays.c')
 OPERATORS = program_source('loading_operators.cpp')
-ALLOCATORS = {
-    'jemalloc': ('libjemalloc.so.2',),
-    'mimalloc': ('libmimalloc.so.3', 'libmimalloc.so.2', 'libmimalloc.so.2.0'),
-    'tcmalloc': ('libtcmalloc_minimal.so.4', 'libtcmalloc.so.4'),
-}
 
 
 def check_preempted(done, trace, plain, by):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness import LIBSEEP, SEEP, environment, library, need
+from harness import ALLOCATORS, LIBSEEP, SEEP, environment, library, need
 from small_programs import program_source
 
 HERE = Path(__file__).resolve().parent
@@ -19,8 +19,6 @@ PATIENCE_S = 60
 COMPILERS = {'glibc': 'gcc', 'musl': 'musl-gcc'}
 # By size of block; see the source.
 HELD = {1000: 1, 1001: 1, 1002: 7, 1003: 7, 1004: 7, 1005: 4, 1006: 1, 1007: 1, 1008: 1, 1010: 1, 1011: 1, 1012: 1}
-ALLOCATORS = {'jemalloc': ('libjemalloc.so.2',), 'mimalloc': ('libmimalloc.so.3', 'libmimalloc.so.2', 'libmimalloc.so.2.0'),
-              'tcmalloc': ('libtcmalloc_minimal.so.4', 'libtcmalloc.so.4')}
 
 
 @pytest.fixture(scope='module', params=COMPILERS)

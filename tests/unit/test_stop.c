@@ -60,7 +60,7 @@ static void test_a_thread_executes_a_program(void **state) {
         if (error)
             fail_msg("%s", error->message);
         seep_resume_process(stopped);
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
+        nanosleep(&(struct timespec){0, 1000000}, NULL); // a stop at each moment of the program's turns
     }
     for (int i = 0; seep_stop_holds(); i++) {
         assert_true(i < 100);
