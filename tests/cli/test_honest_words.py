@@ -196,7 +196,7 @@ def test_a_place_that_is_not_there_is_said_at_the_start(run, libseep, tmp_path, 
     program = build("mixed", MIXED)
     done = run(program, env={"LD_PRELOAD": libseep, "SEEP_OUT": "missing/x.seep"})
     assert done.returncode == 0
-    assert done.stderr == "libseep: SEEP_OUT: a file in a folder that is there is wanted; using the default\n"
+    assert done.stderr == "libseep: SEEP_OUT: a file in an existing folder is wanted; using the default\n"
     assert len(list(tmp_path.glob("seep.mixed.*.seep"))) == 1
 
 

@@ -125,7 +125,7 @@ def test_a_trace_does_not_go_to_a_terminal(seep, root, tmp_path, words):
                           stdout=theirs, stderr=subprocess.PIPE, cwd=tmp_path, timeout=60)
     os.close(theirs)
     os.close(ours)
-    assert done.returncode == 2 and b"a trace is not for a terminal" in done.stderr, done
+    assert done.returncode == 2 and b"a trace cannot be written to a terminal" in done.stderr, done
     assert os.listdir(tmp_path) == []
 
 

@@ -297,7 +297,7 @@ def test_a_command_that_stays_when_its_link_is_closed(shop):  # noqa: F811
     assert done.code == 0 and json.loads(done.out)['pid'] == str(program.pid), done
     assert not os.path.exists(f'/proc/{int(done.err)}')
     done = run([SEEP, 'connect', '-e', 'status', 'exec:true'])
-    assert done.code == 1 and b"are to be those of 'seep serve --listen stdio PID'" in done.err and done.err.count(b'\n') == 1, done
+    assert done.code == 1 and b"(the command has to run 'seep serve --listen stdio PID' on its standard streams)" in done.err and done.err.count(b'\n') == 1, done
 
 
 def test_the_screen_over_a_link(shop, serve, terminal):  # noqa: F811

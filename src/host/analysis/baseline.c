@@ -220,7 +220,7 @@ static struct seep_error *parse_line(struct seep_baseline *baseline, struct sour
         if (baseline->of_others)
             return seep_error_hint(
                 error_here(source, "not a baseline of seep: its first line is not '%s'", VERSION_LINE),
-                "name another file: --update-baseline makes one that does not exist");
+                "name another file; --update-baseline makes a missing one");
     }
     if (memchr(source->text, 0, source->length))
         return error_here(source, "not a text: a zero byte");

@@ -342,9 +342,9 @@ const struct seep_command seep_command_attach = {
     .about =
         "Puts probes on the allocator's functions of a running process, by BPF programs in the kernel, and\n"
         "prints what was allocated since then and not freed, every INTERVAL (default 5s), COUNT times\n"
-        "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was. A program\n"
-        "that is named instead is started and traced from its first allocation on. seep then exits with its\n"
-        "status, or with 0 if it runs on.\n",
+        "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was. With PROG\n"
+        "seep starts it, traces it from its first allocation on, and exits with its status, or with 0 if it\n"
+        "runs on.\n",
     .groups = (const struct seep_option_group *const[]){&seep_attach_group, &seep_watch_group, NULL},
     .examples =
         (const struct seep_example[]){

@@ -61,8 +61,9 @@ char *seep_folder_of(const char *path) {
 struct seep_error *seep_trace_place_check(const char *output) {
     struct stat status;
     if (strcmp(output, "-") == 0)
-        return isatty(STDOUT_FILENO) ? seep_error_create(SEEP_E_USAGE, "a trace is not for a terminal")
-                                     : NULL;
+        return isatty(STDOUT_FILENO)
+                   ? seep_error_create(SEEP_E_USAGE, "a trace cannot be written to a terminal")
+                   : NULL;
     bool exists = stat(output, &status) == 0;
     if (exists && S_ISDIR(status.st_mode))
         return seep_error_create(SEEP_E_IO, "%s: is a directory, the trace cannot be saved as it", output);

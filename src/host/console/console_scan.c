@@ -179,7 +179,7 @@ const struct seep_console_command seep_console_scan_commands[] = {
     {"scan", "", "which blocks are lost: the program waits for that long", false, run_scan},
     {"leaks", "[N]", "the sites that lost most, in the last scan", false, run_leaks},
     {"holders", "[N]", "what holds most, in the last scan", false, run_holders},
-    {"whois", "ADDRESS", "the block at an address, and what points to it: a running program waits", false,
+    {"whois", "ADDRESS", "the block at an address, and what points to it; stops a running program", false,
      run_whois},
     {NULL},
 };

@@ -404,7 +404,7 @@ struct seep_error *seep_event_file_note_dropped(struct seep_event_file *file, ui
     return seep_profile_note(profile, SEEP_NOTE_EVENTS_DROPPED,
                              "the recording has %" PRIu64 " of %" PRIu64
                              " events ('seep shrink' or --keep-last dropped the others): times, rates and "
-                             "calls are those of the events that it has",
+                             "calls cover only these",
                              nr_events, profile->health.events);
 }
 

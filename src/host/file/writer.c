@@ -104,7 +104,7 @@ static struct seep_error *open_temporary(struct seep_trace_writer *writer) {
 static struct seep_error *open_named(struct seep_trace_writer *writer, const char *path) {
     if (strcmp(path, "-") == 0) {
         if (isatty(STDOUT_FILENO))
-            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "a trace is not for a terminal"),
+            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "a trace cannot be written to a terminal"),
                                    "-o FILE.seep");
         writer->fd = STDOUT_FILENO;
         return NULL;

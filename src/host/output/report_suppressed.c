@@ -46,7 +46,7 @@ static void put_used(FILE *out, const struct seep_session *session, const struct
     if (!any)
         fprintf(out, "\n%ssuppressed%s  nothing\n", seep_style_bold(style), seep_style_off(style));
     else if (has_unscanned(session))
-        fputs("  without a scan: blocks that are still reachable are among them\n", out);
+        fputs("  without a scan these figures include reachable blocks\n", out);
 }
 
 void seep_text_suppressed(FILE *out, const struct seep_session *session, const struct seep_style *style) {

@@ -98,8 +98,7 @@ static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int tro
     if (tracer == getpid() && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
         return seep_error_create(
             SEEP_E_PERMISSION,
-            "process %d has made its parent, this seep, its tracer (PTRACE_TRACEME): it cannot be read",
-            (int)pid);
+            "process %d cannot be read: its tracer is its parent, this seep (PTRACE_TRACEME)", (int)pid);
     if (tracer > 0 && (is_seep((pid_t)tracer) || has_ended((pid_t)tracer, (pid_t)tracer))) {
         *ret_other = (pid_t)tracer;
         return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
@@ -117,9 +116,8 @@ static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int tro
             seep_error_create(SEEP_E_PERMISSION, "process %d may not be stopped and read", (int)pid), pid);
     if (trouble == ETIMEDOUT)
         return seep_error_hint(
-            seep_error_create(SEEP_E_IO, "a thread of process %d executes a program and does not get on",
-                              (int)pid),
-            "it waits in the kernel, for a disk or for the tracer of another thread: try again");
+            seep_error_create(SEEP_E_IO, "a thread of process %d hangs in execve", (int)pid),
+            "it waits in the kernel for a disk, or for the tracer of another thread: try again");
     return seep_error_system(trouble, "process %d cannot be stopped", (int)pid);
 }
 

@@ -129,7 +129,7 @@ static struct seep_error *answer_of(struct seep_server *server, struct seep_serv
         seep_put_deinit(&client->out);
         return seep_error_hint(
             seep_error_create(SEEP_E_MEMORY,
-                              "other clients have not taken their answers: no room for another"),
+                              "no room for another answer: other clients have not read theirs"),
             "ask again later");
     }
     *answer = (struct seep_server_answer){1, {.bytes = bytes, .used = nr, .capacity = nr}};

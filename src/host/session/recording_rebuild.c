@@ -151,7 +151,7 @@ static struct seep_error *note_late(const struct past *past, size_t p,
     return before->late && !past->shrunk[p]
                ? seep_profile_note(profile, SEEP_NOTE_RECORDED_LATE,
                                    "the recording lacks the first events (--keep-last): their effect "
-                                   "counts as done before the first one kept")
+                                   "is placed before the first kept event")
                : NULL;
 }
 

@@ -347,8 +347,8 @@ static struct seep_error *add_main(struct gathering *gathering, const struct see
     if (limit_bytes < ADDRESS_LIMIT_LEAST)
         return seep_profile_note(
             profile, SEEP_NOTE_NO_IMAGE,
-            "the program may have %llu KiB of address space (ulimit -v), and below %llu MiB none is taken "
-            "for an image: start it with 'ulimit -v %llu' or more",
+            "the program is limited to %llu KiB of address space (ulimit -v), and an image needs %llu MiB: "
+            "start it with 'ulimit -v %llu' or more",
             (unsigned long long)(limit_bytes >> 10), (unsigned long long)(ADDRESS_LIMIT_LEAST >> 20),
             (unsigned long long)(ADDRESS_LIMIT_LEAST >> 10));
     return seep_profile_note(

@@ -370,8 +370,8 @@ static struct seep_error *connect_to(struct seep_wire_client *client) {
     if (!error)
         error = greet(client);
     if (error && client->program && !error->hint)
-        error =
-            seep_error_hint(error, "its standard streams are to be those of 'seep serve --listen stdio PID'");
+        error = seep_error_hint(
+            error, "the command has to run 'seep serve --listen stdio PID' on its standard streams");
     if (error)
         disconnect(client);
     return error;

@@ -251,8 +251,8 @@ static void read_out(struct seep_config *config) {
         return;
     seep_setting_complain("SEEP_OUT",
                           trouble == -EACCES
-                              ? "a file in a folder of this user's or root's, or a sticky one, is wanted"
-                              : "a file in a folder that is there is wanted");
+                              ? "a file in a folder of this user or of root, or in a sticky one, is wanted"
+                              : "a file in an existing folder is wanted");
 }
 
 void seep_config_read(struct seep_config *ret_config) {
