@@ -198,8 +198,8 @@ enum seep_bpf_shape {
     SEEP_BPF_BRK,             // brk, sbrk: the kernel knows the end before and after
     SEEP_BPF_MUNMAP,          // f(start, size)
 };
-// Of free: it is glibc's shared one, whose own functions call it by name. A direct call frees what the
-// program has freed before, and what is glibc's own (the cache of a thread that ends).
+// Of free: it is the one of glibc's shared library, whose functions call it by name. A direct call of it
+// frees blocks that the program has freed before, and glibc's own blocks (the cache of a thread that ends).
 #define SEEP_BPF_FREE_OF_GLIBC SEEP_BPF_SIZE_2
 
 // ---- probes that the program offers (USDT) ----

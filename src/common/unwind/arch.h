@@ -42,7 +42,7 @@ typedef uintptr_t seep_stack_word;
 #define SEEP_ARCH_HAS_RECORDS 1
 #endif
 
-// The number under which rules keep a DWARF register. Rules do not keep numbers from SEEP_CFI_NR_REGS on.
+// The number under which rules keep a DWARF register. Rules keep only numbers below SEEP_CFI_NR_REGS.
 #ifndef SEEP_ARCH_FOLDS_REGISTERS
 static inline uint64_t seep_arch_fold_register(uint64_t reg) {
     return reg;

@@ -31,7 +31,7 @@ static inline uint64_t seep_arch_strip(uint64_t return_address) {
 #define SEEP_ARCH_SIGNAL_SP_OFFSET (40 + 15 * 8)
 #define SEEP_ARCH_SIGNAL_PC_OFFSET (40 + 16 * 8)
 
-// What Boost.Context lets the first function of a stack return to: xor %rdi,%rdi; call _exit; hlt.
+// Boost.Context makes the first function of a stack return to this code: xor %rdi,%rdi; call _exit; hlt.
 #define SEEP_ARCH_EXIT_CODE_BYTES 9
 static inline bool seep_arch_is_exit_code(const uint8_t *code) {
     return code[0] == 0x48 && code[1] == 0x31 && code[2] == 0xff && code[3] == 0xe8 && code[8] == 0xf4;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Functions of libc in a tenth of the size of musl's: the agent needs only a part of what those do.
+// Functions of libc in a tenth of the size of musl's. The agent needs only a part of what musl's functions
+// do.
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Our own folders in places where other users can make folders, too.
+// Our own folders in places where other users can also make folders.
 #ifndef SEEP_BASE_OWN_FOLDER_H
 #define SEEP_BASE_OWN_FOLDER_H
 

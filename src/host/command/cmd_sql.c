@@ -136,7 +136,7 @@ static size_t notes_of(const struct seep_session *session) {
     return nr;
 }
 
-// Whether the events are counted where some may be missing: a longer file takes longer than its question.
+// Whether events are counted to find missing ones. Counting in a larger file takes longer than the query.
 static bool is_counted(const char *source) {
     enum { BYTES_MOST = 32 << 20 };
     struct stat status;

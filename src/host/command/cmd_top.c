@@ -421,8 +421,8 @@ static struct seep_error *run_full(struct top *top) {
         struct pollfd wait[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                                 {.fd = seep_live_worker_fd(top->worker), .events = POLLIN}};
         int nr = poll(wait, SEEP_ARRAY_SIZE(wait), milliseconds_left(top));
-        // A key is answered before a look is taken, which takes 50 ms at 100,000 sites; but keys without an
-        // end do not keep looks away.
+        // A key is answered before the next look, because a look takes 50 ms at 100,000 sites. An endless run
+        // of keys does not prevent looks.
         put_off = nr > 0 && wait[0].revents & POLLIN && wait[1].revents && !put_off;
         if (nr > 0 && wait[1].revents && !put_off)
             error = take_result(top);

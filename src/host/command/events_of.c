@@ -20,7 +20,7 @@ struct seep_event_source seep_events_of(struct seep_event_file *file) {
         .data = file, .rewind = rewind_events, .next = file ? next_chunk : NULL, .time = seep_chunk_ns};
 }
 
-// By the profile of their process.
+// Indexed by the profile of the process.
 static struct seep_error *count_events(struct seep_event_file *file, const struct seep_session *session,
                                        uint64_t *ret_counts) {
     struct seep_error *error = seep_event_file_rewind(file);

@@ -35,7 +35,7 @@ const char *seep_nearest(const char *text, const char *const *names) {
     if (nr_text == 0 || nr_text > LONGEST)
         return NULL;
     const char *nearest = NULL;
-    // A third of the letters wrong is a typing error, and one of any; more is another word.
+    // One wrong letter, or a third of the letters wrong, is a typing error. More is another word.
     unsigned best = SEEP_MAX((unsigned)nr_text / 3, 1u) + 1;
     for (; *names; names++) {
         size_t nr_name = strlen(*names);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Warnings on stderr, of what no output says.
+// Warnings on stderr about facts that no output contains.
 #ifndef SEEP_COMMAND_WARN_H
 #define SEEP_COMMAND_WARN_H
 
@@ -9,7 +9,7 @@
 // One line for each process that was not traced, or not completely: three at most, then how many more there
 // are.
 void seep_warn_incomplete(const struct seep_session *session);
-// That SEEP_DEBUG_DIR names no folder, if it does not.
+// Warns if SEEP_DEBUG_DIR names no folder.
 void seep_warn_debug_dir(void);
 
 #endif

@@ -29,7 +29,7 @@ SEEP_MUST_CHECK struct seep_error *seep_console_done(const struct seep_console *
 
 // Of the last look; valid until the next one.
 struct seep_session *seep_console_session(const struct seep_console *console);
-// The same with blocks, mappings and marks. Over a link these are fetched here, not with each look. The
+// The session with blocks, mappings and marks. Over a link these are fetched here, not with each look. The
 // console owns the session.
 SEEP_MUST_CHECK struct seep_error *seep_console_whole(struct seep_console *console,
                                                       struct seep_session **ret_session);

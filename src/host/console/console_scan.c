@@ -162,7 +162,7 @@ static struct seep_error *run_whois(struct seep_console *console, char *const *w
     struct seep_whois *whois = NULL;
     struct seep_session *session;
     TRY(seep_console_whole(console, &session));
-    // Over a link the server is not asked for the pointers to it.
+    // Over a link the pointers to the block are not fetched.
     struct seep_error *error =
         seep_console_runs(console) && !console->source->link
             ? seep_whois_process(console->source->pid, address, 10, console->symbols, &whois)

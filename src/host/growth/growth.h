@@ -29,8 +29,9 @@ struct seep_growth {
 // Fills profile->growth from its snapshots; does nothing where there are none. Once they are complete.
 SEEP_MUST_CHECK struct seep_error *seep_growth_judge(struct seep_profile *profile);
 
-// What sites grow together: those of a group are one series. `group_of` is by site, 1 to nr_groups, 0: in
-// none; groups[group - 1] is written where a group has a site that was live in a snapshot. Once judged.
+// Judges groups of sites: the sites of a group are one series. `group_of` is indexed by site: 1 to nr_groups,
+// 0: no group. groups[group - 1] is written if a site of the group was live in a snapshot. Call it after
+// seep_growth_judge().
 SEEP_MUST_CHECK struct seep_error *seep_growth_judge_groups(const struct seep_profile *profile,
                                                             const uint32_t *group_of, uint32_t nr_groups,
                                                             struct seep_growth_of *groups);

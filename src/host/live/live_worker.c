@@ -52,7 +52,7 @@ static void do_order(const struct seep_live_source *source, const struct seep_li
     }
 }
 
-// Meanwhile it lets threads go that did not stop for a scan in time, because this thread is their tracer.
+// Meanwhile it releases threads that did not stop for a scan in time, because this thread is their tracer.
 static void rest(struct seep_live_worker *worker) {
     if (!seep_stop_holds()) {
         pthread_cond_wait(&worker->wake, &worker->lock);

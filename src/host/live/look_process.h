@@ -15,8 +15,8 @@ void seep_look_make_here(const struct seep_live_source *source, const struct see
 void seep_look_end(struct seep_look *look,
                    int64_t begin_ns); // its times; a look with an error keeps nothing else
 SEEP_MUST_CHECK struct seep_error *seep_look_scan(pid_t pid, struct seep_session **ret_session);
-// Lets threads go that did not stop for a scan in time and have stopped since. Returns how long the scanning
-// thread may rest: rest_ms, or less while such threads are left.
+// Releases threads that did not stop for a scan in time and have stopped since. Returns how long the scanning
+// thread may sleep: rest_ms, or less while such threads are left.
 int seep_look_rest_ms(int rest_ms);
 SEEP_MUST_CHECK struct seep_error *seep_look_control(const struct seep_look *look,
                                                      const struct seep_image_control *asked, bool *ret_done);

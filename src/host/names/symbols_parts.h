@@ -62,7 +62,7 @@ struct seep_type {
 
 // ---- symbols.c ----
 
-// The module with its files, neither functions nor lines. SEEP_E_NOT_FOUND: there is no such module.
+// The module with its files, without functions and lines. SEEP_E_NOT_FOUND: there is no such module.
 SEEP_MUST_CHECK struct seep_error *seep_symbols_find_module_files(struct seep_symbols *symbols,
                                                                   unsigned module_id,
                                                                   struct seep_symbols_module **ret_module);
@@ -75,7 +75,7 @@ SEEP_MUST_CHECK struct seep_error *seep_symbols_find_module(struct seep_symbols 
 
 // ---- symbols_types.c ----
 
-// Keeps a type as long as the symbols. Of `far` that has no number *ret_type is NULL.
+// Keeps a type as long as the symbols. *ret_type is NULL if `far` has no number.
 SEEP_MUST_CHECK struct seep_error *seep_symbols_keep_type(struct seep_symbols *symbols,
                                                           struct seep_debug_info *info, Dwarf_Die *entry,
                                                           const struct seep_type **ret_type);

@@ -611,8 +611,9 @@ static struct seep_error *add_stacks(struct seep_json_report *report) {
     return error;
 }
 
-// The table comes before the processes, and a view that cannot be made is known before anything is written.
-// Views take several times what is read of them, so those of several processes are made twice.
+// The table comes before the processes, and a view that cannot be made must be known before anything is
+// written. Views take several times the memory of the data that is read from them. So the views of several
+// processes are made twice, one at a time.
 static struct seep_error *prepare(struct seep_json_report *report) {
     size_t nr = report->all->session->nr_profiles;
     struct seep_error *error = NULL;
@@ -651,7 +652,7 @@ static json_t *findings_json(const struct seep_summary *summary) {
     return array;
 }
 
-// What is added to the table once it is written is missing from the report.
+// An entry that is added after the table was written is missing from the report.
 static struct seep_error *check_table(const struct seep_json_report *report, size_t nr_nodes) {
     if (report->table.nr_nodes == nr_nodes)
         return NULL;

@@ -14,7 +14,7 @@
 #include "output/output.h"
 #include "view/stack_table.h"
 
-// The views of one process. Of several processes there are those of one at a time.
+// The views of one process. Of several processes, only one has its views at a time.
 struct seep_json_part {
     struct seep_view *sites;
     bool borrowed;                   // the sites are the view that was given

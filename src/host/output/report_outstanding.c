@@ -259,7 +259,7 @@ static struct seep_error *put_view(FILE *out, struct seep_view *view) {
     return seep_wrap_end(&wrap, err);
 }
 
-// Standard output is checked once more when the tool ends. That check must not repeat an error of here.
+// Standard output is checked once more when the tool ends. That check must not repeat this error.
 static struct seep_error *check_written(FILE *out) {
     struct seep_error *err = seep_stream_check(out, out == stdout ? "to standard output" : "the report");
     if (err && out == stdout) {

@@ -20,7 +20,8 @@ void seep_put_suppression(FILE *out, const struct seep_suppression *suppression)
     }
 }
 
-// Whether a line took blocks of a process that was not scanned: a scan leaves reachable blocks to the report.
+// Whether a suppression matched blocks of a process that was not scanned. After a scan no reachable block is
+// suppressed.
 static bool has_unscanned(const struct seep_session *session) {
     for (size_t i = 0; i < session->nr_profiles; i++)
         if (session->profiles[i]->suppressed && !session->profiles[i]->leaks.known)

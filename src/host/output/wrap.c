@@ -11,8 +11,9 @@
 
 // Of a folded table.
 enum { TABLE_COLUMNS = 512, PARTS_MOST = 24, FURTHER_INDENT = 4 };
-// The most lines of an unfolded table that are looked at again from the second line on, because the first
-// line may have prevented folding. Without this limit the time would grow with the square of the lines.
+// If a table is not folded, its first line may be the reason. So the table is examined again from its second
+// line on, if it has at most this many lines. Without this limit the time would grow with the square of the
+// lines.
 enum { LINES_AGAIN = 16 };
 
 FILE *seep_wrap_begin(struct seep_wrap *wrap, FILE *out, const struct seep_style *style) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What the files that make the data of a page share: a page that is built, round by round, and what is shown.
+// What the files that make the data of a page share: the page that is built, round by round, and its source.
 #ifndef SEEP_PAGE_PAGE_BUILDING_H
 #define SEEP_PAGE_PAGE_BUILDING_H
 
@@ -87,7 +87,7 @@ struct seep_page_shown {
 
 // ---- page_sites.c ----
 
-// A row without figures: of a site that one side of a diff does not have.
+// A row without figures, for a site that one side of a diff lacks.
 extern const struct seep_view_row seep_page_no_row;
 // Puts the sites of a process, and of a diff.
 SEEP_MUST_CHECK struct seep_error *seep_page_put_view(struct seep_page_building *building,
@@ -97,8 +97,8 @@ SEEP_MUST_CHECK struct seep_error *seep_page_put_diff(struct seep_page_building 
 
 // ---- page_sections.c ----
 
-// Groups of rows by something else than sites, as the JSON report has them. Nothing where the session does
-// not keep what they need.
+// Groups of rows by keys other than sites, as the JSON report has them. Empty if the session lacks the data
+// for them.
 SEEP_MUST_CHECK struct seep_error *seep_page_put_groups(const struct seep_page_source *source,
                                                         enum seep_view_by by,
                                                         struct seep_page_column *column);

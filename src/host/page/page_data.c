@@ -34,8 +34,8 @@ static struct seep_error *open_shown(const struct seep_page_source *source, stru
 
 typedef struct seep_error *(*each_view)(void *data, struct seep_view *view, size_t process);
 
-// The views of several processes take several times what the page has of them: there is one at a time, made
-// again in each round.
+// The views of several processes take several times the memory of their part of the page. So only one view
+// exists at a time, and each round makes it again.
 static struct seep_error *for_each_view(const struct seep_page_source *source,
                                         const struct seep_page_shown *shown, each_view each, void *data) {
     if (shown->whole)

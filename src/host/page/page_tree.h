@@ -16,7 +16,7 @@
 
 struct seep_page_tree {
     struct seep_texts texts;
-    struct seep_arena arena; // of the texts: a view may be gone before the page is made
+    struct seep_arena arena; // of the texts, because a view may be destroyed before the page is made
     struct seep_map functions;
     struct seep_map places; // (function, file)
     struct seep_map frames;

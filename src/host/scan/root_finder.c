@@ -58,8 +58,8 @@ bool seep_root_is_of_module(const struct seep_root_finder *finder, const struct 
 bool seep_root_may_hold(const struct seep_memory_area *mapping) {
     if (!mapping->readable)
         return (mapping->present_bytes || mapping->shared) && !mapping->executable;
-    // What a program has written and then made read-only still holds: its own data, a private copy of a file,
-    // memory that it shares with its children.
+    // Memory that a program has written and then made read-only still holds blocks: its own data, a private
+    // copy of a file, memory that it shares with its children.
     bool was_written = !*mapping->path || (mapping->was_written && !mapping->shared) ||
                        (mapping->shared && strncmp(mapping->path, "/dev/zero", 9) == 0);
     return mapping->writable || (was_written && !mapping->executable);

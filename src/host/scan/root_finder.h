@@ -34,14 +34,14 @@ struct seep_root_finder {
 
 // Where the stack and the storage of each thread lie: fills `places`.
 SEEP_MUST_CHECK bool seep_roots_find_places(struct seep_root_finder *finder);
-// What is no root: fills `cached`, `areas`, `kept` and `excluded`. Needs `places`.
+// Finds memory that is no root: fills `cached`, `areas`, `kept` and `excluded`. Needs `places`.
 SEEP_MUST_CHECK bool seep_roots_exclude(struct seep_root_finder *finder);
 // Feeds the data of modules, or all other mappings.
 SEEP_MUST_CHECK bool seep_roots_feed_mappings(struct seep_root_finder *finder, bool data);
-// Feeds what is not in a mapping of roots already: registers, dynamic storage, a stack that is a block.
+// Feeds roots that are in no mapping of roots: registers, dynamic storage, a stack that is a block.
 SEEP_MUST_CHECK bool seep_roots_feed_thread(struct seep_root_finder *finder,
                                             const struct seep_stopped_thread *thread);
-// Feeds what glibc keeps of threads that have ended.
+// Feeds the stacks that glibc keeps of threads that have ended.
 SEEP_MUST_CHECK bool seep_roots_feed_cached_stacks(struct seep_root_finder *finder);
 // Feeds blocks that a realloc is moving.
 SEEP_MUST_CHECK bool seep_roots_feed_reallocs(struct seep_root_finder *finder);
@@ -62,10 +62,10 @@ bool seep_root_is_of_module(const struct seep_root_finder *finder, const struct 
 // Whether no file lies behind the mapping. The break begins where a program's data ends, unless that is left
 // to chance: then they are one mapping.
 bool seep_root_is_anonymous(const struct seep_memory_area *mapping);
-// Whether the mapping may hold pointers to blocks. What was written may have been sealed since, or be out of
-// the program's reach for a moment (PROT_NONE), which does not keep a tracer out. Of shared memory our page
-// table does not tell whether anything is there. Files that cannot be written are left out: what the loader
-// seals of a module has no addresses of blocks.
+// Whether the mapping may hold pointers to blocks. The program may have written it and then made it
+// read-only, or inaccessible for a moment (PROT_NONE); a tracer can still read it. The page table does not
+// show whether shared memory has contents. Files that cannot be written are left out, because the parts of a
+// module that the loader makes read-only have no addresses of blocks.
 bool seep_root_may_hold(const struct seep_memory_area *mapping);
 // Whether the mapping is of a device; /dev/zero and /dev/shm are memory.
 bool seep_root_is_device(const struct seep_memory_area *mapping);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is no root: memory of allocators, unused and cached stacks, devices, what belongs to seep. See
-// roots.h.
+// Memory that is no root: of allocators, unused and cached stacks, devices, seep's own. See roots.h.
 #include <string.h>
 
 #include "base/map.h"

@@ -93,8 +93,8 @@ static bool is_seep(pid_t pid) {
 // `tracer`: who held the thread when it was refused, or 0. *ret_other: the seep that did; one that has ended
 // since has let go.
 static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int trouble, pid_t *ret_other) {
-    // The call fails for a thread that was not seized. One that was has executed a program: another try
-    // succeeds.
+    // The call fails for a thread that was not seized. A seized thread here has executed a program: another
+    // try succeeds.
     if (tracer == getpid() && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
         return seep_error_create(
             SEEP_E_PERMISSION,
@@ -308,8 +308,8 @@ static bool reap_ended(pid_t tid) {
     return waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL) == 0 && info.si_pid == tid;
 }
 
-// Of all threads but the first, whose number the thread that executes takes, and `awaited`, whose stop is
-// waited for.
+// Reaps all ended threads except the first, because an executing thread takes its number, and `awaited`,
+// because the caller waits for its stop.
 static void reap_all_ended(struct seep_stopped *stopped, pid_t awaited) {
     for (size_t i = 0; i < stopped->nr_threads; i++) {
         const struct seep_stopped_thread *thread = &stopped->threads[i];
@@ -336,8 +336,8 @@ static void at_long_seize(int signal) {
     errno = trouble;
 }
 
-// By the kernel's calls, for libc's timers bring much code into seep-agent. false: there is no timer, and a
-// thread that executes a program may hold this tool until one of them is killed.
+// Uses system calls, because libc's timers bring much code into seep-agent. false: there is no timer, and a
+// thread that executes a program may block this tool until one of the two is killed.
 static bool start_timer(int *ret_timer) {
     const struct sigaction action = {.sa_handler = at_long_seize, .sa_flags = SA_RESTART};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
@@ -374,8 +374,8 @@ static struct seep_error *wait_stop(struct seep_stopped *stopped, struct seep_st
             *ret_there = read_registers(thread, of_ptrace && signal == SIGTRAP);
             return NULL;
         }
-        // The kernel never reports a leader that ended before its threads. The question takes longer than
-        // most threads take to stop.
+        // The kernel never reports a leader that ended before its threads. Asking takes longer than most
+        // threads take to stop.
         if (waited % ASKED_EVERY == ASKED_EVERY - 1 && has_ended(pid, thread->tid)) {
             *ret_there = false;
             return NULL;

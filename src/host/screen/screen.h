@@ -66,9 +66,9 @@ struct seep_screen {
     const char *title;            // "1234", "app.seep"
     bool is_file;
     bool scanning;
-    bool loading;  // the first sites only are there
-    bool unlinked; // the server did not answer: what is shown is what was seen last
-    bool plain;    // it is printed, and no key is pressed
+    bool loading;  // only the first sites are there
+    bool unlinked; // the server did not answer: the screen shows the last look
+    bool plain;    // the screen is printed and takes no keys
     int64_t interval_ns;
 
     int tab;  // enum seep_tab

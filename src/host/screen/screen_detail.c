@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the live screen shows of the chosen row: stack, sizes, ages, who holds it, the source. See
-// screen_parts.h.
+// The details of the chosen row on the live screen: stack, sizes, ages, holders, source. See screen_parts.h.
 #include <stdio.h>
 #include <string.h>
 

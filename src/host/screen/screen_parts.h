@@ -49,15 +49,15 @@ void seep_screen_draw_branch(const struct seep_screen *screen, struct seep_canva
 
 // ---- screen_refresh.c ----
 
-// Makes the table anew if it is stale, or has too few rows for `room` rows on the screen. It has as many rows
-// as can be seen by scrolling: as far as the one that is chosen, and more.
+// Makes the table anew if it is stale, or has too few rows for `room` rows on the screen. The table reaches
+// beyond the chosen row, as far as scrolling can show.
 void seep_screen_refresh(struct seep_screen *screen, size_t room);
-// Makes what is known of the chosen row, unless it is there. Errors are said in the message of the screen.
+// Makes the details of the chosen row, unless they are there. Errors go into the message of the screen.
 void seep_screen_make_detail(struct seep_screen *screen);
 
 // ---- screen_detail.c ----
 
-// Draws what is known of the chosen row on `nr` lines from `y` on.
+// Draws the details of the chosen row on `nr` lines from `y` on.
 void seep_screen_draw_detail(const struct seep_screen *screen, struct seep_canvas *canvas, int y, int nr);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Numbers in as few columns as may be, and pieces of a line, as many as fit. See screen_parts.h.
+// Numbers in few columns, and as many pieces of a line as fit. See screen_parts.h.
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Makes what the live screen shows: the table, the tree, and what is known of the chosen row. See
+// Makes the contents of the live screen: the table, the tree, and the details of the chosen row. See
 // screen_parts.h.
 #include "screen/screen_parts.h"
 

@@ -279,15 +279,15 @@ static bool is_answered(const struct seep_server_client *client) {
     return !has_output(client) && !client->job.pid;
 }
 
-// On a network a client that was killed ends in the same way as one that only asks no more, so its job ends.
+// On a network a killed client cannot be told from a client that only asks no more, so its job ends.
 static void note_end(struct seep_server *server, struct seep_server_client *client) {
     client->has_ended = true;
     if (client->noise && client->job.pid)
         seep_server_cancel(server, client, client->stream);
 }
 
-// The client takes no answer any more. On a pipe only the output says so: the input of a client that asks no
-// more has hung up, too.
+// The client reads no more answers. On a pipe only the output shows this, because the input also hangs up
+// when a client asks no more.
 static bool is_broken(const struct seep_server_client *client) {
     bool is_one = client->in_fd == client->out_fd;
     return (is_one ? client->watch_in.came : client->watch_out.came) & (uint32_t)(EPOLLHUP | EPOLLERR);
@@ -447,8 +447,8 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
     return stays && (client->greeted || has_output(client) || seep_monotonic_ns() < client->until_ns);
 }
 
-// Sets the events to wait for: a question, room for more of the answer, the end of the job or of the link
-// meanwhile. *ret_is_file: one of the descriptors is a file, which is always ready.
+// Sets the events to wait for: a question, room for more of the answer, the end of the job, the end of the
+// link. *ret_is_file: one of the descriptors is a file, which is always ready.
 static struct seep_error *watch_client(struct seep_server_client *client, bool *ret_is_file) {
     uint32_t in = !client->has_ended && has_room(client) ? EPOLLIN : 0;
     uint32_t out = has_output(client) ? EPOLLOUT : client->job.pid ? EPOLLHUP : 0;

@@ -87,7 +87,7 @@ void seep_server_drop_shared(struct seep_server *server) {
         drop_shared(server, &server->shared[i]);
 }
 
-// A client that has had the same as another asks with the same bytes.
+// Clients in the same state ask with the same bytes.
 static void share(struct seep_server *server, uint64_t takes, const unsigned char *bytes, size_t nr,
                   struct seep_server_answer *answer) {
     struct seep_server_shared *shared = &server->shared[server->next_shared++ % SEEP_SERVER_SHARED];
@@ -103,7 +103,7 @@ static void share(struct seep_server *server, uint64_t takes, const unsigned cha
     shared->epoch = seep_deltas_epoch(server->deltas);
 }
 
-// Where memory for answers is short: clients that have taken nothing of theirs for long are left.
+// If memory for answers is short: disconnects clients that have read nothing of their answer for long.
 static void leave_stalled(struct seep_server *server) {
     int64_t now_ns = seep_monotonic_ns();
     for (size_t i = 0; i < server->nr_clients; i++) {
@@ -115,7 +115,7 @@ static void leave_stalled(struct seep_server *server) {
     }
 }
 
-// Takes what is in client->out, so that others can have the same.
+// Takes the frames from client->out, so that other clients can share them.
 static struct seep_error *answer_of(struct seep_server *server, struct seep_server_client *client,
                                     struct seep_server_answer **ret_answer) {
     const uint64_t nr = client->out.used;
@@ -156,8 +156,8 @@ void seep_server_drop_rest(struct seep_server *server, struct seep_server_client
     client->trace_fd = -1;
 }
 
-// A frame, with the number of this client's question; several where they are small, for each write costs
-// more.
+// Puts a frame with the number of this client's question, or several small frames, because each write has a
+// cost.
 static bool put_frames(struct seep_server *server, struct seep_server_client *client) {
     const struct seep_put *frames = &client->rest->frames;
     do {

@@ -12,9 +12,9 @@
 
 #define SEEP_SERVER_SHARED      4u
 #define SEEP_SERVER_SHARED_MOST (UINT64_C(256) << 10) // bytes of an answer that is kept for others
-#define SEEP_SERVER_KEPT        (UINT64_C(2) << 10)   // of the room for answers that a client keeps
-#define SEEP_SERVER_UNTAKEN     (UINT64_C(4) << 20)   // of long answers that clients have not taken yet
-#define SEEP_SERVER_STALL_NS    INT64_C(10000000000) // without taking anything, until such a client may be left
+#define SEEP_SERVER_KEPT        (UINT64_C(2) << 10)   // bytes of its answer buffer that a client keeps
+#define SEEP_SERVER_UNTAKEN     (UINT64_C(4) << 20)   // bytes of long answers that clients have not read yet
+#define SEEP_SERVER_STALL_NS    INT64_C(10000000000) // without reading, until such a client may be disconnected
 
 // The frames of a long answer to a Pull, for each client that has asked the same of the same epoch. Only the
 // frame that is being sent is copied.
@@ -38,7 +38,7 @@ struct seep_server_client {
     size_t rest_at;
     int trace_fd; // as `rest`, the bytes of a trace; -1: none
     off_t trace_at;
-    int64_t taken_ns;         // when the client took something, or asked
+    int64_t taken_ns;         // when the client last read something, or asked
     struct seep_noise *noise; // of a network; NULL: bytes are as they are
     unsigned char *sealed_in; // SEEP_NOISE_LENGTH_BYTES and a record, as it comes
     size_t nr_sealed_in;

@@ -29,7 +29,7 @@ struct way {
     unsigned char bytes[PIECE_BYTES];
 };
 
-// The other side takes no more: what was to go there is dropped.
+// The other side reads no more: the rest for it is dropped.
 static void end_way(struct way *way) {
     way->has_ended = true;
     way->nr = way->sent = 0;
@@ -54,8 +54,8 @@ static void pass_on(struct way *way, const struct pollfd *reads, const struct po
     }
 }
 
-// First the rest of what the client sent is passed on, then its end. Answers still come back after that, also
-// those of a server that has left. That the client has gone is noticed while there is nothing to send, too.
+// First the rest of the client's input is passed on, then its end. After that, answers still come back, even
+// from a server that has left. A client that has gone is noticed even while there is nothing to send.
 static void relay(int socket_fd, struct way ways[2]) {
     bool told = false;
     signal(SIGPIPE, SIG_IGN);

@@ -84,9 +84,10 @@ size_t seep_recorded_process_drop(struct seep_recorded_process *process, bool ov
     return sum;
 }
 
-// At the rate of now a ring gains at most a quarter of itself in a nap, and nothing that is written out half
-// full. The first time round it gains half of the pages that are prepared. Each pass takes a dozen system
-// calls, and the processor from the program where the tool has none of its own.
+// During a nap a ring at its present rate fills by at most a quarter, and not beyond half full with the
+// events that the tool still holds. In the first round it fills at most half of the prepared pages. Each pass
+// takes a dozen system calls, and takes processor time from the program if the tool has no processor of its
+// own.
 static void plan_nap(struct seep_recorder *recorder, const struct seep_event_ring *ring, size_t nr,
                      size_t nr_held, int64_t since_ns) {
     uint64_t half = ring->capacity / 2;

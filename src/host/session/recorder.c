@@ -16,7 +16,7 @@
 #include "session/recorder_parts.h"
 
 enum {
-    NAP_LEAST_NS = 200000, // what would be shorter is none
+    NAP_LEAST_NS = 200000, // a shorter nap is left out
     LOOK_NS = 128000000,   // between looks for ended processes
 };
 
@@ -132,7 +132,7 @@ static void *work(void *data) {
         look_for_ended |= now_ns - looked_ns >= LOOK_NS;
         looked_ns = look_for_ended ? now_ns : looked_ns;
         pass(recorder, look_for_ended, false);
-        // A rate that has grown is seen after the next nap, so that is twice the last one at most.
+        // A risen rate is seen only after the next nap, so that nap is at most twice the last one.
         nap_ns = SEEP_MIN(2 * nap_ns, recorder->nap_ns);
         if (nap_ns >= NAP_LEAST_NS)
             nap(recorder, nap_ns);

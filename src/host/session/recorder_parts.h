@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What the files of the recorder share. All of it is the recorder's thread's, but for what the lock is named
-// to guard.
+// What the files of the recorder share. It belongs to the recorder's thread, except the members that the lock
+// guards.
 #ifndef SEEP_SESSION_RECORDER_PARTS_H
 #define SEEP_SESSION_RECORDER_PARTS_H
 
@@ -52,8 +52,8 @@ struct seep_recorder {
     struct seep_recorder_options options;
     pthread_t thread;
     bool started;
-    pthread_mutex_t lock;                // of what follows, up to the next remark
-    struct seep_recorded_process *fresh; // that have come and the thread has not seen
+    pthread_mutex_t lock;                // guards the members below, up to the next comment
+    struct seep_recorded_process *fresh; // new processes that the thread has not seen
     size_t nr_fresh;
     size_t fresh_capacity;
     bool stop;
@@ -71,7 +71,7 @@ struct seep_recorder {
     uint32_t *heap;              // slots of the process at hand, the one with the lowest stamp first
     size_t heap_capacity;
     uint64_t beat;
-    int64_t nap_ns; // until the next pass, as the rings want it
+    int64_t nap_ns; // until the next pass, from the rates of the rings
 };
 #define SEEP_RECORDER_NAP_MOST_NS 5000000
 
@@ -81,10 +81,10 @@ struct seep_recorder {
 // Lack of memory is kept in `out`.
 void seep_recorded_process_take(struct seep_recorder *recorder, struct seep_recorded_process *process,
                                 bool over);
-// After an error nothing more is written. Threads do not wait for that: what is in the rings and the queues
-// is taken as lost. Returns how many events were in the rings.
+// After an error nothing more is written. So that threads do not wait, the events in the rings and queues are
+// taken as lost. Returns how many events were in the rings.
 size_t seep_recorded_process_drop(struct seep_recorded_process *process, bool over);
-// Forgets what was taken and not written: it is in the file of the library, or in the rings still.
+// Forgets events that were taken and not written: they are in the library's file, or still in the rings.
 void seep_recorded_process_forget(struct seep_recorded_process *process);
 // Frees the memory of empty queues, because one slot after another may have had many events.
 void seep_recorded_process_trim(struct seep_recorded_process *process);
@@ -95,17 +95,17 @@ void seep_recorded_process_destroy(struct seep_recorded_process *process);
 
 // ---- recorder_order.c: from the queues into chunks ----
 
-// Writes events of all queues up to a stamp, which are complete, in their order: when it is time, or when
-// they are many. `all`: all that there is, now. An error is kept in `out`.
+// Writes the events of all queues up to a stamp, in their order: when it is time, or when they are many. Up
+// to that stamp the queues are complete. `all`: writes all events now. An error is kept in `out`.
 void seep_recorder_seal(struct seep_recorder *recorder, struct seep_recorded_process *process, uint64_t up_to,
                         bool all);
 // Writes a chunk. An error is kept in `out`.
 void seep_recorder_write_chunk(struct seep_recorder *recorder, struct seep_recorded_process *process,
                                const struct seep_recorded *events, size_t nr);
-// Takes all events of a queue, as they are in chunks: *ret_nr of them, malloc'ed. NULL: out of memory.
+// Takes all *ret_nr events of a queue, in the form of chunks, malloc'ed. NULL: out of memory.
 struct seep_recorded *seep_recorder_unpack_queue(struct seep_recorder_queue *queue, uint32_t slot,
                                                  size_t *ret_nr);
-// Tells threads that wait for room that the recorder moves.
+// Tells threads that wait for room that the recorder makes progress.
 void seep_recorder_beat(struct seep_recorder *recorder);
 
 // ---- recorder_rest.c ----

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The last events of a process that has ended, also those that its library has written alone, because it took
-// over from the recorder. See recorder_parts.h.
+// The last events of an ended process, also those that its library wrote itself after it took over from the
+// recorder. See recorder_parts.h.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -167,8 +167,8 @@ static struct seep_error *write_sums(struct seep_recording_writer *out, struct s
         nr_changed += heap->then[i].turn == heap->turn;
         nr += heap->sites[i].allocations || heap->sites[i].frees;
     }
-    // A reader goes back to the last whole sum. So a sum is whole if the sums since the last whole one would
-    // otherwise have more sites than the heap.
+    // A reader goes back to the last whole sum. So a sum is written whole if the sums since the last whole
+    // one would otherwise have more sites than the heap.
     bool whole = !summing->is_in_file || summing->nr_written + nr_changed > nr;
     uint32_t *sites = calloc(nr + nr_changed + 1, sizeof(*sites));
     struct seep_counters *counters = calloc(nr + nr_changed + 1, sizeof(*counters));

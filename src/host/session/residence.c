@@ -104,7 +104,7 @@ void seep_residence_end(struct seep_residence *residence) {
 // ---- looking ---------------------------------------------------------------------------------------------
 
 // Of a very large block a part is looked at, in pieces that lie evenly in it, and taken for the whole.
-// One that was seen with all of its pages is not looked at again, because the most counts.
+// A block that was seen with all of its pages is not looked at again, because the greatest figure counts.
 static bool count_pages(const struct seep_residence *residence, struct tracked_block *block,
                         uint64_t *ret_nr_read) {
     uint64_t first = block->address >> PAGE_SHIFT;

@@ -24,7 +24,7 @@
 
 // No image is smaller, however much of its address space it gives up: a file of this size will do.
 #define IMAGE_FILE_LEAST (UINT64_C(86) << 20)
-// With less of address space libseep.so makes no image: image_window.c.
+// With less address space libseep.so makes no image (image_window.c).
 #define ADDRESS_LIMIT_LEAST (UINT64_C(256) << 20)
 // Two syncs cost a fifth of all that such a run of a small program takes.
 #define BRIEF_NS INT64_C(1000000000)
@@ -303,7 +303,7 @@ static uint64_t file_limit(void) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_max : RLIM_INFINITY;
 }
 
-// That the program began with, in bytes; RLIM_INFINITY: none.
+// The limit that the program began with, in bytes; RLIM_INFINITY: none.
 static uint64_t address_limit(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;

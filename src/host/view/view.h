@@ -207,7 +207,7 @@ struct seep_view_row {
     uint64_t exit_blocks; // freed only when the program was leaving: what is not called a leak, and was held
                           // all the time
     uint64_t exit_bytes;
-    bool exit_all;                       // nothing of it was freed before that, and all of it then
+    bool exit_all;                       // nothing of it was freed before the exit, and all of it at the exit
     const struct seep_growth_of *growth; // of its sites together, in the process where they grow most; NULL:
                                          // without snapshots, or nothing was live in them
     uint32_t growth_process;             // which process that is: index in the session

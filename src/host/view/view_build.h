@@ -97,7 +97,7 @@ SEEP_MUST_CHECK struct seep_error *seep_view_build_mappings(struct seep_view_bui
 void seep_view_find_exit(struct seep_view_build *build, const struct seep_view_part *part);
 
 // view_growth.c
-// Of the rows of a part's sites, once each site has its row.
+// Judges the growth of the rows of a part's sites. Called once each site has its row.
 SEEP_MUST_CHECK struct seep_error *seep_view_add_growth(struct seep_view_build *build,
                                                         const struct seep_view_part *part);
 double seep_view_growth_key(const struct seep_view_row *row);

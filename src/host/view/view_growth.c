@@ -31,8 +31,8 @@ static void give(struct seep_view_row *row, uint32_t process, const struct seep_
     row->growth_process = process;
 }
 
-// Rows of several sites become groups: in `group_of_row`, which has the number of sites of each row, and in
-// `group_of_site`. Returns how many there are.
+// Makes rows of several sites groups, in `group_of_row` and `group_of_site`. `group_of_row` has the number of
+// sites of each row before. Returns how many groups there are.
 static uint32_t make_groups(const struct seep_view_build *build, const struct seep_view_part *part,
                             uint32_t *group_of_row, uint32_t *group_of_site) {
     uint32_t nr_groups = 0;

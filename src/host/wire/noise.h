@@ -24,7 +24,8 @@ SEEP_MUST_CHECK struct seep_error *seep_noise_key_read(const char *path, bool ma
                                                        bool *ret_made);
 
 struct seep_noise;
-// `prologue` is the same on both sides, or the handshake fails. `key` is shared by both, and copied.
+// `prologue` must be the same on both sides, or the handshake fails. `key` is shared by both sides, and
+// copied.
 SEEP_MUST_CHECK struct seep_error *seep_noise_create(bool initiator, const unsigned char *prologue,
                                                      size_t nr_prologue,
                                                      const unsigned char key[SEEP_NOISE_KEY_BYTES],

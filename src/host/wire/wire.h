@@ -66,7 +66,7 @@ struct seep_wire_head {
     uint8_t flags;
     uint16_t stream; // of the question; its answers have the same
 };
-// SEEP_WIRE_HEAD_BYTES at `at`, little-endian. What is read is not checked.
+// SEEP_WIRE_HEAD_BYTES at `at`, little-endian. Read values are not checked.
 void seep_wire_head_put(unsigned char *at, const struct seep_wire_head *head);
 struct seep_wire_head seep_wire_head_of(const unsigned char *at);
 
@@ -86,7 +86,7 @@ struct seep_wire_hello {
     uint64_t takes; // SEEP_WIRE_TAKES_*
     char build[64];
 };
-// Appends the greeting of this build. One that is taken is checked: SEEP_E_FORMAT.
+// Appends the greeting of this build. A received greeting is checked: SEEP_E_FORMAT.
 void seep_wire_hello_put(struct seep_put *payload);
 SEEP_MUST_CHECK struct seep_error *seep_wire_hello_take(const unsigned char *bytes, size_t nr,
                                                         struct seep_wire_hello *ret_hello);
@@ -108,7 +108,7 @@ struct seep_wire_pull {
     uint32_t nr_have;
     struct seep_wire_have have[SEEP_WIRE_IMAGES_MAX];
 };
-// Appends the question. One that is taken is checked: SEEP_E_FORMAT.
+// Appends the question. A received question is checked: SEEP_E_FORMAT.
 void seep_wire_pull_put(struct seep_put *payload, const struct seep_wire_pull *pull);
 SEEP_MUST_CHECK struct seep_error *seep_wire_pull_take(const unsigned char *bytes, size_t nr,
                                                        struct seep_wire_pull *ret_pull);
@@ -151,10 +151,10 @@ SEEP_MUST_CHECK struct seep_error *seep_deltas_answer(const struct seep_deltas *
 // ---- the client's side: what it has ----
 
 struct seep_replica;
-// Has nothing: the first question asks for all.
+// Begins empty: the first question asks for everything.
 SEEP_MUST_CHECK struct seep_error *seep_replica_create(struct seep_replica **ret_replica);
 void seep_replica_destroy(struct seep_replica *replica); // takes NULL
-// The question for what has changed since the last whole answer; for all where the last one broke off.
+// The question for all changes since the last whole answer, or for everything if the last answer broke off.
 void seep_replica_ask(const struct seep_replica *replica, struct seep_wire_pull *ret_pull);
 // A frame of the answer. SEEP_E_FORMAT for what does not fit what is had: then all of it is to be asked anew.
 SEEP_MUST_CHECK struct seep_error *seep_replica_take(struct seep_replica *replica, uint8_t type,

@@ -139,7 +139,7 @@ static struct seep_error *connect_program(struct seep_wire_client *client, const
     return NULL;
 }
 
-// Its streams are closed and it was told to end: one that does not is killed.
+// The program's streams are closed and it has got SIGTERM. A program that does not end is killed.
 static void wait_for_program(pid_t program) {
     kill(program, SIGTERM);
     for (int64_t waited_ms = 0; waitpid(program, NULL, WNOHANG) == 0; waited_ms += LEAVE_STEP_MS) {

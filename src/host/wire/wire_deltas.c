@@ -12,7 +12,7 @@
 #include "wire/wire.h"
 
 #define CHUNK_BYTES (200u << 10) // of a payload: then comes another frame
-#define PLAIN_BYTES (8u << 10)   // of one that is not packed: the server has a frame for each client
+#define PLAIN_BYTES (8u << 10)   // of an unpacked frame: the server has a frame for each client
 #define PIECE       512u         // nodes or sites that are read at once
 
 // When the frame Process of one process changed last. The time in that frame does not count.

@@ -292,7 +292,7 @@ static struct seep_error *take_counters(struct replica_image *image, struct seep
                 value += (uint64_t)more;
             else
                 value = told ? seep_take_leb(take) : 0;
-            // Allocations, frees and their bytes only grow. Less than 0 is a number near 2^64.
+            // Allocations, frees and their bytes only grow. A figure below 0 appears as a number near 2^64.
             if (i < 4 && (value < *fields[i] || more < 0))
                 return bad("counts that go back");
             if (i < SEEP_FIGURES_OF_THREAD)

@@ -310,7 +310,7 @@ int seep_return(struct pt_regs *regs) {
 
 #define SEEP_BEGINNING_BYTES 64 // a probe is not farther behind the first instruction
 
-// Whether the call that led to this function names it: a call within one file.
+// Whether the call of this function is direct, as within one file.
 static __always_inline bool seep_is_called_directly(const struct pt_regs *regs) {
     struct __attribute__((packed)) {
         uint8_t opcode;

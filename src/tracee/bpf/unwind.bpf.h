@@ -486,9 +486,9 @@ static long seep_walk_step(uint32_t i, void *context) {
     return 0;
 }
 
-// Differs for each process and generation, in high bits too: the bits of a process id alone can be those in
-// which two addresses differ, and then a stack of one process has the id of another's. A process may have the
-// id of one that has ended.
+// Differs for each process and generation, in high bits too. The process id alone is not enough: if two
+// addresses differ in the same bits as two process ids, a stack of one process gets the id of another's
+// stack. The generation is needed because a process may have the id of an ended process.
 static __always_inline uint64_t seep_stack_seed(uint32_t pid, uint32_t generation) {
     uint64_t seed = ((uint64_t)generation << 32 | pid) * UINT64_C(0x9e3779b97f4a7c15);
     return (seed ^ bpf_get_current_task_btf()->group_leader->start_time) * UINT64_C(0x9e3779b97f4a7c15);

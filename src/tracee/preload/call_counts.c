@@ -8,8 +8,8 @@ void seep_calls_start(void) {
     seep_g.header->areas[SEEP_AREA_SITES].used = SEEP_SITE_CALLS(SEEP_VIA_HEAP_NR);
 }
 
-// An operator new that an exception has passed is further in on the stack than we are. It may be taken for
-// one that runs while that is not so: then hooks go the long way, and count all the same.
+// An operator new that an exception has left was deeper on the stack than the present hook. If it is still
+// taken for a running one, hooks take the slow path and count correctly.
 static bool is_in_new(struct seep_thread *thread) {
     if (thread->counted_new.frame && CPU_FRAME() > thread->counted_new.frame)
         thread->counted_new = (struct seep_counted_new){.frame = 0};

@@ -21,8 +21,8 @@ void seep_calls_start(void);
 void seep_calls_allocation(struct seep_thread *thread, uint64_t size, enum seep_via via);
 void seep_calls_release(struct seep_thread *thread, enum seep_release via);
 
-// Around a real operator new that returns: what it called is not counted. Between the two no hook goes the
-// short way.
+// Around a real operator new that returns: its inner calls are not counted. Between the two no hook takes the
+// fast path.
 void seep_calls_new_begin(struct seep_thread *thread, struct seep_counted_new *ret_outer);
 void seep_calls_new_end(struct seep_thread *thread, const struct seep_counted_new *outer);
 

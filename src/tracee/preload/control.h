@@ -12,7 +12,7 @@
 
 #include "preload/preload.h"
 
-// Does what the tool has asked last, unless another thread is at it. Context: takes threads_lock.
+// Carries out the tool's last request, unless another thread is doing so. Context: takes threads_lock.
 void seep_control_take(void);
 void seep_control_inherit(struct seep_image_header *header); // the image of a child of fork
 

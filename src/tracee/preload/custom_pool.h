@@ -13,7 +13,7 @@
 void seep_pool_begins(struct seep_thread *thread, uint64_t pool, const char *name, struct seep_caller caller);
 // All pieces of the pool are freed. `stays`: the pool itself is not, and may have others.
 void seep_pool_ends(struct seep_thread *thread, uint64_t pool, bool stays);
-// A piece of the pool (0: of none) was allocated, or freed. Context: as above. What there is no room for is
+// A piece of the pool (0: of none) was allocated, or freed. Context: as above. A piece without room is
 // counted as lost (SEEP_LOST_NO_PIECE).
 void seep_piece_taken(struct seep_thread *thread, uint64_t pool, uint64_t address, uint64_t bytes,
                       enum seep_via via, struct seep_caller caller);

@@ -61,7 +61,7 @@ static uint32_t odd_hash(uint64_t address) {
 enum { ODD_MOST = SEEP_ODD_SLOTS / 4 * 3 };
 static uint32_t nr_odd; // under odd_lock; a child begins with its parent's table, and so with its number
 
-// Of each hash the latest that was freed. In the map an entry keeps its site by itself.
+// For each hash, the latest freed block. An entry in the map itself keeps its site.
 enum { NR_FREED = 256 };
 static struct {
     uint64_t address;

@@ -25,7 +25,7 @@
 uint64_t *seep_map_new_leaf(uint64_t address); // the entry of `address`, or NULL
 bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size);
 uint64_t seep_map_take_odd(uint64_t address, uint64_t *ret_size);
-// The site of the block that was freed at `address` lately and was in the table of odd blocks; 0: none.
+// The site of a block of the table of odd blocks that was freed lately at `address`; 0: none.
 uint32_t seep_map_freed_odd(uint64_t address);
 // In a child of fork, which has no image yet: each page of the directory that its parent had written by the
 // fork, some of them twice; `off` is in bytes. false: not all of them are known.

@@ -32,10 +32,10 @@ static uint64_t soft_of(const struct rlimit *limit) {
     return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
 }
 
-// Before the fact, also in a child that has no image yet. The address of the limit may be invalid, which the
-// kernel would report.
+// Called before the limit is set, also in a child that has no image yet. The address of the limit may be
+// invalid; the kernel would report it.
 SEEP_COLD static void limit_is_coming(unsigned resource, const void *limit, size_t bytes) {
-    bool of_space = resource == RLIMIT_AS; // whatever it will be
+    bool of_space = resource == RLIMIT_AS; // whatever the limit
     bool of_files = (resource == RLIMIT_NOFILE || resource == RLIMIT_FSIZE) && seep_fork_lacks_image();
     if (!limit || !(of_space || of_files) || !seep_calls_are_free())
         return;
@@ -48,8 +48,8 @@ SEEP_COLD static void limit_is_coming(unsigned resource, const void *limit, size
         seep_fork_make_image();
 }
 
-// After the fact: a limit that was refused changes nothing. Below what is mapped already it is allowed. A
-// child of vfork has our memory and limits of its own.
+// Called after the limit is set, because a refused limit changes nothing. A limit below the mapped size is
+// allowed. A child of vfork shares our memory but has its own limits.
 static void limit_changed(unsigned resource, uint64_t limit) {
     if (resource == RLIMIT_AS && seep_image_is_ours() && sys_getpid() == seep_confined.pid)
         seep_window_limit(limit);
@@ -287,7 +287,7 @@ static bool is_filter(long nr, long a) {
 #define SYS_OF_MMAP SYS_mmap
 #endif
 
-// With the structure that prlimit has. On CPUs of 32 bits no limit is too low for what a child has.
+// With the structure of prlimit. On 32-bit CPUs no limit is too low for a child's mappings.
 #define SETS_LIMITS(nr) (SEEP_ARCH_WORD == 8 && (nr) == SYS_prlimit64)
 
 // As the functions of these names do.

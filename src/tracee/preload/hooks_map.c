@@ -81,7 +81,7 @@ static SEEP_NOINLINE void *map(void *at, size_t size, int protection, int flags,
         return at;
     uint64_t bytes = whole_pages(size);
     if (flags & MAP_FIXED)
-        seep_stack_gone((uintptr_t)at, bytes); // what was there
+        seep_stack_gone((uintptr_t)at, bytes); // the stack that was there
     if ((protection & PROT_READ) && (flags & MAP_ANONYMOUS))
         seep_readable_mapped((uintptr_t)at, bytes);
     mapped(at, bytes, kind_of(protection, flags), SEEP_VIA_MMAP, caller);

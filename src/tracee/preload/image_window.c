@@ -20,8 +20,8 @@ enum { REMAP_MAYMOVE = 1, REMAP_FIXED = 2 };
 #else
 #define NO_LIMIT (4 * GIB)
 #endif
-// The least budget that makes sense: the directory, two leaves of the heap map, and the arrays. run_session.c
-// says so of a program with a lower limit.
+// The least useful budget: the directory, two leaves of the heap map, and the arrays. run_session.c reports a
+// program with a lower limit.
 #define LEAST_BUDGET (64 * MIB)
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
@@ -104,15 +104,15 @@ SEEP_COLD void seep_window_make_seeds(int fd, const struct seep_image_area areas
         drop_seeds();
 }
 
-// Who has locked all memory by a call that we do not see has locked the seed, and every page of what is made
-// of it would be there at once.
+// A program that has locked all its memory by a call that we do not see has locked the seed. Then the kernel
+// would fill every page of a mapping that is made from the seed.
 static SEEP_NOINLINE void unlock_seed(void) {
     sys3(SYS_munlock, seeds[OF_HEADER], SEEP_LARGEST_PAGE, 0);
 }
 
-// Of all that comes before an area in the file there is a mapping for a moment. A child that another thread
-// forks meanwhile is not limited yet, and needs the one seed only. Of two threads that do this at once, the
-// seeds of one stay mapped unused.
+// For a moment the part of the file before an area is mapped, too. A child that another thread forks
+// meanwhile is not limited yet, and needs only the one seed. If two threads do this at once, the seeds of one
+// of them stay mapped unused.
 SEEP_COLD void seep_window_spread_seeds(void) {
     if (!seeds[OF_HEADER] || seeds[0])
         return;
@@ -500,7 +500,7 @@ static bool see_pieces(unsigned char *view) {
     return true;
 }
 
-// What of an area is to be seen: also what the parent has filled since the fork.
+// Maps the filled part of an area, including what the parent has filled since the fork.
 static bool see_filled(enum seep_area_kind area) {
     uint64_t filled =
         seep_area_filled_bytes(area, __atomic_load_n(&seep_g.header->areas[area].used, __ATOMIC_ACQUIRE));

@@ -45,7 +45,7 @@ void *seep_window_pages(unsigned char *image, uint64_t page, uint64_t bytes);
 // Of the file, what children of fork need to see it; in one that has a file of its own, instead of the
 // parent's. `one`: there is room for a view of all of it, and will be.
 void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR], bool one);
-// Address space is about to be limited: then the one seed is too few.
+// Called before address space is limited, because the one seed is then too few.
 void seep_window_spread_seeds(void);
 // Whether the address lies in one of them.
 bool seep_window_has_seed(uint64_t address);

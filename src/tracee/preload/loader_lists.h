@@ -56,8 +56,8 @@ const ElfW(Sym) * seep_loader_symbol(const struct link_map *map, const char *nam
 // The definition of `name` in a module in front of ours; NULL: there is none. An entry of a procedure linkage
 // table is no definition.
 void *seep_loader_in_front(const char *name);
-// The path of the first module behind ours that defines `name`. NULL: there is none, or it defines `unless`,
-// too. Not for musl. Valid until the mappings are read again.
+// The path of the first module after ours that defines `name`. NULL: there is none, or it also defines
+// `unless`. Not for musl. Valid until the mappings are read again.
 const char *seep_loader_behind(const char *name, const char *unless);
 // What glibc has only from some version on: to need it would keep the library out of processes with an older
 // one. The first in the order of the search; NULL: there is none.

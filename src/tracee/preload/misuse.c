@@ -145,7 +145,7 @@ void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep
                          struct seep_caller caller) {
     const uint64_t *at = map_entry(address);
     uint32_t freed = at               ? (SEEP_ENTRY_SITE(*at) ? 0 : (uint32_t)*at)
-                     : thread->filter ? 0 // the next block there need not have been recorded
+                     : thread->filter ? 0 // a later block at the address may be unrecorded
                                       : seep_map_freed_odd(address);
     uint64_t first = seep_freed_at(address);
     if (first && SEEP_ENTRY_SUB(first) != map_sub(address))

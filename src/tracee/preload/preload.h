@@ -154,7 +154,7 @@ struct seep_code_pages {
 };
 enum { SEEP_CODE_BLOCKS = 64 };
 
-// In a real operator new, where calls are only counted: a frame of its hook, and what was counted since.
+// In a real operator new, if calls are only counted: a frame of its hook, and the counts since.
 struct seep_counted_new {
     uint64_t frame; // 0: in none
     uint32_t via;   // 0: nothing
@@ -434,7 +434,7 @@ struct seep_global {
     bool operators_replaced;       // the program or a library defines some; ours behave as the C++ library's
     bool emulated;                 // who answers system calls is no kernel (qemu-user)
     bool handed_over;              // a tool has the image
-    bool libc_opened;              // by dlopen: the program may call its malloc past our hook
+    bool libc_opened;              // by dlopen: the program may call libc's malloc without our hook
     bool was_stopped;              // there may be blocks that were allocated while recording was stopped
     _Atomic uint64_t control_done; // see control.h
     struct seep_config config;
@@ -459,8 +459,8 @@ void seep_filter_is_coming(void);
 void seep_place_of_tid_learn(void);
 void seep_private_reserve(void); // private_memory.c
 void seep_readable_note(void);   // readable.c
-// [start, end) is readable from now on; it no longer is. A known range takes no second place, unless it is
-// the rest of a range that goes. Returns the place.
+// [start, end) is readable from now on, or no longer is. A known range takes no second place, unless it is
+// the rest of a removed range. Returns the place.
 uint32_t seep_readable_know(uintptr_t start, uintptr_t end, bool is_rest);
 void seep_readable_gone(uint64_t start, uint64_t bytes);
 // The program has mapped or unmapped the range: if it is near the first thread's stack, a stack pointer below
@@ -476,7 +476,8 @@ void seep_readable_under_valgrind(
 
 // start.c: finds the real functions and makes the image, once. true: hooks may record.
 bool seep_start(void);
-// real_functions.c: fills seep_g.real, and the facts about an allocator in front of ours or behind.
+// real_functions.c: fills seep_g.real, and the facts about an allocator before or after ours in the search
+// order.
 void seep_real_find(void);
 // NULL contains nothing.
 bool seep_path_contains(const char *path, const char *word);
@@ -518,7 +519,7 @@ void seep_news_take(void);
 bool seep_fork_child(bool *ret_made);
 // Whether this is a child of fork that has no image yet.
 bool seep_fork_lacks_image(void);
-// Makes the image of such a child now, before a call that would make it impossible.
+// Makes the image of a forked child now, before a call that would make it impossible.
 void seep_fork_make_image(void);
 void seep_fork_prepare(void); // atfork handlers
 void seep_fork_in_child(void);

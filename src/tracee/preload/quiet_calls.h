@@ -10,9 +10,8 @@ void seep_quiet_calls(struct seep_real *real);
 // The thread has left a quiet function by longjmp.
 void seep_quiet_recover(struct seep_thread *thread);
 
-// Around a real function that may call our hooks, and returns: they record nothing. What the first returns is
-// for the second.
-// `frame`: CPU_FRAME() of who calls both.
+// Around a real function that may call our hooks, and returns: the hooks record nothing. The result of the
+// first call is passed to the second. `frame`: CPU_FRAME() of the function that calls both.
 struct seep_thread *seep_quiet_begin(uint64_t frame);
 void seep_quiet_end(struct seep_thread *thread);
 

@@ -27,7 +27,7 @@ static bool lies_between(uint64_t address, uint64_t sp, uint64_t end, uint64_t m
     return end > sp && end - sp < most && address >= from && address < end;
 }
 
-static _Atomic bool first_stack_has_holes; // the program has unmapped, protected or mapped some of it
+static _Atomic bool first_stack_has_holes; // the program has unmapped, protected or mapped parts of it
 
 static uint64_t first_stack_end(void) {
     return &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;

@@ -186,9 +186,9 @@ enum { NR_OF_ALLOCATOR = 10, NR_OF_LSAN = 5 };
 static void find_all(struct seep_real *real, void *chosen) {
     static const uint8_t offsets[] = {REAL_FUNCTIONS(OFFSET_OF)};
     const char *name = REAL_FUNCTIONS(NAME_OF);
-    // No look-up that can fail: the loader would allocate a message by a malloc that may be in front of ours
-    // and in the middle of its own start. No later look-up either: LeakSanitizer calls these from within
-    // dlsym.
+    // A look-up that can fail is not possible here: the loader would allocate a message by another malloc,
+    // which may precede ours and be in the middle of its own start. A later look-up is not possible either,
+    // because LeakSanitizer calls these from within dlsym.
     size_t nr = SEEP_ARRAY_SIZE(offsets) - (__lsan_do_leak_check ? 0 : NR_OF_LSAN);
     for (size_t i = 0; i < nr; i++, name += __builtin_strlen(name) + 1) {
         void *function = chosen && i < NR_OF_ALLOCATOR ? seep_loader_dlsym(chosen, name) : next(name);

@@ -25,8 +25,8 @@ struct seep_image_counters *seep_record_free_special(struct seep_thread *thread,
                                                      enum seep_release via, bool temporary);
 void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size);
 void seep_record_move_abandoned(struct seep_thread *thread); // a handler of a signal has left a real realloc
-// What a hook of an operator new notes before the real one runs, which may call malloc by name, and may leave
-// by an exception. Only where seep_g.apart.
+// Notes of a hook of an operator new before the real operator runs. The real operator may call malloc by
+// name, and may leave by an exception. Used only if seep_g.apart.
 struct seep_nested {
     const struct seep_thread *thread; // NULL: not noted
     uint64_t nr_sampled;

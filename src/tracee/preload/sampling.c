@@ -140,8 +140,8 @@ static void forget_sample(struct seep_thread *thread, uint32_t site, uint64_t si
     count_net(thread, -(int64_t)bytes);
 }
 
-// What the nested malloc was decided on stands for the operator. A block with a header is larger and so met
-// by more points: as many less are kept of the operator's.
+// The sampling decision of the nested malloc stands for the operator. A block with a header is larger, so
+// more sampling points hit it. The operator keeps correspondingly fewer.
 bool seep_sample_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                        struct seep_caller caller, const struct seep_nested *nested) {
     struct seep_image_thread *slot = thread->slot;

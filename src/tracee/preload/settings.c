@@ -114,8 +114,8 @@ static bool copy_setting(const char *name, char *ret_text, size_t room) {
     return true;
 }
 
-// The fault of the folder of that file; 0: none. A folder with a % in its name is checked only when it is
-// needed.
+// What is wrong with the folder of that file; 0: nothing. A folder with a % in its name is checked only when
+// it is needed.
 static int folder_of_out(char *file) {
     const char *name;
     bool has_folder = false, has_percent = false, is_known = true;
@@ -244,7 +244,7 @@ static void read_out(struct seep_config *config) {
     if (trouble != -ENOENT && trouble != -ENOTDIR && trouble != -EACCES)
         return;
     config->out[0] = 0;
-    // To a recording the tool gives a file for the case that it is killed. A program that it starts may have
+    // The tool names a file for a recording in case the tool is killed. A program that it starts may have
     // another root or another user.
     const char *mode = seep_setting("SEEP_MODE");
     if (config->socket[0] && mode && is_text(mode, "record"))

@@ -70,7 +70,7 @@ static struct seep_rule_table *roomy_rule_table(void) {
 // A return address that no call made, put on a fresh stack as what its first function returns to: the first
 // instruction of a function (glibc's makecontext does that), or code that ends the process. Nothing lies
 // outside it.
-// Apart, for its row is 600 bytes of the stack of who asks, which may be a signal handler's.
+// A function of its own, because its row takes 600 bytes of stack, which may be a signal handler's.
 SEEP_NOINLINE bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc) {
 #ifdef SEEP_ARCH_EXIT_CODE_BYTES
     if (sys_readable(pc) && sys_readable(pc + SEEP_ARCH_EXIT_CODE_BYTES - 1) &&

@@ -34,8 +34,8 @@ enum seep_code_kind {
 };
 enum seep_code_kind seep_code_kind(uint64_t pc);
 
-// Whether `pc`, whose own byte before has no CFI, is where a function begins, or code that ends the process:
-// the start of a stack.
+// Whether `pc` is the start of a stack: the first instruction of a function, or code that ends the process.
+// The byte before `pc` has no CFI.
 bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc);
 
 #ifdef SEEP_ARCH_SIGNAL_CODE_BYTES

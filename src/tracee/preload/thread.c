@@ -193,8 +193,8 @@ static SEEP_COLD struct seep_thread *take_slot(void) {
 }
 
 // Whether the hook that set the guard will never come back: a signal handler that interrupted it has
-// left by longjmp. Then who enters is at its frame or further out on the stack; in a handler that is still at
-// work it would be further in, or on the alternate stack.
+// left by longjmp. Then the entering function is at its frame or further out on the stack. If a handler were
+// still running, it would be further in, or on the alternate stack.
 static bool abandoned(const struct seep_thread *thread, uint64_t frame) {
     if (frame < thread->guard || !seep_calls_are_free())
         return false;

@@ -147,8 +147,8 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
         err = seep_error_no_memory();
     for (size_t i = 0; i < map.nr_areas && !err; i++)
         err = add_area(attached, process, &map.areas[i], &layout);
-    // If the loader has changed mappings meanwhile, these belong to a later event, and that event leads here
-    // again.
+    // If the loader has changed mappings meanwhile, these mappings belong to a later event. That event calls
+    // this function again.
     bool later = seep_bpf_tables_moved(&attached->tables, pid) != moved;
     attached->generation += !err && !later && lost_code(&process->heap, &layout);
     if (!err && !later)

@@ -131,7 +131,7 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_took_unread(struct seep_attached 
                                                            struct seep_traced_process *process,
                                                            const struct seep_bpf_unread *unread,
                                                            size_t nr_bytes);
-// The path of what a process executes, also where that has ended; NULL: out of memory.
+// The path of the program that a process executes, even if the process has ended; NULL: out of memory.
 const char *seep_attach_program_of(struct seep_traced_process *process, const struct seep_bpf_exec *exec);
 // Code that the kernel found for a stack.
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_code(struct seep_attached *attached,
@@ -142,7 +142,7 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_took_code(struct seep_attached *a
 
 // The latest of this pid; NULL: not traced.
 struct seep_traced_process *seep_attach_process_of(const struct seep_attached *attached, uint32_t pid);
-// Adds a process, without events, which is the latest of its pid from now on. It belongs to `attached`.
+// Adds a process without events. From now on it is the latest process of its pid. It belongs to `attached`.
 SEEP_MUST_CHECK struct seep_error *seep_attach_add_process(struct seep_attached *attached, pid_t pid,
                                                            struct seep_traced_process **ret);
 // What the event says of a life that begins.
@@ -158,7 +158,7 @@ struct seep_attach_birth {
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pid,
                                                         const char *program,
                                                         const struct seep_attach_birth *birth);
-// The process executed `program`: its life ends, and another one begins with no blocks.
+// The process executed `program`: its life ends, and a new life begins with no blocks.
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_exec(struct seep_attached *attached,
                                                          struct seep_traced_process *process,
                                                          const char *program,
@@ -182,9 +182,9 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_took_landing(struct seep_attached
                                                             uint64_t address);
 // Puts the probes that were asked for.
 SEEP_MUST_CHECK struct seep_error *seep_attach_place_landings(struct seep_attached *attached);
-// Takes the probes of a process away, which has ended or executed another program.
+// Removes the probes of a process that has ended or executed another program.
 void seep_attach_forget_landings(struct seep_attached *attached, pid_t pid);
-// Takes all probes away and frees their list: for the end of `attached`.
+// Removes all probes and frees their list, at the end of `attached`.
 void seep_attach_close_landings(struct seep_attached *attached);
 
 // ---- attach_private.c ----

@@ -44,8 +44,8 @@ SEEP_MUST_CHECK struct seep_error *seep_object_read(struct seep_object_reader *r
 
 // As a worker says it, and as it is taken from one that may lie; without fd and name of the file.
 void seep_object_put(struct seep_put *put, const struct seep_object_contents *contents);
-// false: it makes no sense, or there is no memory; then there is nothing to deinit. `file_bytes`: the size of
-// the file.
+// false: it is invalid, or there is no memory; then there is nothing to deinit. `file_bytes`: the size of the
+// file.
 SEEP_MUST_CHECK bool seep_object_take(struct seep_take *take, uint64_t file_bytes,
                                       struct seep_object_contents *ret_contents);
 

@@ -14,7 +14,7 @@ struct seep_event_ring {
     uint64_t off; // in the file; 0: not there yet
     uint64_t capacity;
     uint64_t read;     // what was taken
-    uint64_t done;     // the program was told of these
+    uint64_t done;     // as told to the program
     uint64_t prepared; // events, from the first of the ring on, whose pages are in memory
 };
 
@@ -45,7 +45,7 @@ size_t seep_event_rings_waiting(struct seep_event_rings *rings, size_t slot, boo
 // of those that were taken are not done with yet.
 size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct seep_event *ret_events,
                              size_t nr, bool over);
-// Gives their room to the library, which may write over it. No system call where nothing has changed.
+// Gives their room back to the library, which may overwrite it. No system call if nothing has changed.
 void seep_event_rings_done(struct seep_event_rings *rings, size_t slot, size_t nr_held);
 
 // The name that the library of the process makes of a pattern (SEEP_OUT), malloc'ed; NULL: not known.

@@ -73,7 +73,7 @@ void seep_image_swap_words_said(union seep_image_words *words);
 // A raw dump begins before the image does, so its own numbers say what order they are in.
 // *ret_is_swapped: its records are in the other byte order.
 bool seep_image_is_raw(const void *bytes, size_t nr_bytes, bool *ret_is_swapped);
-// Checks the header of a dump. SEEP_E_FORMAT: it is none. SEEP_E_VERSION: it is of another version.
+// Checks the header of a dump. SEEP_E_FORMAT: this is no dump. SEEP_E_VERSION: the dump has another version.
 SEEP_MUST_CHECK struct seep_error *seep_image_raw_begin(const void *bytes, size_t nr_bytes, const char *name,
                                                         bool *ret_is_swapped);
 // The record at `bytes`, of any alignment, in the byte order of this machine. It is not checked.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Figures of sites between looks: packed, and visited by what has changed. See image_look.h.
+// Figures of sites between looks: packed, and visited by their changes. See image_look.h.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What the files of an image that is looked at again and again share. See image_look.h.
+// What the files of image_look.h share.
 #ifndef SEEP_SOURCE_IMAGE_IMAGE_LOOK_PARTS_H
 #define SEEP_SOURCE_IMAGE_IMAGE_LOOK_PARTS_H
 

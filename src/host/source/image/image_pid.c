@@ -130,7 +130,7 @@ static struct seep_error *find_files(pid_t pid, struct image_files *ret_files, b
     return trouble ? open_error(pid, trouble) : NULL;
 }
 
-// The number that the process has by itself, in its innermost pid namespace; 0: not there.
+// The process id in the innermost pid namespace of the process; 0: not there.
 static unsigned long own_pid_of(pid_t pid) {
     static const char key[] = "NSpid:";
     char path[64];

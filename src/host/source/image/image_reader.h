@@ -52,7 +52,7 @@ void seep_image_set_totals(struct seep_image_reader *reader);
 SEEP_MUST_CHECK struct seep_error *seep_image_add_notes(struct seep_image_reader *reader);
 // How many elements an array has in the file, whose first `dense` bytes are data without a hole.
 uint32_t seep_image_nr_elements(struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t dense);
-// A node of the profile. What is damaged in it is counted in nr_damaged, and made to lead to the root or to
+// A node of the profile. A damaged link of it is counted in nr_damaged, and made to lead to the root or to
 // module 0.
 struct seep_node seep_image_node_from(struct seep_image_reader *reader, uint32_t id,
                                       const struct seep_image_node *from);

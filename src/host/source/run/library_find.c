@@ -56,7 +56,8 @@ struct seep_error *seep_library_place(bool modes, char **ret_path) {
                : check_library(path, ret_path);
 }
 
-// The name is the same for each run from that folder: programs may use it long after this one has ended.
+// The name is the same for each run from that folder, because programs may use the link long after this run
+// has ended.
 static bool link_in(const char *place, const char *folder, char *ret_link, size_t link_room) {
     if (!place || place[0] != '/' || !seep_library_can_be_named(place) || !seep_place_is_safe(place))
         return false;

@@ -35,8 +35,8 @@ void seep_program_deinit(struct seep_program *program);
 // `modes`: the one with the modes count and log, libseep-record.so.
 SEEP_MUST_CHECK struct seep_error *seep_library_place(bool modes, char **ret_path);
 
-// The same, by a path that LD_PRELOAD can name: where its own cannot, through a link to its folder. The link
-// stays, for programs of the run may execute others at any time.
+// The same, by a path that LD_PRELOAD can name. If its own path cannot be named, the path goes through a link
+// to its folder. The link stays, because programs of the run may execute others at any time.
 SEEP_MUST_CHECK struct seep_error *seep_library_find(bool modes, char **ret_path);
 
 // Whether LD_PRELOAD can name the path: ld.so separates it at spaces and colons.

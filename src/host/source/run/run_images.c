@@ -97,7 +97,7 @@ static bool has_not_ended(pid_t pid) {
 }
 
 // The process exists: it runs, or is about to park. Not one that only waits for its parent to notice its end.
-// *ret_start_ns: when it began, CLOCK_BOOTTIME, rounded down to a tick; 0: /proc, which tells it, is not
+// *ret_start_ns: when it began, CLOCK_BOOTTIME, rounded down to a tick; 0: not known, because /proc is not
 // ours.
 static bool find_process(pid_t pid, int64_t *ret_start_ns) {
     struct seep_stat stat;

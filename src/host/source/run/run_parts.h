@@ -57,7 +57,8 @@ SEEP_MUST_CHECK struct seep_error *seep_run_poll_once(struct seep_run_supervisor
                                                       int *ret_nr);
 // Milliseconds until then, rounded up; -1: for ever.
 int seep_run_until(int64_t then_ns);
-// Calls the look_on of the events if *next_ns (CLOCK_MONOTONIC) has come; that says when the next is due.
+// Calls the look_on of the events if *next_ns (CLOCK_MONOTONIC) has come. look_on returns when the next call
+// is due.
 void seep_run_look_on(struct seep_run_supervisor *supervisor, int64_t *next_ns);
 
 // ---- run_start.c ----
@@ -85,7 +86,7 @@ bool seep_run_is_there_since(const struct seep_run *run, pid_t pid, int64_t real
 // that runs has one. The ancestors of a daemon are gone: it has the name of the socket, which is not told to
 // a stranger, and its environment says from where. Where that cannot be read the name alone counts.
 bool seep_run_is_known(void *data, pid_t pid);
-// Takes what processes have sent: images, notices, and the message of a process that leaves. Hands over
+// Takes the messages of processes: images, notices, and the message of a process that leaves. Hands over
 // images of ended processes when they are many.
 SEEP_MUST_CHECK struct seep_error *seep_run_read_listener(struct seep_run_supervisor *supervisor);
 

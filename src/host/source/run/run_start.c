@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Starts the program, with the signals that it would have without us. See run_parts.h.
+// Starts the program with the signal settings that it would have without us. See run_parts.h.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
