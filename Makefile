@@ -32,7 +32,7 @@ help:
 	@echo "make soak ONLY=random random programs, run and scanned in all ways: what is told is what they do (TIMES=n seeds, FROM=seed)"
 	@echo "make soak ONLY=stale  the corpus with old words in its memory, beside memcheck: each difference has a reason"
 	@echo "make soak ONLY=leaks  threads that hand blocks on, recorded: no leak is told but the planted one (TIMES=n processes)"
-	@echo "make soak ONLY=programs  programs of others, untraced, in each mode and under memcheck: they do and count the same"
+	@echo "make soak ONLY=programs  programs of others, untraced, in each mode and under memcheck: same output, same counts"
 	@echo "make soak ONLY=cross  all test programs on all CPUs under qemu-user: stacks are libgcc's (15 minutes)"
 	@echo "make hostile  files and processes that want to hurt seep, and kills at any moment: minutes (ROUNDS=n, root)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
@@ -58,7 +58,7 @@ build: build/build.ninja
 	@ninja -C build $(if $(VERBOSE),-v) ready
 	@build/seep info | sed -n '/NO: left out of this build$$/ { N; s/^ *\(.*[^ ]\)  *NO: \(.*\)\n */\1: \2: /p; }'
 
-# One line, where meson has a traceback: a folder of another user, or one that root built in.
+# One line in place of meson's traceback: the folder belongs to another user, or root built in it.
 writable:
 	@mkdir -p build 2>/dev/null; if [ ! -w build ] || { [ -e build/.ninja_log ] && [ ! -w build/.ninja_log ]; }; then \
 		echo "make: $(CURDIR)/build cannot be written by this user (elsewhere: meson setup FOLDER, ninja -C FOLDER)" >&2; exit 1; fi

@@ -57,7 +57,7 @@ PROGRAMS = {
     'tar': ['tar', 'cf', '-', '--exclude=.git', 'docs'],
     'unshare': ['unshare', '-Urpf', '--mount-proc', 'ls', '/usr'],
 }
-# Whose counts are not memcheck's, and why.
+# Programs whose counts differ from memcheck's, and why.
 OWN_COUNTS = {
     'ltrace': 'it reads the symbols of the libraries of its program, of which there is one more under seep',
     'perf': 'the kernel counts nothing for it under Valgrind',
@@ -67,7 +67,7 @@ OWN_COUNTS = {
 
 
 def run(command, folder):
-    """(exit status, output, errors); the status is None where it does not end in time."""
+    """(exit status, output, errors); the status is None if it does not end in time."""
     with open(folder / 'out', 'wb') as out, open(folder / 'err', 'wb') as err:
         try:
             code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=LIMIT_S, check=False).returncode
@@ -90,7 +90,7 @@ def differences(mode, plain, steady, done, trace):
         found.append(f'status {done[0]}, untraced {plain[0]}')
     if not trace.exists():
         found.append('no trace')
-    # seep attach reports on standard output, seep check says on standard error what it found.
+    # seep attach reports on standard output, seep check on standard error.
     if steady[0] and (plain[1] not in done[1] if mode == 'attach' else plain[1] != done[1]):
         found.append('another output')
     ours = [line for line in done[2].splitlines(keepends=True) if not (line.startswith(b'seep: ') or mode == 'attach')]
@@ -112,7 +112,7 @@ def counts(seep, trace):
 
 def memcheck(program, folder):
     text = run([*VALGRIND, *program], folder)[2].decode(errors='replace').replace(',', '')
-    text = text.rsplit('HEAP SUMMARY', 1)[-1]  # a child that is forked says the same before
+    text = text.rsplit('HEAP SUMMARY', 1)[-1]  # a forked child prints the same before
     usage = re.search(r'total heap usage: (\d+) allocs (\d+) frees', text)
     if not usage:
         return {}

@@ -34,7 +34,7 @@ def run_reports(context):
             ("suppressions", ["report", trace, "--gen-suppressions=lsan"]), ("diff", ["diff", trace, trace]),
             ("diff json", ["diff", trace, trace, "--json"])]
         cases += [measure(context, title, name, words) for name, words in commands]
-        # A process with as many sites, of a block each: bench/workloads/held.c.
+        # A process with this number of sites, each with one block: bench/workloads/held.c.
         with Heap(context, [str(sites), str(depth)], "held") as pid:
             cases.append(measure(context, title, "scan", ["scan", str(pid)]))
     return {"cases": cases}

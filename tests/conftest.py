@@ -24,7 +24,7 @@ DEFAULT_TIMEOUT_S = 120
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import debug_files  # noqa: E402
 
-# What a terminal, a shell's profile or a build service leaves here would reach every program of a test.
+# Variables of a terminal, a shell's profile or a build service would reach every program of a test.
 for name in ("COLUMNS", "LINES", "NO_COLOR", "PAGER", "LD_PRELOAD", "LD_LIBRARY_PATH", "GLIBC_TUNABLES", "DEBUGINFOD_URLS", "MAKEFLAGS", "MAKELEVEL",
              "MFLAGS", "CPATH", "LIBRARY_PATH", "GCC_COLORS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
              "PYTHONMALLOC", "PYTHONSTARTUP", "PYTHONHASHSEED"):

@@ -41,7 +41,7 @@ def _make(folder, files):
 
 
 def debug_folder(build):
-    """Made once a build, by the first worker. None: no debug files of the C library are installed."""
+    """The folder is made once for a build, by the first worker. None: no debug files of the C library are installed."""
     folder = Path(build) / 'tests' / 'debug-files'
     if not folder.parent.is_dir():
         return None

@@ -109,7 +109,7 @@ missing_of() {
         sed -n 's/^ii  *\([^:]*\).*/\1/p' | tr '\n' ' ')"
     # The nodejs of other repositories has npm in it, and conflicts with the package of that name.
     if command -v npm >/dev/null 2>&1; then here="$here npm "; fi
-    # One that is there by pip, as where the package is too old.
+    # A meson from pip is accepted, for systems whose package is too old.
     case $here in *" meson "*) ;; *) [ -z "$(meson --version 2>/dev/null || true)" ] || here="$here meson " ;; esac
     for name in "$@"; do
         case $here in *" $name "*) ;; *) echo "$name" ;; esac

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// held SITES DEPTH: a block at each of so many stacks, that many frames of the program deep, in a list that a
-// global holds. Every tenth is lost. When they stand, the program waits for the end of its input.
+// held SITES DEPTH: allocates a block at each of SITES stacks of DEPTH frames, in a list that a global holds.
+// Every tenth block is lost. Then the program waits for the end of its input.
 #include "bench.h"
 
 struct held {

@@ -204,7 +204,7 @@ def test_the_readme(tmp_path, environment):
 
 # ---- the README's table: which command for which question ----------------------------------------------------------------
 
-# By command of the table: text to append, so that it ends, and a pattern of its output. Words in capitals stand for
+# By command of the table: text to append so that the command ends, and a pattern of its output. Words in capitals stand for
 # files, a block, and a process that runs under seep.
 ANSWERS = {
     "seep run ./app": ("", r"^leaks +272 KiB lost in 10,000 blocks, all from read_order \(shop\.c:"),
@@ -238,7 +238,7 @@ ANSWERS = {
     "seep serve --http PID": ("", r"^http://127\.0\.0\.1:\d+/"),
     "seep export --format NAME FILE": ("", r"^_start;.*;main;read_order;\S+ 278890$"),
 }
-# The same of the commands of the five minutes that need a running process, in their order; ten seconds are shortened.
+# The same for the commands of the five minutes that need a running process, in their order; ten seconds are shortened.
 ANSWERS_OF_A_PROCESS = {
     "seep report 31724 --by function --top 3": ("", r"\bmake\b"),
     "seep snap 31724 -o now.seep": ("&& seep report now.seep", r"make \(waits\.c:"),

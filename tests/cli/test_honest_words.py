@@ -53,7 +53,7 @@ def test_a_site_of_two_classes(run, seep, tmp_path, build):
 
 
 def test_the_share_of_stacks_that_are_cut(run, seep, tmp_path):
-    """One site of four may have most of the memory: said are its allocations and live bytes."""
+    """One site of four may have most of the memory: the report gives its allocations and live bytes."""
     (tmp_path / "cut.c").write_text(program_source("cut_shares.c"))
     bare = ["-DCUT", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer", "-c", "-o", "cut.o"]
     for options in bare, ["cut.o", "-o", "cut"]:
@@ -153,8 +153,8 @@ def test_a_second_free_is_not_unknown_too(run, seep, build):
 
 
 def test_few_looks_give_no_verdict(run, seep, build):
-    """And a gate that saw too little does not pass. On a busy machine the process may not have run between two looks, which
-    is said in place of how many there are."""
+    """And a gate with too few snapshots does not pass. On a busy machine the process may not have run between two
+    looks; then the message says this instead of the number of snapshots."""
     program = build("waits", program_source("honest_words_few_looks.c"))
     done = run(seep, "run", "--interval", "50ms", "--count", "3", "-q", "-o", "few.seep", program)
     shown = run(seep, "growth", "few.seep")

@@ -165,7 +165,7 @@ def test_a_program_finds_closed_what_was_closed(run, seep, tmp_path):
 
 @pytest.mark.parametrize("form", ["--json", "--json=1"])
 def test_a_report_that_cannot_be_made_prints_nothing(run, seep, form):
-    """No process of the trace kept its blocks: that is known before the first byte is written."""
+    """No process of the trace kept its blocks. The error comes before the first byte is written."""
     done = run(seep, "report", os.path.join(GOLDEN, "v1-family.seep"), "--by", "size", form)
     assert done.returncode == 1 and "--by size needs the live blocks" in done.stderr
     assert done.stdout == ""

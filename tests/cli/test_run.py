@@ -550,7 +550,7 @@ def test_tool_alone_in_a_folder(run, seep, tmp_path):
 
 
 def test_library_with_a_colon_in_its_path(run, seep, libseep, tmp_path):
-    """ld.so separates LD_PRELOAD at it: the library is named through a link, which programs may use after the run."""
+    """ld.so splits LD_PRELOAD at this character, so LD_PRELOAD names a link. Programs may use the link after the run."""
     place = tmp_path / "a: b é'"
     place.mkdir()
     shutil.copy(libseep, place)
@@ -570,7 +570,7 @@ def test_library_with_a_colon_in_its_path(run, seep, libseep, tmp_path):
                        env={"XDG_RUNTIME_DIR": first, "TMPDIR": second}, cwd=tmp_path)
             assert done.returncode == 3 and "nothing lost" in done.stderr and "ld.so" not in done.stderr, done.stderr
             assert len(links(first)) == 1 and not links(second)
-        # What is not ours, or leads elsewhere, is not taken.
+        # A link that is not ours, or leads elsewhere, is not used.
         name = links(first)[0]
         name.unlink()
         name.symlink_to(tmp_path)

@@ -62,7 +62,7 @@ def test_a_debug_folder_that_is_not_there_is_told_of(run, seep, moved, folder, w
     done = run(seep, "report", str(moved / "app.seep"), env={"SEEP_DEBUG_DIR": folder})
     assert done.returncode == 0 and done.stdout.startswith("health: ") and done.stderr.count("\n") == 1, done
     assert done.stderr.startswith("seep: " + words) and "(name a folder of debug files, or unset it)" in done.stderr, done
-    # Another root has debug files of its own: the variable is not asked.
+    # Another root has debug files of its own, so the variable is not used.
     assert not run(seep, "report", "--sysroot", str(moved), str(moved / "app.seep"), env={"SEEP_DEBUG_DIR": folder}).stderr
 
 

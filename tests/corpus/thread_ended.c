@@ -64,7 +64,7 @@ static NOINLINE void *give_nothing(void *argument) {
     return NULL;
 }
 
-// A stack whose size is no multiple of a page, as glibc makes it of such an attribute.
+// A stack whose size is no multiple of a page: glibc makes one from such an attribute.
 static void odd_size(void) {
     pthread_t thread;
     pthread_attr_t attributes;

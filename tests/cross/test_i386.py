@@ -302,7 +302,7 @@ def test_no_half_of_a_number(tmp_path):
         number = struct.Struct('<Q').unpack_from
 
         def place():
-            """Of the bytes that a site has allocated; None before the program is at work."""
+            """The bytes that a site has allocated; None before the program has begun."""
             chunks = number(view, threads + 32)[0]
             counters = chunks and struct.unpack_from('<I', view, pool + 4096 * chunks)[0]
             of_sites = range(pool + 4096 * counters + 2 * 64 + 8, pool + 4096 * counters + 8 * 64, 64)

@@ -51,8 +51,8 @@ static uint64_t beat(void) {
     return __atomic_load_n(&header()->ring_beat, __ATOMIC_ACQUIRE);
 }
 
-// Waits until the tool has looked at all rings. Its beat counts up when it begins a look and when it writes the events
-// of one, and a look may be under way now. Status 98: it looks no more.
+// Waits until the tool has looked at all rings. Its beat counts up when a look begins and when its events are written.
+// A look may be under way now. Status 98: the tool looks no more.
 static void wait_for_look(void) {
     uint64_t from = beat();
     for (int i = 0; beat() - from < 4; i++) {

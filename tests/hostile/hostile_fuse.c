@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A file system whose one file, a copy of the program that is named, is there until its contents are asked for after
-// the first `n` reads: then it never answers. After SIGUSR1 it answers no request, and prints "asked" at the first one.
-// `hostile-fuse FOLDER FILE N`: mounts it, says "ready", and leaves when its input ends. Exit status 77: not possible
-// here. Source: Linux, include/uapi/linux/fuse.h.
+// A file system with one file, a copy of the named program. It answers the first `n` reads of the file and never
+// answers later ones. After SIGUSR1 it answers no request, and prints "asked" at the first one. `hostile-fuse FOLDER
+// FILE N`: mounts it, says "ready", and leaves when its input ends. Exit status 77: not possible here. Source: Linux,
+// include/uapi/linux/fuse.h.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>

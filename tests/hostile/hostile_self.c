@@ -248,7 +248,7 @@ static void stack_near(bool by_call) {
     work(50);
 }
 
-// A stack below the first thread's, where no kernel would map it: what lies between the two cannot be read.
+// A stack below the first thread's, where no kernel would map it. Memory between the two cannot be read.
 static void stack_near_first(void) {
     stack_near(false);
 }

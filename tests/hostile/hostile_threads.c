@@ -3,9 +3,9 @@
 // Threads that stop one after the other, each some time after the one before it: a thread that waits for its child of
 // vfork does not stop before that has ended. Says "ready" when all of them wait; leaves when its input ends. With an
 // argument: leaves while so many threads wait on a futex with a timeout, which ends during the scan; they do not wait again.
-// With "execute": a thread executes a program, and waits for another whose tracer does not reap it.
-// With "leave SECONDS" or "stay SECONDS": one thread that waits for its child of vfork for so long; leaves then, or as
-// without an argument.
+// With "execute": a thread hangs in execve, because the tracer of another thread does not reap that thread. With "leave
+// SECONDS" or "stay SECONDS": one thread that waits for its child of vfork for so long; leaves then, or as without an
+// argument.
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>

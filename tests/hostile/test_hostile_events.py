@@ -25,7 +25,7 @@ def test_memory_of_the_tool(what, tmp_path):
 
 
 def test_rings_whose_pages_the_tool_would_make(tmp_path):
-    """One page for each ring would give the program 4 MiB more, charged to the tool. It does not get them."""
+    """One page for each ring would give the program 4 MiB more, charged to the tool. The program does not get them."""
     done = run([SEEP, 'run', '-q', '--mode', 'record', '-o', tmp_path / 'x.seep', '--', TARGET, 'far'])
     assert done.code == 0, done
 

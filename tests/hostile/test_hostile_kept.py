@@ -51,7 +51,7 @@ def test_what_is_put_there_while_a_trace_is_written_stays(tmp_path):
     def traces():
         return [path for path in tmp_path.glob('seep.*.seep') if not path.is_symlink()]
 
-    for turn in range(6):  # it rests for a hundred times as long as it wrote
+    for turn in range(6):  # the tool sleeps a hundred times as long as it wrote
         wait_until(traces, 'a trace')
         links.append(traces()[0])
         time.sleep(turn / 500)  # each time at another moment of the rest

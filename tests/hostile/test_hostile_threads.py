@@ -49,7 +49,7 @@ def threads_of(pid):
 
 @pytest.mark.parametrize('tool', ['serve', 'top'])
 def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):  # noqa: F811
-    """Otherwise the thread would stand until the next scan. It ends here, and leaves the process only after
+    """Otherwise the thread would stay stopped until the next scan. It ends here, and leaves the process only after
     its tracer has reaped it."""
     program = subprocess.Popen([BUILD / 'tests/hostile/hostile-threads', 'stay', '6'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null'))
@@ -79,8 +79,8 @@ def states_of(pid):
 
 @pytest.mark.parametrize('tool', ['scan', 'serve'])
 def test_a_program_that_never_gets_on_with_its_execution(tool, serve):  # noqa: F811
-    """PTRACE_SEIZE waits for a thread that executes a program. It waits for another thread to be reaped, by a
-    tracer that does not. Before, the tool waited for ever."""
+    """PTRACE_SEIZE waits for a thread in execve. That thread waits until another thread is reaped, and the tracer of
+    the other thread does not reap it. Before, the tool waited for ever."""
     program = subprocess.Popen([BUILD / 'tests/hostile/hostile-threads', 'execute'], stdin=subprocess.PIPE,
                                env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null'))
     try:

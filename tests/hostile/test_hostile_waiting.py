@@ -122,5 +122,5 @@ def test_signals_are_heard_meanwhile(silent, number):
     wait_until(lambda: seep.poll() is not None or select.select([said], [], [], 0)[0], 'it asks for the file')
     seep.send_signal(number)
     out, err = seep.communicate(timeout=TIMEOUT)
-    # It waited for the file. Before the probes are in place it says so; afterwards it makes a report.
+    # seep waited for the file. It says so until the probes are in place; afterwards it makes a report.
     assert (seep.returncode, err.count(b'\n'), b'health: ' in out) in ((1, 1, False), (0, 0, True)), (seep.returncode, out, err)

@@ -114,7 +114,7 @@ def test_it_loads_with_an_old_glibc(run, require, libseep):
 
 
 def test_flags_for_the_whole_distribution_leave_it_as_it_is(run, require, build, tmp_path):
-    """Ubuntu and Fedora pass -flto=auto to all that they compile: it would lose the versions that .symver gives."""
+    """Ubuntu and Fedora compile everything with -flto=auto, which would lose the versions that .symver gives."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         (command,) = [entry["command"] for entry in json.load(file)
                       if entry["file"].endswith("preload/loader_lists.c") and "/libseepcold.a.p/" in entry["output"]]

@@ -157,7 +157,7 @@ def declared_by(text):
 
 
 def test_no_file_includes_what_it_does_not_use():
-    """Of a header of ours nothing is used, nor of what that includes and the file does not by itself."""
+    """The file uses no name of a header of ours, nor of the headers which only that header includes."""
     known, gives = {}, {}
 
     def found(tier, name):

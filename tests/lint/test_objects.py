@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the objects of a build say of the sources: functions that no other file uses, and whether the files that seep-agent
-is built of are all that it needs. Neither needs another build."""
+"""Facts about the sources from the objects of a build: functions that no other file uses, and whether the list of
+files of seep-agent is complete. Neither needs another build."""
 import collections
 import glob
 import os
@@ -28,7 +28,7 @@ def objects(build):
     """{source file: (names it defines, names it needs)} of the host, common and libseep.so."""
     folders = ["src/host/libseephost.a.p", "src/host/seep.p"] + [
         os.path.relpath(path, build) for path in glob.glob(os.path.join(build, "src/tracee/preload/*.p"))]
-    # Those of common begin with a dot.
+    # The paths of common begin with a dot.
     files = [os.path.join(build, folder, name) for folder in folders for name in os.listdir(os.path.join(build, folder))
              if name.endswith(".c.o")]
     assert len(files) > 100
@@ -42,8 +42,8 @@ def objects(build):
 
 
 def test_a_function_that_no_other_file_uses_is_static(objects):
-    """Tests may use one that is for them, programs what include/seep.h has, and a file that this build leaves out what it
-    needs. A table names the rows of SEEP_SECTIONS."""
+    """Exceptions: a function for tests, one of include/seep.h for programs, one that a file outside this build needs. A
+    table names the rows of SEEP_SECTIONS."""
     built = {os.path.basename(path).replace(".._", "").removesuffix(".c.o") for path in objects}
     used = set().union(*words_of("tests/**/*.[ch]", "bench/**/*.c", "include/*.h").values())
     for path, words in words_of("src/**/*.c").items():
@@ -68,8 +68,8 @@ def agent_files():
 
 
 def agent_trouble(listed, defined, needed, own_defined, own_needed):
-    """What is missing of the list, and what of it nothing needs. The agent's own files replace each file of which they define
-    a name: with as much of it as the agent calls."""
+    """The files that the list lacks, and the listed files that nothing needs. The agent's own files replace each file
+    of which they define a name, with as much of it as the agent calls."""
     file_of = {name: path for path, names in defined.items() for name in names}
     replaced = {file_of[name] for name in own_defined if name in file_of}
     missing, idle = set(), set(listed)
@@ -89,7 +89,7 @@ def test_seep_agent_is_built_of_all_the_files_that_it_needs(objects):
                for path in words_of("src/host/**/*.c")}
     by_source = {sources[os.path.basename(path).removesuffix(".c.o")]: names for path, names in objects.items()
                  if "/libseephost.a.p/" in path and os.path.basename(path).removesuffix(".c.o") in sources}
-    # What stands in for a library that this build lacks: the agent's build chooses by itself.
+    # Files in place of a library that this build lacks: the agent's build chooses by itself.
     defined = {path: names[0] for path, names in by_source.items() if not path.endswith("_none")}
     needed = {path: names[1] for path, names in by_source.items()}
     own_needed = set().union(*words_of("src/host/agent/*.c").values())
@@ -102,7 +102,7 @@ def test_seep_agent_is_built_of_all_the_files_that_it_needs(objects):
     listed &= set(defined)
     missing, idle = agent_trouble(listed, defined, needed, own_defined, own_needed)
     assert not missing, "src/host/agent/meson.build lacks: " + ", ".join(sorted(missing))
-    assert not idle, "src/host/agent/meson.build has what nothing there needs: " + ", ".join(sorted(idle))
+    assert not idle, "src/host/agent/meson.build lists files that nothing there needs: " + ", ".join(sorted(idle))
 
 
 def test_a_file_that_the_list_lacks_is_found():

@@ -136,7 +136,7 @@ def test_the_list_of_skips_can_be_read(runner, root):
 
 
 def test_what_is_installed_is_known(runner, root):
-    """A library as well as a program: a skip for want of one that is there is not expected."""
+    """A skip because a program or library is missing is not expected if it is installed."""
     rules = runner.skips.read(os.path.join(root, "tests", "expected_skips.txt"))
     names = ("sh", "libc.so.6", "no-such-program", "libnone.so.0")
     skips = [runner.skips.Skip("cli test_y::a", f"{name} is not installed") for name in names]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What makes a test pass whatever seep does: no assertion, one that is always true, a sleep where a condition belongs.
-And what makes it fail: Valgrind beside probes."""
+"""Tests that would pass whatever seep does: without an assertion, with one that is always true, with a sleep in place of
+a condition. And tests that fail for no fault of seep: Valgrind beside probes."""
 import ast
 import collections
 import os
@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Sleeps that are what is tested: a kill comes that much later.
+# Sleeps that are part of the test: a kill comes that much later.
 SLEEPS = {"tests/hostile/test_kill_recording.py": 1}
 
 
@@ -46,7 +46,7 @@ class Found:
 
 
 def name_of(node):
-    """Of what is called: the last word."""
+    """The last word of the called name."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
 
 
@@ -85,10 +85,10 @@ def test_no_comparison_stands_without_assert(found):
 
 
 def test_every_test_asserts(found):
-    """By itself, or by a function of tests that it calls, or a fixture; their names are enough for that."""
+    """By itself, through a function of tests that it calls, or through a fixture; the names are enough to tell."""
     nr = 0
     while len(found.asserts) > nr:
-        found.asserts.discard("run")  # fails where its command takes too long, and then alone
+        found.asserts.discard("run")  # fails only if its command takes too long
         nr = len(found.asserts)
         found.asserts.update(name for name, called in found.calls.items() if name != "run" and called & found.asserts)
     wrong = [place + name for place, name in found.tests if name not in found.asserts]
@@ -96,7 +96,7 @@ def test_every_test_asserts(found):
 
 
 def test_sleeps_look_at_something(found):
-    """In a loop, that is: what must come is waited for, however long a busy machine takes."""
+    """A sleep in a loop waits for a condition, however long a busy machine takes."""
     assert {path: nr for path, nr in found.sleeps.items() if nr} == SLEEPS
 
 

@@ -290,7 +290,7 @@ __asm__(".text\n.type switch_stacks,@function\nswitch_stacks:\n"
         // The first frame of a new stack: no return address, so it is the last.
         ".type first_frame,@function\nfirst_frame:\n.cfi_startproc\n.cfi_undefined rip\ncall *%rbx\nud2\n"
         ".cfi_endproc\n.size first_frame,.-first_frame\n"
-        // As Boost.Context has it: no call-frame information, and a return would exit.
+        // As in Boost.Context: no call-frame information, and a return would exit.
         ".type exits,@function\nexits:\npush %rbp\njmp *%rbx\n"
         "exits_after:\nxor %rdi,%rdi\ncall first_frame\nhlt\n.size exits,.-exits\n"
         // through_frame(f): a frame pointer and no call-frame information. without_frame(f): neither.
@@ -323,8 +323,7 @@ static void coroutine(void) {
 
 #define STACK_BYTES 65536u
 
-// `off_by`: words by which calls find the stack not aligned to 16 bytes, against the ABI. `returned_to`: in rbp
-// at `first`.
+// `off_by`: words by which the stack at calls is off the ABI's alignment to 16 bytes. `returned_to`: in rbp at `first`.
 static void switch_to_new_stacks(int off_by, void (*first)(void), void (*returned_to)(void)) {
     for (int round = 0; round < 25; round++) {
         // Freed and mapped again at the same place, where old frames must not be believed.

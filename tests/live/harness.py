@@ -468,7 +468,7 @@ def waits_of(pid):
 
 
 def wait_for_turns(pid, nr):
-    """Until a process that does something at each interval has done it that often again."""
+    """Waits until a process that acts at each interval has acted that often again."""
     before = waits_of(pid)
     wait_until(lambda: waits_of(pid) >= before + nr, f'{nr} turns of {pid}')
 

@@ -44,7 +44,7 @@ def sections(data):
 
 
 def damage(data, at):
-    """The same bytes, but for one in the contents of the section that begins there."""
+    """The same bytes with one changed in the contents of the section that begins there."""
     return data[: at + 40] + bytes([data[at + 40] ^ 0x55]) + data[at + 41 :]
 
 

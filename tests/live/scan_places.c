@@ -90,7 +90,7 @@ static void leave_free(void) {
     }
 }
 
-// What was written and then made read-only. The largest page of any CPU.
+// Memory that was written and then made read-only. The size is the largest page of any CPU.
 static void hold_read_only(void) {
     enum { PAGE = 65536 };
     static void *data[PAGE / sizeof(void *)] __attribute__((aligned(PAGE))) = {(void *)1};

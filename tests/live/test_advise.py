@@ -35,7 +35,7 @@ def test_what_is_planted_is_found(plant, tmp_path):
     kind, times = PLANTS[plant]
     if plant == 'HUGE' and (not HUGE_PAGES.exists() or '[madvise]' not in HUGE_PAGES.read_text()):
         pytest.skip('this kernel does not give huge pages to those who ask for them')
-    # The kernel's time for a huge page differs a hundredfold from page to page. Once seep is sure, it makes no more
+    # The kernel's time for a huge page varies a hundredfold between pages. Once seep is sure, it makes no more
     # rounds.
     rounds = ['--rounds', 16] if plant == 'HUGE' else []
     result = json.loads(advise(record(tmp_path, 'advise_plants.c', '-D' + plant, f'-DTIMES={times}'), '--json', *rounds))

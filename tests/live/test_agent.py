@@ -226,7 +226,7 @@ def test_words_that_are_none(agent, tmp_path):
         assert done.code == 2 and not done.out and done.err.count(b'\n') == 1 and done.err.startswith(b'seep-agent: '), done
     done = run([agent, 'serve', str(os.getpid())])
     assert done.code == 1 and b'not traced' in done.err and done.err.count(b'\n') == 1, done
-    done = run([agent, 'serve', '999999999'])  # it has no use for a trace
+    done = run([agent, 'serve', '999999999'])  # the agent needs no trace
     assert done.code == 1 and done.err == b'seep-agent: no process 999999999 (name a running process)\n', done
     assert run([agent, 'run', '/no/such/program']).code == 127
     assert run([agent, 'run', 'false'], env=environment(PATH='/usr/bin:/bin')).code == 1

@@ -564,7 +564,7 @@ def test_from_its_start_a_program_is_as_the_library_sees_it(name, from_start, tm
 
 
 def test_a_stack_whose_first_function_returns_to_exit(from_start, tmp_path):
-    """As Boost.Context makes them: such a stack is whole."""
+    """Stacks as Boost.Context makes them are whole."""
     program, env = from_start(BUILD / 'tests/live/live-control-flow')
     trace = tmp_path / 't.seep'
     done = run([SEEP, 'attach', '--output', trace, '--', program, 'exits'], env=env, cwd=tmp_path)
@@ -727,7 +727,7 @@ def test_lives_have_their_parents_times_and_ends(tmp_path):
 
 @pytest.mark.skipif(platform.machine() != 'x86_64', reason='its assembly is for x86-64')
 def test_a_childs_stack_is_not_taken_for_its_parents(tmp_path):
-    """Though the addresses of their calls differ just as the process ids do."""
+    """Even if the addresses of their calls differ in the same bits as the process ids."""
     program, trace = built_program('attach_call_of_pid.c', tmp_path, '-O0'), tmp_path / 't.seep'
     done = run([SEEP, 'attach', '--output', trace, '--', program])
     assert done.code == 0, done
@@ -767,7 +767,7 @@ def test_arguments_of_a_life_are_not_those_of_the_next(tmp_path):
 
 
 def test_programs_of_short_lives_have_their_paths(tmp_path):
-    """The kernel tells the file that is executed: it is named as one that lives is, not as its parent called it."""
+    """The kernel tells the executed file: an ended program is named like a running one, not as its parent called it."""
     shutil.copy(os.path.realpath('/bin/true'), tmp_path / 'short')
     os.symlink('short', tmp_path / 'link')
     trace = tmp_path / 'short.seep'

@@ -444,8 +444,8 @@ def test_a_filter_that_kills_for_getpid(words, sample, tmp_path):
 
 
 def test_a_child_that_limits_itself_before_it_allocates(tmp_path):
-    """Its image needs a descriptor, and the kernel holds it to the limit of file sizes. So it is made before the limit is
-    set, but not before a limit that leaves descriptors."""
+    """The child's image needs a descriptor, and the kernel applies the limit of file sizes to it. So the image is made
+    before the limit is set, but not before a limit that leaves descriptors."""
     need('gcc')
     (tmp_path / 'l.c').write_text(program_source('limit_first.c'))
     assert run(['gcc', '-g', 'l.c', '-o', 'l'], cwd=tmp_path).code == 0
@@ -457,8 +457,8 @@ def test_a_child_that_limits_itself_before_it_allocates(tmp_path):
 
 
 def test_children_of_a_limited_child_have_images(tmp_path):
-    """A forked child makes one mapping for its own children, which a limit on its address space would be too small for: it
-    has one for each part of its image before it limits itself."""
+    """A forked child makes one mapping for its own children. A limit on its address space would be too small for it. So
+    the child has a mapping for each part of its image before it limits itself."""
     need('bash')
     script = '''seeds() { local n=0; while read -r line; do [[ $line == *r--s*seep-image* ]] && n=$((n + 1)); done; echo $n; }
     (a=$(printf %99s x); seeds < /proc/$BASHPID/maps; ulimit -v 3000000; seeds < /proc/$BASHPID/maps
@@ -473,8 +473,8 @@ def test_children_of_a_limited_child_have_images(tmp_path):
 
 @pytest.mark.parametrize('how', ['locked', 'locked by a syscall', 'limited by a syscall'])
 def test_the_one_seed_of_a_child_is_spread(how, tmp_path):
-    """Of what a child has for its own children all of its image could be mapped: hundreds of GiB, which are not locked with
-    it. Whoever limits address space finds the parts mapped one by one."""
+    """The mapping that a child has for its own children could map all of its image: hundreds of GiB, which mlockall
+    does not lock. Before an address-space limit the parts are mapped one by one."""
     done = run([SEEP, 'run', '-q', '-o', tmp_path / 'l.seep', built_program('confined_locked.c', tmp_path), how])
     assert (done.code, done.err) == (3, b''), done
     if how == 'locked':
@@ -485,7 +485,7 @@ def test_the_one_seed_of_a_child_is_spread(how, tmp_path):
 
 
 def test_what_a_child_of_vfork_limits(tmp_path):
-    """It has its parent's memory, and limits of its own."""
+    """A child of vfork has its parent's memory, and limits of its own."""
     done = run([SEEP, 'run', '-q', '-o', tmp_path / 'l.seep', built_program('limits_in_vfork.c', tmp_path)])
     assert (done.code, done.err) == (6, b''), done
     [process] = report(tmp_path / 'l.seep')
@@ -495,12 +495,12 @@ def test_what_a_child_of_vfork_limits(tmp_path):
 
 @pytest.mark.parametrize('mode', ['live', 'record'])
 def test_filters_of_children_of_vfork(tmp_path, mode):
-    """They are none of the parent's, which goes on making calls: its fork has an image, and it is looked at when it leaves."""
+    """The filters are not the parent's. The parent goes on making calls: its fork has an image, and it is scanned at its exit."""
     done = run([SEEP, 'run', '-q', '--mode', mode, '-o', tmp_path / 'l.seep', built_program('filters_in_vfork.c', tmp_path)])
     assert (done.code, done.err) == (6, b''), done
     processes = report(tmp_path / 'l.seep')
     assert sorted(process['process']['exit']['code'] for process in processes) == [6, 7], processes
     [parent] = [process for process in processes if process['process']['exit']['code'] == 6]
-    # The programs that the children execute cannot be told of under their filter.
+    # Under their filter the programs that the children execute cannot report themselves.
     assert parent['health']['lost'] == {'exec': 2}, parent['health']
     assert not [note for note in parent['health']['notes'] if note['code'] == 'scan_unreachable'], parent['health']

@@ -194,7 +194,7 @@ def test_hand_switched_stacks(tmp_path):
 
 @ONLY_X86_64
 def test_a_stack_whose_first_function_returns_to_exit(tmp_path):
-    """As Boost.Context makes them, without call-frame information at the return address."""
+    """Stacks as Boost.Context makes them, without call-frame information at the return address."""
     process = both(FLOW, 'exits', tmp_path)
     whole(process)
     assert figures(process, 'on_own_stack') == (200, 100)

@@ -234,7 +234,7 @@ def test_looks_at_what_does_not_run_say_nothing(tmp_path):
 
 def test_snapshots_of_what_does_not_run_say_nothing(tmp_path):
     """Files lack the processor time of the process. A file does not count if the process
-    allocated and freed nothing since the one before."""
+    allocated and freed nothing since the previous file."""
     program = subprocess.Popen([PROGRAM, 'steps'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone.seep'),
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     names = [tmp_path / f'{i}.seep' for i in range(9)]

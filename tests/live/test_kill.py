@@ -311,7 +311,7 @@ def test_what_was_kept_meanwhile_is_replaced(tmp_path):
         assert steady.finish()[0] == 0
     process = report(*tmp_path.iterdir())[0]
     check(process, 7)
-    # A busy machine makes it wait through so many looks that this is told.
+    # On a busy machine it waits through so many looks that the report says so.
     notes = [note for note in process['health']['notes'] if 'did not run between looks' not in note]
     assert process['process']['exit'] == {'code': 0} and notes == [], process
 

@@ -72,7 +72,7 @@ void *use(void) { return _ZnwmRKSt9nothrow_t((size_t)1 << 50, NULL); }
 
 
 def test_a_library_with_operators_that_is_closed(compiler, tmp_path):
-    """A failed operator new was looked up in a library that is closed now. It is not called at its old address."""
+    """A failed operator new was found in a library that is closed now. The hook does not call it at its old address."""
     program = compiler(program_source('loading_closed.c'), 'program', '-ldl')
     operators = compiler(CLOSED_OPERATORS, 'liboperators.so', '-shared', '-fPIC')
     user = compiler(CLOSED_USER, 'libuser.so', '-shared', '-fPIC')

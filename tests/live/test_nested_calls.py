@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions of an allocator that call one another by name, or find one another by dlsym, reach the hooks again: only the
-outermost call counts. Tested are all places of an allocator, with all kinds of calls, in all modes."""
+"""Functions of an allocator that call one another by name, or by dlsym, reach the hooks again: only the outermost call
+counts. The test covers all places of an allocator, all kinds of calls, and all modes."""
 import json
 
 import pytest
@@ -85,7 +85,7 @@ def test_only_the_outermost_call_counts(place, mode, built, tmp_path):
 
 @pytest.mark.parametrize('mode', MODES)
 def test_an_operator_that_throws(mode, tmp_path):
-    """What the operator calls counts where it throws: no block of the operator is there to count in its place."""
+    """If the operator throws, its inner calls count, because there is no block of the operator to count in their place."""
     need('gcc', 'g++')
     (tmp_path / 'own.c').write_text(program_source('nested_own.c'))
     (tmp_path / 'throws.cpp').write_text(program_source('nested_throws.cpp'))
@@ -131,8 +131,8 @@ def test_a_signal_amid_a_realloc(way, mode, tmp_path):
 
 @pytest.mark.parametrize('mode', list(MODES))
 def test_a_function_that_is_left_again_and_again(mode, tmp_path):
-    """A handler leaves malloc and free of an allocator that finds others by dlsym. What comes next is called from the same
-    depth of the stack, and counts."""
+    """A handler leaves malloc and free of an allocator that finds others by dlsym. The next calls come from the same
+    depth of the stack, and count."""
     need('gcc')
     (tmp_path / 'left.c').write_text(program_source('nested_left.c'))
     options = ['gcc', '-g', '-O1', '-w', '-fno-builtin', 'left.c']

@@ -119,7 +119,7 @@ def test_the_folder_of_the_file(folder):
 
 
 def test_a_name_alone_in_a_folder_of_another(folder):
-    """The library complains of a relative name as of an absolute one: nothing is written there."""
+    """The library refuses a relative name like an absolute one: nothing is written there."""
     theirs = folder / 'theirs'
     theirs.mkdir()
     os.chown(theirs, USER, USER)

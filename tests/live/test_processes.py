@@ -351,7 +351,7 @@ def test_a_loss_of_the_parent_is_told_once(tmp_path):
 
 @pytest.mark.parametrize('mode', ['live', 'record'])
 def test_a_proc_of_another_pid_namespace(mode, tmp_path):
-    """There /proc/PID is another process. Before, the run waited for ever for one that has the number of a child."""
+    """There /proc/PID is another process. Before, the run waited for ever for a process with the number of a child."""
     need('unshare')
     if os.getuid():
         pytest.skip('only root makes a PID namespace')

@@ -335,7 +335,7 @@ def test_a_folder_that_is_read_only(by, tmp_path):
 
 
 def test_a_program_without_the_folder_of_the_recording_prints_nothing(tmp_path):
-    """As in another root: the folder has another name while the second program starts. The tool makes the trace in it before."""
+    """The folder has another name while the second program starts, as in another root. The tool makes the trace there before."""
     folder = tmp_path / 'here'
     folder.mkdir()
     script = f'until [ -e {folder}/t.seep ]; do sleep 0.01; done; mv {folder} {tmp_path}/there; sh -c :; mv {tmp_path}/there {folder}'

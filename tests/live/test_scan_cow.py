@@ -238,7 +238,7 @@ def test_what_cannot_be_copied_is_told(tmp_path):
 
 
 def test_memory_that_the_kernel_has_pinned(tmp_path):
-    """Buffers that io_uring reads into: the program's pages stay the kernel's. What only a request knows is in the ring."""
+    """A scan leaves the pages of io_uring's read buffers in place. A block that only a request points to is in the ring."""
     program = built_program('scan_uring.c', tmp_path)
     if harness.run([program]).code == 77:
         pytest.skip('no io_uring here')

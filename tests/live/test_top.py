@@ -78,7 +78,7 @@ class Terminal:
             time.sleep(0.05)
 
     def pid(self):
-        """Of seep: the shell of the pane starts it."""
+        """The process id of seep: the shell of the pane starts it."""
         return harness.children_of(int(self.tmux('display-message', '-p', '#{pane_pid}')))[0]
 
     def is_cooked(self):
@@ -111,7 +111,7 @@ def test_a_screen_follows_the_program(shop, terminal):
     assert f'live-shop {program.pid}  LIVE' in first and '[1]Sites' in first
     screen.keys('m', 'warm', 'Enter')
     screen.shows(r'since mark "warm"', r'0 in 0 blocks')
-    # The screen has its own figures of that moment. The image has its mark a little later.
+    # The screen has its own figures of that moment. The mark of the image comes a little later.
     wait_until(lambda: run([SEEP, 'diff', f'{program.pid}@warm', program.pid]).code == 0, 'the mark of the image')
     program.tell(1000, 'churn 500')
     screen.shows(r'\+625K in 1,000 blocks', r'^ +625K .* \+625K +1,000 .* session_new:31, \w+', r'parse_header:42')

@@ -52,7 +52,7 @@ def serve(tmp_path):
 
 
 def wait_for_a_look(observer):
-    """Until the server has begun a look after this call: it answers what is asked at nearly the same time from one."""
+    """Waits until the server has begun a look after this call. It answers questions at nearly the same time from one look."""
     observer.pull()
     first = observer.epoch
     while observer.epoch == first and not observer.look['ended']:
@@ -290,7 +290,7 @@ def test_stdio_and_ssh(shop, tmp_path):  # noqa: F811
 
 
 def test_a_command_that_stays_when_its_link_is_closed(shop):  # noqa: F811
-    """It takes no SIGTERM, and does not end by itself."""
+    """The command ignores SIGTERM, and does not end by itself."""
     program = shop()
     done = run([SEEP, 'connect', '--json', '-e', 'status',
                 f"exec:trap '' TERM; echo $$ >&2; {SEEP} serve --listen stdio {program.pid}; kill -STOP $$"])
@@ -453,7 +453,7 @@ def test_many_questions_take_no_memory(shop, serve):  # noqa: F811
 
 
 def ends(data):
-    """The streams that an End came of, in the order they came."""
+    """The streams that got an End, in the order of the Ends."""
     found, at = [], 0
     while at < len(data):
         nr, kind, _, stream = struct.unpack_from('<IBBH', data, at)
@@ -481,7 +481,7 @@ def test_all_questions_of_a_client_that_then_asks_no_more(shop, serve):  # noqa:
 
 
 def test_a_line_that_hears_why_the_server_left(shop):  # noqa: F811
-    """Also where the client goes on to send what no server reads any more."""
+    """Even if the client goes on sending and no server reads it."""
     program = shop()
     process = subprocess.Popen([SEEP, 'serve', '--listen', 'stdio', str(program.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                env=environment())
@@ -583,7 +583,7 @@ def zig(value):
 
 
 def lies(frames):
-    """(What, kind, payloads) of lies that follow what is true of that kind."""
+    """(name, kind, payloads) of lies that follow true payloads of that kind."""
     image = wire_client.Image()
     client = wire_client.Client.__new__(wire_client.Client)
     for kind, payload, _ in frames:
@@ -615,7 +615,7 @@ def lies(frames):
 
 
 def test_lies_after_what_is_true(shop, serve, tmp_path):  # noqa: F811
-    """Each lie is added to the answer of a server, which is believed without it."""
+    """Each lie is added to the answer of a server. Without the lie the client accepts the answer."""
     program = shop()
     client = wire_client.connect(serve(program.pid).path)
     frames = [(kind, reader.data, 0) for kind, reader in client.ask(2, b'\0\0\0')]
@@ -790,7 +790,7 @@ def test_many_clients_share_looks_and_answers(shop, serve):  # noqa: F811
 
 
 def test_many_clients_that_take_nothing_share_an_answer(serve, sanitized):
-    """Not packed, it has 800 KB."""
+    """The unpacked answer has 800 KB."""
     server = serve('--', harness.BUILD / 'tests/live/live-many', 20000, 1)
     client = wire_client.connect(server.path)
     harness.wait_until(lambda: client.pull() and client.look['ended'], 'the sites are there')

@@ -232,7 +232,7 @@ def test_blocks_of_libcs_own_malloc(tmp_path):
 
 
 def test_a_double_free_under_a_limit_of_address_space(tmp_path):
-    """The heap map has no room for the block, which is in the table of odd blocks: that keeps the latest that were freed."""
+    """The heap map has no room for the block, so it is in the table of odd blocks, which keeps the latest freed ones."""
     need('gcc')
     program = built_program('wrong_releases_limit.c', tmp_path, '-O0', '-fno-builtin', '-pthread')
     under = traced([program], tmp_path)

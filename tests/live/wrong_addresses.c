@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Frees, or with "realloc" resizes, what is no block: an address on its stack, of a variable, where there is no memory,
-// or of a large block that was freed, whose memory is gone. Ends by it.
+// Frees, or with "realloc" resizes, an address that is no block: on the stack, of a variable, without memory, or of a
+// large block that was freed and unmapped. The program ends by it.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

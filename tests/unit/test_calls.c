@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Recognition of the instruction before a return address, on each CPU: calls as compilers and assemblers write them
-// (bytes from objdump), and similar instructions that set no return address as the ABI has it.
+// (bytes from objdump), and similar instructions that set no return address as the ABI defines it.
 
 #include <stdarg.h>
 #include <stddef.h>

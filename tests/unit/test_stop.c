@@ -45,7 +45,7 @@ static int run_threads(void) {
     return 1;
 }
 
-// It waits for threads that were stopped, and PTRACE_SEIZE for it. A deadlock of both ends by the alarm.
+// It waits for stopped threads, and PTRACE_SEIZE waits for it. The alarm ends a deadlock of the two.
 static void test_a_thread_executes_a_program(void **state) {
     (void)state;
     pid_t pid = fork();

@@ -46,7 +46,7 @@ static void test_long_table_is_folded(void **state) {
     free(text);
 }
 
-// In its own column it would leave the terminal, and further out it does not.
+// In its own column the path would not fit the terminal; further left it does.
 static void test_wide_word_keeps_to_the_width(void **state) {
     (void)state;
     size_t nr;

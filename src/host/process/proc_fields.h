@@ -10,8 +10,8 @@
 
 #include "core/attr.h"
 
-// Whether /proc is that of our PID namespace. In another one /proc/PID is another process, or none.
-// Once it is ours the kernel is not asked again: this is asked with each process that a run sees.
+// Whether /proc is that of our PID namespace. In another one /proc/PID is another process, or none. Once
+// /proc is ours, the kernel is not asked again, because a run calls this for each process.
 bool seep_proc_is_ours(void);
 
 // Fields of stat, as the manual numbers them.

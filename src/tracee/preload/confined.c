@@ -121,8 +121,8 @@ bool seep_calls_are_free(void) {
 
 // ---- filters of the program's own ------------------------------------------------------------------------
 
-// The thread whose child of vfork has set filters, and how many. The child has that thread's address of
-// errno, and all that it writes here its parent would keep.
+// The thread whose child of vfork has set filters, and their number. The child has that thread's address of
+// errno. The parent would keep all that the child writes here.
 static void *_Atomic thread_of_child;
 static uint32_t nr_of_child;
 

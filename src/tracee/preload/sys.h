@@ -99,9 +99,9 @@ bool seep_calls_seem_free(void) __attribute__((visibility("hidden")));
 void seep_calls_looked(bool is_so) __attribute__((visibility("hidden")));
 void seep_calls_in_child(void) __attribute__((visibility("hidden")));
 
-// Around a call that installs a filter. One that a child of vfork sets is none of its parent's, whose memory
-// it has: it is no longer counted when the child leaves, by exec or exit. seep_filter_leaves() returns what
-// seep_filter_stays() takes where exec failed.
+// Around a call that installs a filter. A child of vfork has its parent's memory, but its filters are not the
+// parent's. They are no longer counted when the child leaves, by exec or exit. If exec fails,
+// seep_filter_stays() takes the result of seep_filter_leaves().
 void seep_filter_begins(void) __attribute__((visibility("hidden")));
 void seep_filter_failed(void) __attribute__((visibility("hidden")));
 uint32_t seep_filter_leaves(void) __attribute__((visibility("hidden")));

@@ -27,7 +27,7 @@ static int ended(pid_t pid) {
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 11;
 }
-// A child, and its child, which has allocated nothing when it locks or limits itself.
+// A child and a grandchild. The grandchild has allocated nothing when it locks its memory or limits itself.
 int main(int argc, char **argv) {
     const char *how = argv[1];
     void *volatile block = malloc(100);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // clang-format off
-// Children of vfork set a filter of system calls, which is not their parent's, and leave: by exit, by exec, by exec that
-// fails and exit. The filter kills a process that makes a call that such a child need not make.
+// Children of vfork set a filter of system calls, which is not their parent's, and leave: by exit, by exec, or by exit
+// after a failed exec. The filter kills a process at calls that such a child need not make.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
         if (!block)
             return 10;
     }
-    // What only a process may do that makes calls: an image of its own in a child.
+    // Only a process without a filter can do this: make an image of its own in a child.
     pid_t pid = fork();
     if (pid == 0) {
         void *volatile block = malloc(1000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A handler of a signal that comes amid an allocator's realloc: it leaves by siglongjmp ("jump"), or forks a child that
-// allocates and ends.
+// A signal comes in the middle of an allocator's realloc. Its handler leaves by siglongjmp ("jump"), or forks a child
+// that allocates and ends.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // clang-format off
-// LIBRARY: an allocator that finds the next one by dlsym, and raises SIGUSR1 in malloc of 4141 bytes and after free of
-// the block that `leave_free` is. Otherwise a program whose handler leaves both by siglongjmp, time after time from one
-// function: what it calls next is as deep on the stack.
+// LIBRARY: an allocator that finds the next one by dlsym. It raises SIGUSR1 in malloc of 4141 bytes and after free of
+// the block `leave_free`. Otherwise a program whose handler leaves both by siglongjmp, repeatedly from one function.
+// Its next calls are at the same depth of the stack.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// With OPERATORS: operators new and delete of an allocator, with a header before the block. operator new calls malloc
-// and frees the block again where it throws. Else a program that catches that, and goes on.
+// With OPERATORS: operators new and delete of an allocator, with a header before the block. operator new calls malloc,
+// and frees the block again if it throws. Otherwise a program that catches the exception and goes on.
 #include <cstdlib>
 #include <new>
 
@@ -35,7 +35,7 @@ void operator delete[](void *block) noexcept {
 #else
 static void *volatile kept;
 
-// The exception leaves from further in on the stack than what follows it.
+// The exception leaves from deeper on the stack than the calls after it.
 __attribute__((noinline)) static void fail(int depth) {
     volatile char room[64];
     room[0] = 0;

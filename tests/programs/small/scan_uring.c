@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reads by io_uring into a buffer that is registered with the kernel, which pins its memory. A block of 333 bytes is known
-// only to a request that waits. Each line of input is one read: "good" where the program sees what was read, and around it
-// what it wrote itself. 77: no io_uring.
+// only to a request that waits. Each line of input is one read: "good" if the program sees the read bytes, and its own
+// bytes around them. 77: no io_uring.
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ static void submit(uint64_t data) {
     syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0);
 }
 
-// Returns what was submitted with it.
+// Returns the user data of the request.
 static uint64_t complete(int *ret_result) {
     unsigned *head = at(completions, params.cq_off.head);
     syscall(SYS_io_uring_enter, ring, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
