@@ -60,8 +60,10 @@ build: build/build.ninja
 
 # One line in place of meson's traceback: the folder belongs to another user, or root built in it.
 writable:
-	@mkdir -p build 2>/dev/null; if [ ! -w build ] || { [ -e build/.ninja_log ] && [ ! -w build/.ninja_log ]; }; then \
-		echo "make: $(CURDIR)/build cannot be written by this user (elsewhere: meson setup FOLDER, ninja -C FOLDER)" >&2; exit 1; fi
+	@mkdir -p build 2>/dev/null; \
+	if [ -w build ] && { [ ! -e build/.ninja_log ] || [ -w build/.ninja_log ]; }; then exit 0; fi; \
+	echo "make: $(CURDIR)/build cannot be written by this user (elsewhere: meson setup FOLDER, ninja -C FOLDER)" >&2; \
+	exit 1
 
 build/build.ninja: | writable
 	@meson setup build --prefix=$(PREFIX)
