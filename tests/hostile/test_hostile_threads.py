@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, environment, run, wait_until  # noqa: E402
+from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, environment, run, states_of, status_of, wait_until  # noqa: E402
 from test_top import terminal  # noqa: E402, F401 (fixture)
 from test_wire import serve  # noqa: E402, F401 (fixture)
 
@@ -20,8 +20,7 @@ def test_the_wait_is_one_for_all_threads():
         assert program.stdout.readline() == b'ready\n'
         done = run([SEEP, 'scan', program.pid])
         assert done.code != 0 and b'does not stop' in done.err, done
-        status = Path(f'/proc/{program.pid}/status').read_text()
-        assert 'TracerPid:\t0\n' in status  # let go
+        assert status_of(program.pid, 'TracerPid') == '0'  # let go
     finally:
         program.stdin.close()
         assert program.wait(TIMEOUT) == 0
@@ -43,10 +42,6 @@ def test_a_thread_that_did_not_stop_is_let_go_when_it_ends(tmp_path):
     assert done.code == 0, done
 
 
-def threads_of(pid):
-    return len(list(Path(f'/proc/{pid}/task').iterdir()))
-
-
 @pytest.mark.parametrize('tool', ['serve', 'top'])
 def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):  # noqa: F811
     """Otherwise the thread would stay stopped until the next scan. It ends here, and leaves the process only after
@@ -64,17 +59,13 @@ def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):
             screen.shows('hostile-threads')
             screen.keys('S')
             screen.shows('does not stop')
-        assert threads_of(program.pid) == 2  # the scan has given up before the thread's wait ended
-        wait_until(lambda: threads_of(program.pid) == 1, 'the end of the thread')
+        assert status_of(program.pid, 'Threads') == '2'  # the scan has given up before the thread's wait ended
+        wait_until(lambda: status_of(program.pid, 'Threads') == '1', 'the end of the thread')
         assert tool == 'top' or server.process.poll() is None
     finally:
         program.stdin.close()
         assert program.wait(TIMEOUT) == 0
         program.stdout.close()
-
-
-def states_of(pid):
-    return [(thread / 'stat').read_text().rpartition(') ')[2][0] for thread in Path(f'/proc/{pid}/task').iterdir()]
 
 
 @pytest.mark.parametrize('tool', ['scan', 'serve'])

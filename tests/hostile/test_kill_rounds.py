@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, environment, need_bpf, pids_with, wait_until  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, environment, need_bpf, pids_with, status_of, wait_until  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 ROUNDS = int(os.environ.get('SEEP_KILL_ROUNDS') or 6)
@@ -21,16 +21,9 @@ PARTS = range(5 if ROUNDS >= 50 else 1)  # most of the time is waiting: the roun
 LONGEST_S = 0.3  # of a run: its program goes on until it is told to end
 
 
-def field(pid, name):
-    for line in Path('/proc/%d/status' % pid).read_text().splitlines():
-        if line.startswith(name + ':'):
-            return line.split()[1]
-    raise AssertionError(name)
-
-
 def is_free(pid):
     """Neither stopped nor traced."""
-    return all(field(int(task), 'State') not in 'tT' and field(int(task), 'TracerPid') == '0'
+    return all(status_of(task, 'State') not in 'tT' and status_of(task, 'TracerPid') == '0'
                for task in os.listdir('/proc/%d/task' % pid))
 
 

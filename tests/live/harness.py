@@ -413,10 +413,35 @@ def wait_until(condition, what, timeout=TIMEOUT):
         time.sleep(0.01)
 
 
+def state_of(pid):
+    """The letter of its state: proc(5), /proc/PID/stat."""
+    return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0]
+
+
+def states_of(pid):
+    """The same of each thread that is still there."""
+    states = []
+    for thread in Path(f'/proc/{pid}/task').glob('*'):
+        try:
+            states.append(state_of(f'{pid}/task/{thread.name}'))
+        except (FileNotFoundError, ProcessLookupError):  # it has ended
+            pass
+    return states
+
+
+def status_of(pid, key):
+    """The first word behind the key in /proc/PID/status. None: the process is gone."""
+    try:
+        lines = Path(f'/proc/{pid}/status').read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return next((line.split()[1] for line in lines if line.startswith(key + ':')), None)
+
+
 def has_ended(pid):
     """Whether a process has ended, waited for or not: who waits for it may do so at any moment."""
     try:
-        return Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[0] == 'Z'
+        return state_of(pid) == 'Z'
     except (FileNotFoundError, ProcessLookupError):
         return True
 
@@ -441,14 +466,7 @@ def children_of(pid):
 
 def is_asleep(pid):
     """Whether no thread of the process or of its children runs, or waits for a processor or a disk."""
-    for process in (pid, *children_of(pid)):
-        for file in Path(f'/proc/{process}/task').glob('*/stat'):
-            try:
-                if file.read_text().rsplit(')', 1)[1].split()[0] in 'RD':
-                    return False
-            except (FileNotFoundError, ProcessLookupError):  # it has ended
-                pass
-    return True
+    return not any(state in 'RD' for process in (pid, *children_of(pid)) for state in states_of(process))
 
 
 def wait_until_idle(pid):
@@ -464,7 +482,7 @@ def wait_until_idle(pid):
 
 def waits_of(pid):
     """How often the first thread of a process gave up the processor to wait."""
-    return int(re.search(r'^voluntary_ctxt_switches:\s*(\d+)', Path(f'/proc/{pid}/status').read_text(), re.M)[1])
+    return int(status_of(pid, 'voluntary_ctxt_switches'))
 
 
 def wait_for_turns(pid, nr):

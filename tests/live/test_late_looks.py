@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import SEEP, environment, need, run, wait_until
+from harness import SEEP, children_of, environment, need, run, state_of, status_of, wait_until
 from small_programs import program_source
 
 SOURCE = program_source('late_looks.c')
@@ -26,8 +26,7 @@ def start(tmp_path, program, *arguments):
     process = subprocess.Popen([SEEP, 'run', '-o', tmp_path / 'x.seep', '--report', tmp_path / 'report', program, *arguments],
                                env=environment(), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
     assert process.stdout.readline() == b'there\n'
-    with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as children:
-        return process, int(children.read().split()[0])
+    return process, children_of(process.pid)[0]
 
 
 def end(process):
@@ -48,11 +47,6 @@ def test_a_tool_that_was_stopped_came_too_late(program, tmp_path):
     assert 'no the process' not in text
 
 
-def state_of(pid):
-    with open(f'/proc/{pid}/stat', encoding='utf-8') as file:
-        return file.read().rpartition(')')[2].split()[0]
-
-
 def test_scans_at_once_wait_for_one_another(program, tmp_path):
     process, pid = start(tmp_path, program, '6000')
     several = [subprocess.Popen([SEEP, 'scan', *(['--cow'] if i == 3 else []), str(pid)], env=environment(),
@@ -71,15 +65,15 @@ def test_another_seep_is_named_as_what_it_is(program, tmp_path):
         for _ in range(50):
             other = subprocess.Popen([SEEP, 'scan', str(pid)], env=environment(), stdout=subprocess.DEVNULL,
                                      stderr=subprocess.PIPE)
-            while other.poll() is None and tracer_of(pid) != other.pid:
+            while other.poll() is None and int(status_of(pid, 'TracerPid')) != other.pid:
                 pass
             os.kill(other.pid, signal.SIGSTOP)
             time.sleep(0.01)
-            if tracer_of(pid) == other.pid:
+            if int(status_of(pid, 'TracerPid')) == other.pid:
                 break
             os.kill(other.pid, signal.SIGCONT)
             other.communicate(timeout=60)
-        assert tracer_of(pid) == other.pid
+        assert int(status_of(pid, 'TracerPid')) == other.pid
         begin = time.monotonic()
         done = run([SEEP, 'scan', str(pid)])
         assert done.code == 1 and time.monotonic() - begin > 5
@@ -94,17 +88,11 @@ def test_another_seep_is_named_as_what_it_is(program, tmp_path):
         end(process)
 
 
-def tracer_of(pid):
-    with open(f'/proc/{pid}/status', encoding='utf-8') as file:
-        return next(int(line.split()[1]) for line in file if line.startswith('TracerPid:'))
-
-
 def test_a_process_that_has_ended_is_not_missing(program, tmp_path):
     process, pid = start(tmp_path, program, '5000', 'fork')
     try:
         def zombie():
-            with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as children:
-                child = children.read().split()
+            child = children_of(pid)
             return child and state_of(child[0]) == 'Z' and child[0]
         wait_until(zombie, 'end of the child')
         for command in ('scan', 'report', 'snap'):

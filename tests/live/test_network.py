@@ -15,7 +15,7 @@ import harness
 import noise_link
 import wire_client
 from fault_proxy import Proxy
-from harness import SEEP, environment, run, wait_until
+from harness import SEEP, environment, run, status_of, wait_until
 from test_connect import Console
 from test_top import shop  # noqa: F401 (fixture)
 from test_wire import Server, figures, figures_of, serve, settle, until_closed  # noqa: F401 (serve: fixture)
@@ -254,8 +254,7 @@ def test_many_questions_and_many_links_leave_nothing(shop, serve):  # noqa: F811
     server = serve(program.pid)
 
     def size():
-        with open(f'/proc/{server.process.pid}/status') as file:
-            return next(int(line.split()[1]) for line in file if line.startswith('VmRSS')), len(os.listdir(f'/proc/{server.process.pid}/fd'))
+        return int(status_of(server.process.pid, 'VmRSS')), len(os.listdir(f'/proc/{server.process.pid}/fd'))
 
     def some(nr):
         for i in range(nr):

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness import LIBSEEP, SEEP, environment
+from harness import LIBSEEP, SEEP, environment, state_of, status_of
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / 'golden'))
@@ -210,10 +210,6 @@ def test_kind_filter_and_saved_result(blocks, tmp_path):
 # ---- the process goes on as it was ----
 
 
-def state_of(pid):
-    return Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[0]
-
-
 def wait_state(pid, states):
     until = time.monotonic() + PATIENCE_S
     while state_of(pid) not in states:
@@ -226,7 +222,7 @@ def test_stopped_by_job_control_stays_stopped(blocks):
         os.kill(program.pid, signal.SIGSTOP)
         wait_state(program.pid, 'T')
         check_kinds(scan_json(program.pid, '--blocks'), {2000: 'reachable', 1016: 'lost'})
-        assert 'TracerPid:\t0' in Path(f'/proc/{program.pid}/status').read_text()
+        assert status_of(program.pid, 'TracerPid') == '0'
         os.kill(program.pid, signal.SIGCONT)
         wait_state(program.pid, 'S')
 
@@ -259,7 +255,7 @@ def test_killed_in_the_middle_the_process_goes_on(tmp_path):
             tool.kill()
             landed += tool.wait(PATIENCE_S) == -signal.SIGKILL
             wait_state(program.pid, 'RS')
-            assert 'TracerPid:\t0' in Path(f'/proc/{program.pid}/status').read_text()
+            assert status_of(program.pid, 'TracerPid') == '0'
         assert landed > 0, 'all kills came too late'
         scan(program.pid)
 

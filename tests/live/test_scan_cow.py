@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness import BUILD, LIBSEEP, SEEP, children_of, environment, need, wait_until_idle
+from harness import BUILD, LIBSEEP, SEEP, children_of, environment, need, status_of, wait_until_idle, waits_of
 from small_programs import built_program, program_source
 
 PATIENCE_S = 60
@@ -33,15 +33,6 @@ class Traced:
     def __exit__(self, *_):
         self.process.kill()
         self.process.communicate()
-
-
-def status_of(pid, key):
-    """None: the process is gone."""
-    try:
-        lines = Path(f'/proc/{pid}/status').read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return next((line.split()[1] for line in lines if line.startswith(key + ':')), None)
 
 
 def scan(pid, *options, code=0):
@@ -194,10 +185,6 @@ def hold_in_the_middle(pid):
     return None
 
 
-def nr_naps(pid):
-    return int(status_of(pid, 'voluntary_ctxt_switches'))
-
-
 def test_killed_and_somebody_else_traces_the_process(tmp_path):
     """The copy goes as soon as the process can be had again."""
     need('/usr/bin/python3')
@@ -213,8 +200,8 @@ def test_killed_and_somebody_else_traces_the_process(tmp_path):
         until = time.monotonic() + PATIENCE_S
         while status_of(copy, 'State') not in (None, 'Z'):
             assert time.monotonic() < until
-        tries = nr_naps(helper)
-        while nr_naps(helper) < tries + 3:  # it finds the process taken, and tries again
+        tries = waits_of(helper)
+        while waits_of(helper) < tries + 3:  # it finds the process taken, and tries again
             assert time.monotonic() < until
         assert status_of(copy, 'State') == 'Z'
         assert ptrace(INTERRUPT, program.pid, None, None) == 0

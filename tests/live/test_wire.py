@@ -16,7 +16,7 @@ import pytest
 
 import harness
 import wire_client
-from harness import SEEP, environment, run
+from harness import SEEP, environment, run, status_of
 from test_connect import Console
 from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
 
@@ -436,9 +436,7 @@ def test_many_questions_take_no_memory(shop, serve):  # noqa: F811
     client = wire_client.connect(server.path)
 
     def size():
-        with open(f'/proc/{server.process.pid}/status') as file:
-            rss = next(int(line.split()[1]) for line in file if line.startswith('VmRSS'))
-        return rss, len(os.listdir(f'/proc/{server.process.pid}/fd'))
+        return int(status_of(server.process.pid, 'VmRSS')), len(os.listdir(f'/proc/{server.process.pid}/fd'))
 
     for _ in range(300):
         client.pull()
@@ -729,8 +727,7 @@ def test_a_question_is_cancelled(shop, serve):  # noqa: F811
     other.pull()
     assert figures_of(client) == figures_of(other) == figures(program.pid)[1]
     assert children(server.process.pid) == before
-    with open(f'/proc/{program.pid}/status') as status:
-        assert 'TracerPid:\t0\n' in status.read()
+    assert status_of(program.pid, 'TracerPid') == '0'
 
 
 def children(pid):
@@ -797,8 +794,7 @@ def test_many_clients_that_take_nothing_share_an_answer(serve, sanitized):
     clients = [raw(server.path) for _ in range(40)]
 
     def most():
-        with open(f'/proc/{server.process.pid}/status', encoding='ascii') as file:
-            return next(int(line.split()[1]) for line in file if line.startswith('VmHWM'))
+        return int(status_of(server.process.pid, 'VmHWM'))
 
     before = most()
     for link in clients:
@@ -815,14 +811,10 @@ def test_an_answer_to_many_clients_costs_a_wait_for_all_of_them(shop, serve):  #
     server = serve(shop().pid)
     clients = [wire_client.connect(server.path) for _ in range(40)]
 
-    def waits():
-        with open(f'/proc/{server.process.pid}/status', encoding='ascii') as file:
-            return next(int(line.split()[1]) for line in file if line.startswith('voluntary_ctxt_switches'))
-
     for _ in range(2):  # the first answers are long
-        before = waits()
+        before = harness.waits_of(server.process.pid)
         for client in clients:
             client.begin_pull()
         for client in clients:
             client.pull()
-    assert waits() - before < 20
+    assert harness.waits_of(server.process.pid) - before < 20
