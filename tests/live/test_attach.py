@@ -740,6 +740,20 @@ def test_a_childs_stack_is_not_taken_for_its_parents(tmp_path):
     assert places[1001] != places[1002]
 
 
+def test_stacks_while_the_mappings_change(tmp_path):
+    """Then the kernel cannot tell what is mapped where: of such a stack it is not said that its code lacks information."""
+    program, trace = built_program('attach_mappings_change.c', tmp_path, '-O1', '-fomit-frame-pointer', '-pthread'), tmp_path / 't.seep'
+    for number in range(20):
+        shutil.copy(program, '%s.%d' % (program, number))
+    done = run([SEEP, 'attach', '--output', trace, '--', program, 'all'], timeout=120)
+    assert done.code == 0, done
+    copies = [process for process in report(trace) if re.search(r'\.\d+$', process['process']['exe'])]
+    assert len(copies) == 20, [process['process'] for process in copies]
+    for process in copies:
+        assert process['health']['lost'] == {} and set(process['health']['cut']) <= {'unread'}, process['health']
+        assert process['totals']['allocations'] >= 2000, process['totals']
+
+
 def test_a_process_id_that_is_given_again(tmp_path):
     program, trace = built_program('attach_pid_again.c', tmp_path, '-O1'), tmp_path / 't.seep'
     for _ in range(20):

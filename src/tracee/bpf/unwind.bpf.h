@@ -187,17 +187,6 @@ __noinline int seep_find_mapping(struct seep_place *place, uint64_t pc) {
     return seep_find_vma && place->asks && seep_ask_kernel(place, pc);
 }
 
-// Which file is mapped at `pc` that user space has not told of yet: a number of it. 0: none.
-__noinline uint64_t seep_unread_at(struct seep_place *place, uint64_t pc) {
-    if (!place || !seep_unwind_cfi || !seep_find_vma)
-        return 0;
-    struct seep_area area = {0};
-    if (seep_find_mapping(place, pc))
-        return 0;
-    bpf_find_vma(bpf_get_current_task_btf(), pc, seep_copy_area, &area, 0);
-    return area.end ? (area.file.inode ^ area.file.device << 40) * UINT64_C(0x9e3779b97f4a7c15) | 1 : 0;
-}
-
 static __always_inline void seep_fill_names(char (*names)[SEEP_BPF_NAME_BYTES], struct dentry *dentry) {
     for (uint32_t i = 0; i < SEEP_BPF_NAMES_MAX; i++) {
         names[i][0] = 0;
@@ -249,6 +238,22 @@ __noinline uint64_t seep_find_row(struct seep_place *place, uint64_t pc) {
     uint32_t last = search.low - 1;
     const uint64_t *row = bpf_map_lookup_elem(&seep_rows, &last);
     return row && SEEP_BPF_ROW_ADDRESS(*row) <= offset ? *row : 0;
+}
+
+enum { EBUSY_NR = 16 };
+
+// Which file is mapped at `pc` that user space has not told of yet: a number of it. 1: that cannot be known,
+// for the kernel changes the mappings now, or the file has become known since its row was looked for. 0:
+// none.
+__noinline uint64_t seep_unread_at(struct seep_place *place, uint64_t pc) {
+    if (!place || !seep_unwind_cfi || !seep_find_vma)
+        return 0;
+    struct seep_area area = {0};
+    if (seep_find_mapping(place, pc))
+        return SEEP_BPF_ROW_KIND(seep_find_row(place, pc)) != SEEP_ROW_NONE;
+    if (bpf_find_vma(bpf_get_current_task_btf(), pc, seep_copy_area, &area, 0) == -EBUSY_NR)
+        return 1;
+    return area.end ? (area.file.inode ^ area.file.device << 40) * UINT64_C(0x9e3779b97f4a7c15) | 1 : 0;
 }
 
 // Where the row of this address is kept. Two threads never share it, and it is the same row as long as no
