@@ -173,7 +173,7 @@ static void confine(const char *how, char **argv) {
     } else if (strcmp(how, "as-by-syscall") == 0 || strcmp(how, "as-by-another") == 0) {
         struct rlimit limit = {(rlim_t)500 << 20, (rlim_t)500 << 20};
         pid_t pid = getpid();
-        int another = strcmp(how, "as-by-another") == 0; // nobody hears of it
+        int another = strcmp(how, "as-by-another") == 0; // its library does not see it
         if (!another || fork() == 0) {
             long result = syscall(SYS_prlimit64, another ? pid : 0, RLIMIT_AS, &limit, 0);
             if (another)

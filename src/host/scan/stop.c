@@ -93,8 +93,8 @@ static bool is_seep(pid_t pid) {
 // `tracer`: who held the thread when it was refused, or 0. *ret_other: the seep that did; one that has ended
 // since has let go.
 static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int trouble, pid_t *ret_other) {
-    // The call fails for a thread that was not seized. A seized thread here has executed a program: another
-    // try succeeds.
+    // The call fails for a thread that was not seized. A seized one has executed a program: another try
+    // succeeds.
     if (tracer == getpid() && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
         return seep_error_create(
             SEEP_E_PERMISSION,
@@ -287,10 +287,10 @@ static bool is_buried(pid_t pid, pid_t tid) {
     return bury(pid, tid) || !read_stat(pid, tid).leaves;
 }
 
-// A thread that executes a program waits in the kernel until the other threads, which it ends, have been
-// waited for by their tracer. PTRACE_SEIZE of any thread waits for the thread that executes. So while
-// PTRACE_SEIZE takes long, a timer's signal waits for the threads that ended. Source: ptrace(2);
-// kernel/ptrace.c (cred_guard_mutex) and fs/exec.c (de_thread) of Linux.
+// A thread that executes a program ends the other threads, and waits in the kernel until their tracer has
+// reaped them. PTRACE_SEIZE of any thread waits for the thread that executes. So while PTRACE_SEIZE takes
+// long, a timer's signal waits for the threads that ended. Source: ptrace(2); kernel/ptrace.c
+// (cred_guard_mutex) and fs/exec.c (de_thread) of Linux.
 #define SEIZE_LONG_MS 20
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid

@@ -101,7 +101,7 @@ void seep_server_drop_job(struct seep_server_client *client);
 bool seep_server_has_rest(const struct seep_server_client *client);
 // Puts the next frame of the rest into `out`, which is empty. false: there is no memory.
 bool seep_server_put_rest(struct seep_server *server, struct seep_server_client *client);
-// Drops what the client has not been sent of a long answer, and the trace that is being sent.
+// Drops the unsent part of a long answer, and the trace that is being sent.
 void seep_server_drop_rest(struct seep_server *server, struct seep_server_client *client);
 // Drops the answers that clients share.
 void seep_server_drop_shared(struct seep_server *server);

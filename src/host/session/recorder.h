@@ -36,8 +36,8 @@ SEEP_MUST_CHECK struct seep_error *seep_recorder_add(struct seep_recorder *recor
 // A process has ended: the recorder's thread takes and writes its last events at once, while the caller goes
 // on. Takes NULL.
 void seep_recorder_ended(struct seep_recorder *recorder);
-// Takes what is left and ends the thread. *ret_writer has all events, for the rest of the trace; it is the
-// caller's. It is NULL if no process came. Returns the first error of the thread: from then on it wrote
+// Takes the last events and ends the thread. *ret_writer has all events, for the rest of the trace. It is the
+// caller's, and NULL if no process came. Returns the first error of the thread, after which the thread wrote
 // nothing.
 SEEP_MUST_CHECK struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
                                                         struct seep_trace_writer **ret_writer);

@@ -35,8 +35,9 @@ static uint64_t address_limit(void) {
     return limit.rlim_cur;
 }
 
-// Strict accounting of memory (vm.overcommit_memory=2): a page of a sparse file that cannot be had is a
-// SIGBUS for who touches it. There pages are asked for when an area is opened, which can be refused.
+// Strict accounting of memory (vm.overcommit_memory=2): a touch of a page of a sparse file raises SIGBUS if
+// the kernel cannot allocate the page. There pages are requested when an area is opened, and the request can
+// fail.
 static bool overcommit_is_strict(void) {
     char digit = 0;
     int fd = sys_open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC, 0);
@@ -49,13 +50,13 @@ static bool overcommit_is_strict(void) {
 
 // ---- what a child of fork may see ------------------------------------------------------------------
 
-// No child has a writable mapping of its parent's image: the window is not inherited (MADV_DONTFORK). What
-// is, of the header, is a seed: the first page, of a description that may only be read, so that no process
-// can make it writable. Of that page the kernel makes a mapping of any length, without a descriptor, beside
-// where the window was: there the child reads its parent's image, until it has its own. Where address space
-// is limited there is no room for all of it at once, and each area has a seed of its own. A forked child
-// whose address space is not limited makes itself one seed only: most such children fork no others, and each
-// mapping costs some microseconds, also of the tool's look at them.
+// No child has a writable mapping of its parent's image: the window is not inherited (MADV_DONTFORK). The
+// child inherits a seed: the first page of the header, from a read-only file description, so that no process
+// can make it writable. From that page the kernel makes a mapping of any length, without a descriptor, beside
+// the former place of the window. There the child reads its parent's image, until it has its own. If address
+// space is limited, there is no room for the whole image at once, so each area has a seed of its own. A
+// forked child whose address space is not limited makes only one seed, because most such children fork no
+// others. Each mapping costs some microseconds, also in the tool's look at the child.
 static unsigned char *seeds[SEEP_WINDOW_SEEDS]; // the last is the header's
 static bool is_view;                            // seep_g.base is such a view
 static bool is_whole;                           // the view is one mapping

@@ -6,7 +6,8 @@
 // guard of its thread is set, as in a thread inside a hook.
 //
 // Relocations tell which functions do so: a module that calls a function by name has a relocation with that
-// name. An allocator that finds it by dlsym has one with that name: then each of its functions may do so.
+// name. An allocator that finds functions by dlsym has a relocation named dlsym: then each of its functions
+// may do so.
 #include <elf.h>
 #include <stddef.h>
 

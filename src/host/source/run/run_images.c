@@ -80,7 +80,8 @@ static const struct seep_run_notice *answer_notice(struct seep_run_supervisor *s
     return notice;
 }
 
-// It did not come to that. A program that tries again and again takes no more for it.
+// The announced event did not happen, so its notice is removed. A program that tries repeatedly must not fill
+// memory with notices.
 static void take_back_notice(struct seep_run_supervisor *supervisor, pid_t pid) {
     struct seep_run *run = supervisor->run;
     const struct seep_run_notice *notice = answer_notice(supervisor, pid);

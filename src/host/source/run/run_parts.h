@@ -18,7 +18,7 @@
 #define SEEP_RUN_POLLED_FOR_MAX 64u
 #define SEEP_RUN_NR_SIGNALS     6
 
-// How signals were before the supervisor took them.
+// The signal settings before the supervisor changed them.
 struct seep_run_signals {
     struct sigaction before[SEEP_RUN_NR_SIGNALS];
     sigset_t mask_before;
