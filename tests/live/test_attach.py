@@ -741,7 +741,7 @@ def test_a_childs_stack_is_not_taken_for_its_parents(tmp_path):
 
 
 def test_stacks_while_the_mappings_change(tmp_path):
-    """Then the kernel cannot tell what is mapped where: of such a stack it is not said that its code lacks information."""
+    """Then the kernel cannot look up mappings. The report does not say that the code of such a stack lacks information."""
     program, trace = built_program('attach_mappings_change.c', tmp_path, '-O1', '-fomit-frame-pointer', '-pthread'), tmp_path / 't.seep'
     for number in range(20):
         shutil.copy(program, '%s.%d' % (program, number))

@@ -242,9 +242,9 @@ __noinline uint64_t seep_find_row(struct seep_place *place, uint64_t pc) {
 
 enum { EBUSY_NR = 16 };
 
-// Which file is mapped at `pc` that user space has not told of yet: a number of it. 1: that cannot be known,
-// for the kernel changes the mappings now, or the file has become known since its row was looked for. 0:
-// none.
+// The number of a file that is mapped at `pc` and whose tables user space has not sent yet. 0: there is none.
+// 1: not known, because the kernel is changing the mappings, or the file has become known since the search
+// for its row.
 __noinline uint64_t seep_unread_at(struct seep_place *place, uint64_t pc) {
     if (!place || !seep_unwind_cfi || !seep_find_vma)
         return 0;

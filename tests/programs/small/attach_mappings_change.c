@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // clang-format off
 // With an argument: executes 20 copies of itself, each a file of its own (NAME.0 to NAME.19), four at a time. Without one:
-// allocates while two threads change the mappings, so that the kernel is often not able to tell what is mapped.
+// allocates while two threads change the mappings, so that the kernel often cannot look up a mapping.
 
 #include <pthread.h>
 #include <stdatomic.h>
