@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, environment, run  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, children_of, environment, run  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 NAME = 'memfd:seep-image (deleted)'
@@ -61,10 +61,9 @@ def test_a_mark_goes_into_memory_files_only(tmp_path):
     traced = subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', TARGET], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, env=environment())
     assert traced.stdout.readline() == b'ready\n'
-    children = Path('/proc/%d/task/%d/children' % (traced.pid, traced.pid)).read_text().split()
-    assert len(children) == 1
-    image_of(int(children[0]), tmp_path / 'image')
-    marked = run([SEEP, 'mark', children[0], 'honest'])
+    (program,) = children_of(traced.pid)
+    image_of(program, tmp_path / 'image')
+    marked = run([SEEP, 'mark', program, 'honest'])
     assert marked.code == 0, marked
     traced.stdin.close()
     assert traced.wait(TIMEOUT) == 0
@@ -74,7 +73,7 @@ def test_a_mark_goes_into_memory_files_only(tmp_path):
     where.mkdir()
     script = 'mount -t tmpfs none "$1" && exec "$0" -c "$2" "$1" "$3" "$4"'
     impostor = subprocess.Popen(['unshare', '-m', 'sh', '-c', script, sys.executable, where, IMPOSTOR, tmp_path / 'image',
-                                 children[0]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+                                 str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
     # "$0" is what follows the script: the interpreter.
     pid = int(impostor.stdout.readline())
     maps = Path('/proc/%d/maps' % pid).read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, environment, run  # noqa: E402
+from harness import BUILD, SEEP, children_of, environment, run  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 OTHER = 12345
@@ -26,8 +26,8 @@ def test_what_strangers_put_there(what, tmp_path):
     tool = subprocess.Popen([SEEP, 'run', '-q', '--mode', 'record', '-o', trace, '--', TARGET], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
     assert tool.stdout.readline() == b'ready\n'
-    program = Path('/proc/%d/task/%d/children' % (tool.pid, tool.pid)).read_text().split()[0]
-    rest = folder / ('x.seep.' + program)
+    program = children_of(tool.pid)[0]
+    rest = folder / f'x.seep.{program}'
     secret = tmp_path / 'secret'
     secret.write_bytes(b'SEEPRAW1' * 100)
     if what == 'pipe':

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, LIBSEEP, ROOT, SEEP, TIMEOUT, environment, run, wait_until  # noqa: E402
+from harness import BUILD, LIBSEEP, ROOT, SEEP, TIMEOUT, children_of, environment, run, wait_until  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 LAYOUT = (ROOT / 'src/common/image/layout.h').read_text()
@@ -39,7 +39,7 @@ class Tool:
         self.process = subprocess.Popen([SEEP, 'run', '-o', self.trace, '--', TARGET], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), preexec_fn=limit)
         assert self.process.stdout.readline() == b'ready\n'
-        self.program = Path('/proc/%d/task/%d/children' % (self.process.pid, self.process.pid)).read_text().split()[0]
+        self.program = children_of(self.process.pid)[0]
         words = Path('/proc/%s/environ' % self.program).read_bytes().split(b'\0')
         self.environment = dict(word.decode().split('=', 1) for word in words if b'=' in word)
         wait_until(self.has_image, 'the image of the program')

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, environment, need_bpf, pids_with, run, wait_until  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, children_of, environment, need_bpf, pids_with, run, wait_until  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 OTHER = 12345
@@ -53,7 +53,7 @@ def test_whois_and_scan_name_variables(copies, tmp_path):
         traced = subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', program], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, env=environment())
         assert traced.stdout.readline() == b'ready\n'
-        child = Path('/proc/%d/task/%d/children' % (traced.pid, traced.pid)).read_text().split()[0]
+        child = children_of(traced.pid)[0]
         done = run([SEEP, 'scan', child])
         traced.stdin.close()
         assert traced.wait(TIMEOUT) == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, environment, need_bpf, run, wait_until  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, children_of, environment, need_bpf, run, wait_until  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 FUSE = BUILD / 'tests/hostile/hostile-fuse'
@@ -40,7 +40,7 @@ def test_memory_that_does_not_come_is_not_waited_for(options, tmp_path):
     """Only pages that are there are read, so no fault is made in the target's memory."""
     end(start(MEMORY))  # whether it can be
     traced = start(SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', MEMORY)
-    child = Path('/proc/%d/task/%d/children' % (traced.pid, traced.pid)).read_text().split()[0]
+    child = children_of(traced.pid)[0]
     done = run([SEEP, 'scan', *options, child])
     assert end(traced) == 0
     assert done.code == 0 and b'lost                       0' in done.out, done
@@ -87,7 +87,7 @@ def silent(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
 def test_a_file_system_that_answers_nothing_is_not_waited_for(silent):
     traced, bare, _ = silent
-    child = Path('/proc/%d/task/%d/children' % (traced.pid, traced.pid)).read_text().split()[0]
+    child = children_of(traced.pid)[0]
     for command in (['scan', child], ['report', child], ['attach', bare.pid, '100ms', '2', '-o', '0']):
         done = run([SEEP, *command])
         if b'BPF' in done.err:

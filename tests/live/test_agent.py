@@ -12,7 +12,7 @@ import pytest
 
 import harness
 import wire_client
-from harness import SEEP, environment, need, run
+from harness import SEEP, children_of, environment, need, run
 from small_programs import program_source
 from test_network import Network
 from test_network import (test_a_link_that_is_cut_at_a_message, test_bytes_that_are_no_greeting_or_are_changed,  # noqa: F401
@@ -177,9 +177,7 @@ def test_folders_of_agents_that_were_killed(agent, tmp_path):
     folder_of = {}
     for one in (killed, used, running):
         assert one.stdout.readline() == b'ready\n'
-        with open(f'/proc/{one.pid}/task/{one.pid}/children') as file:
-            children = file.read().split()
-        program = next(child for child in children if os.readlink(f'/proc/{child}/exe').endswith('/held'))
+        program = next(child for child in children_of(one.pid) if os.readlink(f'/proc/{child}/exe').endswith('/held'))
         with open(f'/proc/{program}/maps') as file:
             folder_of[one] = there / re.search(r'/(seep-agent-\w+)/', file.read())[1]
     for one in (killed, used):

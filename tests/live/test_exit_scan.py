@@ -147,8 +147,7 @@ def start(program, tmp_path):
     while line != b'ready\n':
         line = tool.stdout.readline()
         assert line
-    children = Path(f'/proc/{tool.pid}/task/{tool.pid}/children').read_text().split()
-    return tool, int(children[0])
+    return tool, harness.children_of(tool.pid)[0]
 
 
 def wait_gone(pid):
@@ -208,10 +207,10 @@ def test_killed_while_it_is_looked_at(tmp_path):
                                 env=environment(PYTHONMALLOC='malloc'), cwd=tmp_path, stdout=subprocess.PIPE)
         assert tool.stdout.read(5) == b'ready'
         time.sleep(0.01 * delay)
-        children = Path(f'/proc/{tool.pid}/task/{tool.pid}/children').read_text().split()
+        children = harness.children_of(tool.pid)
         if children:
             with contextlib.suppress(ProcessLookupError):  # it has left meanwhile
-                os.kill(int(children[0]), signal.SIGKILL)
+                os.kill(children[0], signal.SIGKILL)
         codes.append(tool.wait(PATIENCE_S))
         tool.stdout.close()
     assert set(codes) <= {0, 137} and 137 in codes, f'no kill came while it left: {codes}'

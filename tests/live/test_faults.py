@@ -8,10 +8,9 @@ import signal
 import subprocess
 import sys
 
-from pathlib import Path
 
 import pytest
-from harness import BUILD, PROGRAMS, ROOT, SEEP, TIMEOUT, environment, exit_status, report, run, wait_until
+from harness import BUILD, PROGRAMS, ROOT, SEEP, TIMEOUT, children_of, environment, exit_status, report, run, state_of, wait_until
 
 sys.path.insert(0, str(ROOT / 'tests/golden'))
 import seep_reader  # noqa: E402
@@ -179,13 +178,13 @@ def test_the_tool_is_stopped(tmp_path):
         env=environment(),
     )
     with open(gate, 'w') as start:
-        wait_until(lambda: Path(f'/proc/{tool.pid}/task/{tool.pid}/children').read_text().split(), 'the program')
-        child = Path(f'/proc/{tool.pid}/task/{tool.pid}/children').read_text().split()[0]
+        wait_until(lambda: children_of(tool.pid), 'the program')
+        child = children_of(tool.pid)[0]
         os.kill(tool.pid, signal.SIGSTOP)
         try:
             start.write('go\n')
             start.flush()
-            wait_until(lambda: Path(f'/proc/{child}/stat').read_text().rsplit(')')[1].split()[0] == 'Z', 'its end')
+            wait_until(lambda: state_of(child) == 'Z', 'its end')
         finally:
             os.kill(tool.pid, signal.SIGCONT)
     out, _ = tool.communicate(timeout=TIMEOUT)

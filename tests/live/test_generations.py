@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness import BUILD, ROOT, SEEP, environment, kill, need, run
+from harness import BUILD, ROOT, SEEP, children_of, environment, kill, need, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import schema  # noqa: E402
@@ -47,8 +47,7 @@ def test_between_marks(tmp_path):
             assert process.stdout.readline() == b'ok\n'
 
         def mark(name):
-            with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
-                pid = file.read().split()[0]
+            pid = children_of(process.pid)[0]
             assert run([SEEP, 'mark', pid, name]).code == 0
             return pid
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import BUILD, LIBSEEP, ROOT, SEEP, environment, kill, need, report, run, wait_for_turns
+from harness import BUILD, LIBSEEP, ROOT, SEEP, children_of, environment, kill, need, report, run, wait_for_turns
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import report_json  # noqa: E402
@@ -199,8 +199,7 @@ def traced(folder, *args):
 
 
 def child_of(process):
-    with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
-        return int(file.read().split()[0])
+    return children_of(process.pid)[0]
 
 
 def test_looks_at_what_does_not_run_say_nothing(tmp_path):

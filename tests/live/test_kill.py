@@ -14,11 +14,12 @@ from harness import (
     LIBSEEP,
     PROGRAMS,
     SEEP,
+    children_of,
     environment,
+    has_ended,
     kill,
     need,
     no_losses,
-    has_ended,
     report,
     run,
     traced,
@@ -175,7 +176,7 @@ def test_looks_while_threads_allocate(tmp_path):
     )
     try:
         assert program.stdout.readline() == b'ready\n'
-        pid = int(Path(f'/proc/{program.pid}/task/{program.pid}/children').read_text().split()[0])
+        pid = children_of(program.pid)[0]
         last = 0
         for _ in range(3):
             done = run([SEEP, 'report', '--json', '--top', '5', pid])

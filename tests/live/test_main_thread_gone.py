@@ -44,7 +44,7 @@ def test_it_is_looked_at_while_it_runs(program, tmp_path):
                           stdout=subprocess.PIPE) as run:
         try:
             assert run.stdout.readline() == b'ready\n'
-            pid = Path(f'/proc/{run.pid}/task/{run.pid}/children').read_text().split()[0]
+            pid = harness.children_of(run.pid)[0]
             assert not Path(f'/proc/{pid}/maps').read_text()
             for command in (['scan'], ['scan', '--cow']):
                 done = harness.run([SEEP, *command, '--json', '--blocks', pid], cwd=tmp_path)

@@ -131,8 +131,7 @@ def test_core_file(built, tmp_path):
                                stdout=subprocess.PIPE, env=environment())
     try:
         wait_ready(process)
-        children = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
-        (pid,) = [int(c) for c in children if os.readlink(f'/proc/{c}/exe') == str(program)]
+        (pid,) = [c for c in harness.children_of(process.pid) if os.readlink(f'/proc/{c}/exe') == str(program)]
         subprocess.run(['gcore', '-o', tmp_path / 'core', str(pid)], check=True, timeout=PATIENCE_S,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.kill(pid, signal.SIGKILL)
