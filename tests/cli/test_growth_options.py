@@ -100,3 +100,27 @@ def test_a_process_is_no_recording(seep, call, tmp_path):
         assert done.returncode == 1 and b"a running process has no recording of its events (name a" in done.stderr, done
     program.communicate(b"\n")
     assert program.returncode == 0 and not (tmp_path / "p").exists()
+
+
+TWO_ON_A_LINE = """
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile keep;
+static void other(void) { keep = malloc(2000); }
+int main(void) { for (int i = 0; i < 60; i++, usleep(3000)) { keep = malloc(1000); keep = malloc(3000); free(malloc(i));
+    other(); } }
+"""
+
+
+def test_rows_of_several_sites_are_told_from_sites(call, tmp_path):
+    """Three sites grow, in two rows. Before, "2 sites" stood below "sites: 3 growing", with no word about why."""
+    subprocess.run(["gcc", "-g", "-O0", "-x", "c", "-o", tmp_path / "app", "-"], input=TWO_ON_A_LINE.encode(), check=True)
+    trace = tmp_path / "app.seep"
+    assert call("run", "-q", "--mode", "record", "-o", trace, "--", tmp_path / "app").returncode == 0
+    text = call("growth", trace).stdout.decode()
+    assert "sites: 3 growing" in text and "2 sites that grow without bound" in text, text
+    assert "Sites whose stacks read the same are one row" in text, text
+    text = call("report", "--sort", "temporary", trace).stdout.decode()
+    assert "1 site with temporary allocations, most" in text and "#2" not in text, text
+    assert "more ha" in text and " none: --top 0 shows " in text, text
+    assert " 0 allocations freed at once" in call("report", "--sort", "temporary", "--top", "0", trace).stdout.decode()

@@ -358,5 +358,5 @@ def test_a_proc_of_another_pid_namespace(mode, tmp_path):
     done = run(['unshare', '--pid', '--fork', SEEP, 'run', '--mode', mode, '-o', tmp_path / 'f.seep', '--', 'sh', '-c',
                 f'{PROGRAM} daemon </dev/null; ls -d /'])
     assert done.code == 0 and done.out.endswith(b'/\n'), done
-    assert b'/proc is of another PID namespace' in done.err, done
+    assert b'/proc is of another PID namespace' in done.err and b"(mount one: 'unshare --mount-proc'" in done.err, done
     assert len(report(tmp_path / 'f.seep')) >= 3

@@ -191,6 +191,7 @@ def test_what_is_live_at_the_peak(tmp_path):
     (peak,) = report(trace, '--at', 'peak')
     assert peak['totals']['peak_bytes'] == peak['totals']['live_bytes'] == 6000 and peak['totals']['peak_exact']
     assert sorted(s['live_bytes'] for s in peak['sites'] if s['live_bytes']) == [1000, 5000]
+    assert b', running then\n' in run([SEEP, 'report', '--at', 'peak', trace]).out
     (mark,) = report(trace, '--at', 'one')
     assert mark['totals']['live_bytes'] == 1000 and 0 <= mark['sites'][0]['blocks'][0]['age_s'] < peak['process']['duration_s']
     (start,) = report(trace, '--at', '0s')

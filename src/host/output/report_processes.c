@@ -30,7 +30,7 @@ void seep_text_exit(FILE *out, const struct seep_process *process) {
         break;
     }
     case SEEP_EXIT_RUNNING:
-        fputs("running", out);
+        fputs(process->is_past ? "running then" : "running", out);
         break;
     case SEEP_EXIT_EXEC:
         fputs("exec", out);

@@ -37,7 +37,10 @@ static void put_name(FILE *out, const char *name, int column, int width) {
 
 static struct seep_number against(const struct seep_replay_figures *row) {
     struct seep_number number;
-    if (!row->differs)
+    if (!row->differs && (row->against.low > 1 || row->against.high < 1))
+        snprintf(number.text, sizeof(number.text), "not sure (%.3f-%.3f)", row->against.low,
+                 row->against.high);
+    else if (!row->differs)
         snprintf(number.text, sizeof(number.text), "no difference (%.3f-%.3f)", row->against.low,
                  row->against.high);
     else

@@ -40,12 +40,21 @@ static bool only_growing(const struct seep_view *view) {
     return view->options.sort == SEEP_SORT_GROWTH && view->options.by == SEEP_BY_SITE && view->options.top;
 }
 
+// Only the rows of which something was freed at once, unless there is none.
+static bool only_temporary(const struct seep_view *view) {
+    return view->options.sort == SEEP_SORT_TEMPORARY && view->options.top && view->nr_rows_temporary;
+}
+
 // In an order by live bytes, rows that hold nothing come last and only get in the way. They are named
 // in one line, and shown to those who ask for all.
 struct seep_text_extent seep_text_extent(const struct seep_view *view) {
     if (only_growing(view))
         return (struct seep_text_extent){SEEP_MIN(view->nr_rows, view->nr_growing_all), view->nr_growing_all,
                                          view->nr_rows_all - view->nr_growing_all};
+    if (only_temporary(view))
+        return (struct seep_text_extent){SEEP_MIN(view->nr_rows, view->nr_rows_temporary),
+                                         view->nr_rows_temporary,
+                                         view->nr_rows_all - view->nr_rows_temporary};
     bool by_live = view->options.sort == SEEP_SORT_LIVE || view->options.sort == SEEP_SORT_LEAKED;
     if (!by_live || view->live_is_net || view->nr_rows_live == 0 || view->options.top == 0)
         return (struct seep_text_extent){view->nr_rows, view->nr_rows_all, 0};
@@ -65,9 +74,19 @@ static void put_number_of_rows(FILE *out, const struct seep_view *view) {
     if (only_growing(view))
         fputs(extent.nr_all == 1 ? " that grows without bound" : " that grow without bound", out);
     else if (extent.nr_idle)
-        fputs(" with live blocks", out);
+        fputs(only_temporary(view) ? " with temporary allocations" : " with live blocks", out);
     if (view->filtered)
         fputs(extent.nr_all == 1 ? " that matches" : " that match", out);
+}
+
+// As each site is judged by itself.
+static uint64_t nr_growing_sites(const struct seep_view *view) {
+    uint64_t nr = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_growth *growth = seep_text_profile(view, p)->growth;
+        nr += growth ? growth->nr_verdicts[SEEP_TREND_GROWING] : 0;
+    }
+    return nr;
 }
 
 static void put_heading(FILE *out, const struct seep_view *view, const struct seep_style *style) {
@@ -101,6 +120,8 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
     fputs(seep_style_bold(style), out);
     put_number_of_rows(out, view);
     fprintf(out, "%s, %s\n", seep_style_off(style), order_words(view->options.sort));
+    if (only_growing(view) && !view->filtered && nr_growing_sites(view) != view->nr_growing_all)
+        fputs("  Sites whose stacks read the same are one row, and are judged together.\n", out);
     if (view->options.sort == SEEP_SORT_PEAK && view->nr_processes > 1)
         fputs("  The peak of each process is its own: they were at different times.\n", out);
     if (view->live_is_net)
@@ -116,6 +137,9 @@ static void put_idle(FILE *out, const struct seep_view *view) {
     if (idle && view->options.sort == SEEP_SORT_GROWTH)
         fprintf(out, "\n%s more do%s not grow without bound: --top 0 shows %s\n",
                 seep_format_count(idle).text, idle == 1 ? "es" : "", idle == 1 ? "it" : "them");
+    else if (idle && only_temporary(view))
+        fprintf(out, "\n%s more ha%s none: --top 0 shows %s\n", seep_format_count(idle).text,
+                idle == 1 ? "s" : "ve", idle == 1 ? "it" : "them");
     else if (idle)
         fprintf(out, "\n%s more hold%s nothing now%s: --sort allocations shows %s\n",
                 seep_format_count(idle).text, idle == 1 ? "s" : "",

@@ -563,7 +563,9 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
                                                               : "--top 0";
         snprintf(what, sizeof(what), "all %s %s%s%s", seep_format_count(view->nr_rows_all).text, by,
                  strcmp(by, "process") == 0 ? "es" : "s",
-                 extent.nr_idle ? ", also those without live blocks" : "");
+                 !extent.nr_idle                             ? ""
+                 : view->options.sort == SEEP_SORT_TEMPORARY ? ", also those without temporary allocations"
+                                                             : ", also those without live blocks");
     } else if (view->options.by != SEEP_BY_SITE) {
         options = "--by site";
         snprintf(what, sizeof(what), "the stacks behind these rows");

@@ -328,6 +328,7 @@ struct seep_process {
     uint64_t cpu_ns;           // that its threads had run when it was looked at, alive; 0: not known
     enum seep_exit_kind exit_kind;
     int exit_value; // code or signal number
+    bool is_past;   // the figures are of a moment, and SEEP_EXIT_RUNNING says what it did then
     bool is_main;   // the program the user named, not one of its descendants
     struct seep_platform platform;
 };

@@ -531,8 +531,10 @@ struct seep_error *seep_rebuilt_heap_show(const struct seep_rebuilt_heap *heap, 
     memcpy(profile->totals.size_class, heap->size_class, sizeof(heap->size_class));
     if (!show_blocks(heap, at_ns, profile) || !show_threads(heap, profile))
         return seep_error_no_memory();
-    if (at_ns < profile->process.duration_ns)
+    if (at_ns < profile->process.duration_ns) {
         profile->process.exit_kind = SEEP_EXIT_RUNNING;
+        profile->process.is_past = true;
+    }
     profile->process.duration_ns = SEEP_MIN(at_ns, profile->process.duration_ns);
     seep_profile_derive(profile);
     profile->totals.peak_bytes = (uint64_t)SEEP_MAX(heap->peak_bytes, INT64_C(0));

@@ -110,15 +110,16 @@ static const char too_late[] =
 static const char gone_on[] =
     "the process went on after abort(): it was looked at then, and not when it ended";
 
-// What a message says without the number of the process: notes that are alike are told as one.
-static char *without_pid(const char *message, pid_t pid) {
-    char who[32];
+// What an error says without the number of the process: notes that are alike are told as one.
+static char *without_pid(const struct seep_error *error, pid_t pid) {
+    char who[32], *text;
     int length = snprintf(who, sizeof(who), "process %d", (int)pid);
-    const char *at = strstr(message, who);
-    if (!at || (at[length] >= '0' && at[length] <= '9'))
-        return strdup(message);
-    char *text;
-    int done = asprintf(&text, "%.*sthe process%s", (int)(at - message), message, at + length);
+    const char *message = error->message, *at = strstr(message, who), *hint = error->hint;
+    bool is_named = at && (at[length] < '0' || at[length] > '9');
+    int before = is_named ? (int)(at - message) : 0;
+    int done =
+        asprintf(&text, "%.*s%s%s%s%s%s", before, message, is_named ? "the process" : "",
+                 is_named ? at + length : message, hint ? " (" : "", hint ? hint : "", hint ? ")" : "");
     return done < 0 ? NULL : text;
 }
 
@@ -155,8 +156,7 @@ static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
     }
     seep_process_map_deinit(&map);
     free(title);
-    looked->trouble =
-        err->code == SEEP_E_NOT_FOUND ? strdup(too_late) : without_pid(err->message, parked->image->pid);
+    looked->trouble = err->code == SEEP_E_NOT_FOUND ? strdup(too_late) : without_pid(err, parked->image->pid);
     seep_error_destroy(err);
     return looked->trouble ? NULL : seep_error_no_memory();
 }

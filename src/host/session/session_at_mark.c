@@ -55,6 +55,7 @@ static void set_counts(struct seep_profile *profile, const struct seep_mark *mar
     }
     profile->process.duration_ns = mark ? mark->at_ns : 0;
     profile->process.exit_kind = SEEP_EXIT_RUNNING;
+    profile->process.is_past = true;
     seep_at_mark_drop_details(profile);
     seep_profile_derive(profile);
     profile->totals.peak_bytes = profile->totals.live_bytes; // at least

@@ -136,6 +136,7 @@ static void sum_rows(struct seep_view_build *build) {
         seep_add_up(&all->slab_bytes, row->slab_bytes);
         all->known &= row->known;
         build->view->nr_rows_live += live_blocks(row) > 0;
+        build->view->nr_rows_temporary += row->known & SEEP_KNOWN_TEMPORARY && row->counters.temporary;
         all->nr_sites += row->nr_sites;
         seep_add_signed(&all->suppressed_blocks, row->suppressed_blocks);
         seep_add_signed(&all->suppressed_bytes, row->suppressed_bytes);

@@ -318,6 +318,7 @@ struct seep_view {
     size_t nr_rows;
     size_t nr_rows_all;
     size_t nr_rows_live;                       // of all: those with live blocks that are not suppressed
+    size_t nr_rows_temporary;                  // of all: those of which something was freed at once
     struct seep_view_row all;                  // the sum of all rows, also those that are not shown
     struct seep_totals totals;                 // of the looked-at profiles, without filters
     struct seep_mapping_counts mapping_totals; // the same; peaks are summed
