@@ -227,23 +227,14 @@ static struct seep_error *put_code(struct seep_chain_words *words, uint64_t addr
 static struct seep_error *put_free(struct teller *teller, const struct seep_memory_area *mapping,
                                    uint64_t address) {
     const struct seep_graph *graph = teller->chains->graph;
-    uint32_t before = SEEP_NO_BLOCK;
-    for (uint32_t low = 0, high = graph->nr_blocks; low < high;) {
-        uint32_t middle = low + (high - low) / 2;
-        if (graph->blocks[middle].address <= address) {
-            before = middle;
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
+    uint32_t behind = seep_block_index_from(&graph->index, address + 1);
     seep_chain_put(teller->words, "memory of the allocator, in no live block");
-    if (before == SEEP_NO_BLOCK || graph->blocks[before].address < mapping->start)
+    if (behind == 0 || graph->blocks[behind - 1].address < mapping->start)
         return NULL;
-    const struct seep_block *block = &graph->blocks[before];
+    const struct seep_block *block = &graph->blocks[behind - 1];
     uint64_t further = address - block->address - block->size;
     seep_chain_put(teller->words, "; %" PRIu64 " byte%s behind ", further, seep_plural(further));
-    struct seep_link link = seep_chains_block(teller->chains, before, 0, true);
+    struct seep_link link = seep_chains_block(teller->chains, behind - 1, 0, true);
     return seep_chain_put_link(teller->words, &link);
 }
 
