@@ -6,7 +6,7 @@ import json
 import pytest
 import report_json
 from harness import LIBSEEP, SEEP, environment, need, no_losses, report, run, traced
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 COVERS = [
     ('an allocator whose functions call one another', 'covered', 'test_only_the_outermost_call_counts',
@@ -145,6 +145,15 @@ def test_a_function_that_is_left_again_and_again(mode, tmp_path):
     process = json.loads(run([SEEP, 'report', '--json', under.trace]).out)
     totals = tuple(process['totals'][name] for name in ('allocations', 'frees', 'unknown_frees'))
     assert (totals, process['health']['lost']) == ((40, 40, 0), {})
+
+
+@pytest.mark.parametrize('mode', list(MODES))
+def test_a_handler_on_a_disarmed_stack(mode, tmp_path):
+    """It interrupts hooks, above the thread's stack, and the kernel does not tell that it is on an alternate one."""
+    under = traced([built_program('handler_disarmed.c', tmp_path, '-O1', '-pthread')], tmp_path, options=MODES[mode])
+    assert under.code == 6, under
+    totals = json.loads(run([SEEP, 'report', '--json', under.trace]).out)['totals']
+    assert totals['frees'] == 200_000, totals
 
 
 def test_one_that_is_opened(built, tmp_path):
