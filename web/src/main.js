@@ -148,7 +148,9 @@ class Page {
       if (scans.length) {
         const lost = scans.reduce((a, { lost: l, indirect: i }) => ({ bytes: a.bytes + l.bytes + i.bytes, blocks: a.blocks + l.blocks + i.blocks }),
           { bytes: 0, blocks: 0 });
-        tiles.push(tile('Lost', words.bytes(lost.bytes), lost.blocks ? `in ${words.plural(lost.blocks, 'block')}` : 'every block is held',
+        const possible = scans.reduce((blocks, leaks) => blocks + leaks.possible.blocks, 0);
+        const held = possible ? `${words.plural(possible, 'block')} possibly lost` : 'every block is held';
+        tiles.push(tile('Lost', words.bytes(lost.bytes), lost.blocks ? `in ${words.plural(lost.blocks, 'block')}` : held,
           lost.bytes ? { measure: 'lost' } : null, lost.bytes ? 'bad' : ''));
       }
       if (this.reports.length === 1) {
