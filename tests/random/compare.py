@@ -76,44 +76,74 @@ def expected_key(row, look):
     return via, tuple(path), row['line'] if look.lines else None
 
 
+def is_prefix(cut, direct, key, row):
+    """Whether a stack that was cut can be the inner part of an expected one."""
+    nr = min(len(cut[1]), len(key[1])) if row['tail'] else len(cut[1])
+    return cut[0] == key[0] and cut[1][:nr] == key[1][:nr] and (not cut[1] or cut[2] == key[2]) \
+        and row['by_library'] in (None, not direct)
+
+
+def places_of(wanted, cut_rows, vague):
+    """Lists of expected keys, each with the rows of cut stacks. Keys that a cut stack fits are in one list: its figures are
+    part of theirs, and of which of them is not known. With the cut rows that fit none."""
+    lists, strays = {key: [key] for key in wanted if key[1][0] not in vague}, []
+    rows = collections.defaultdict(list)
+    for (direct, cut), row in cut_rows.items():
+        fitting = [key for key, group in wanted.items() if is_prefix(cut, direct, key, group[0])]
+        if not fitting:
+            strays.append((direct, cut, row))
+        fitting = [key for key in fitting if key in lists]
+        for key in fitting[1:]:
+            if lists[key] is not lists[fitting[0]]:
+                lists[fitting[0]] += lists[key]
+                for other in lists[key]:
+                    lists[other] = lists[fitting[0]]
+        if fitting:
+            rows[fitting[0]].append(row)
+    places = {id(keys): keys for keys in lists.values()}.values()
+    return [(keys, [row for key in keys for row in rows.get(key, ())]) for keys in places], strays
+
+
 def compare_sites(expected, report, process, look):
     wrong = []
     rows = {True: collections.defaultdict(Row), False: collections.defaultdict(Row)}
+    cut_rows = collections.defaultdict(Row)
     for site in process['sites']:
         key, direct, strange, last = key_of(report, site, look)
         if strange:
             wrong.append(f'strange frames {strange} in a stack of {key}')
         if key[1] and site['cut'] is None and last not in OUTERMOST:
             wrong.append(f'the stack of {key} ends at {last}')
-        rows[direct][key].add(site)
+        if look.by_probes and site['cut'] == 'unread':
+            cut_rows[direct, key].add(site)
+        else:
+            rows[direct][key].add(site)
     wanted = collections.defaultdict(list)
     for row in expected['sites']:
         wanted[expected_key(row, look)].append(row)
     used = set()
-    for key, group in wanted.items():
-        if key[1][0] in expected['vague']:
-            continue
-        tail, by_library = group[0]['tail'], group[0]['by_library']
-        found = []
-        for direct in (True, False) if by_library is None else (not by_library,):
-            for other, row in rows[direct].items():
-                if other == key or tail and (other[0], other[1][:len(key[1])], other[2]) == key:
-                    found.append(row)
-                    used.add((direct, other))
-        wrong += compare_row(key, group, found, look, expected['dangling'] or expected['old_words'] and not look.wiped)
+    places, strays = places_of(wanted, cut_rows, expected['vague'])
+    for keys, found in places:
+        for key in keys:
+            tail, by_library = wanted[key][0]['tail'], wanted[key][0]['by_library']
+            for direct in (True, False) if by_library is None else (not by_library,):
+                for other, row in rows[direct].items():
+                    if other == key or tail and (other[0], other[1][:len(key[1])], other[2]) == key:
+                        found.append(row)
+                        used.add((direct, other))
+        group = [row for key in keys for row in wanted[key]]
+        wrong += compare_row(keys[0], group, found, look, expected['dangling'] or expected['old_words'] and not look.wiped)
     for key, row in rows[True].items():
-        just_loaded = look.by_probes and key[1] and '_of_library_' in key[1][0]
-        if (True, key) not in used and key[1] and key[1][0] not in expected['vague'] and not just_loaded:
+        if (True, key) not in used and key[1] and key[1][0] not in expected['vague']:
             wrong.append(f'unexpected: {key} {dict(row.figures)}')
+    wrong += [f'cut, and no part of an expected stack: {key} {dict(row.figures)}' for direct, key, row in strays
+              if direct and key[1] and key[1][0] not in expected['vague']]
     return wrong
 
 
 def compare_row(key, group, found, look, old_words):
     wrong = []
     what = f'{key[0]} in {" < ".join(key[1])} line {key[2]} (site {group[0]["site"]})'
-    # What runs right after it was loaded is not known to the probes yet: cut, and counted as that.
-    if look.by_probes and '_of_library_' in key[1][0]:
-        return []
     if not found:
         if any(row['allocations'] for row in group):
             wrong.append(f'{what}: not there; expected {group[0]}')
@@ -159,6 +189,15 @@ def compare_kinds(what, group, found, look, old_words):
     return wrong
 
 
+def compare_unread(process):
+    """Code is unread for milliseconds: in a long life few of the calls come from it."""
+    unread = sum(site['allocations'] for site in process['sites'] if site['cut'] == 'unread')
+    calls, seconds = process['totals']['allocations'], process['process']['duration_s']
+    if seconds > 1 and calls > 10000 and unread > calls / 100:
+        return [f'{unread} of {calls} allocations are unread after {seconds} s']
+    return []
+
+
 def compare_life(expected, report, process, look):
     wrong = compare_sites(expected, report, process, look)
     lost = {reason: n for reason, n in process['health']['lost'].items() if n and reason not in expected['health']}
@@ -168,6 +207,8 @@ def compare_life(expected, report, process, look):
         wrong.append(f'stacks cut: {process["health"]["cut"]}')
     if look.classes and expected['looked_at'] is not None and expected['looked_at'] != (process['leaks'] is not None):
         wrong.append(f'looked at: {process["leaks"] is not None}, expected {expected["looked_at"]}: {process["health"]["notes"]}')
+    if look.by_probes:
+        wrong += compare_unread(process)
     mismatches = collections.Counter()
     for one in process['mismatches']:
         mismatches[one['allocated_via'], one['released_via']] += one['count']

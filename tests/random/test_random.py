@@ -12,6 +12,7 @@ import pytest
 
 import actions
 import batch as batches
+import compare
 import machine
 import ways
 
@@ -96,3 +97,41 @@ def test_a_wrong_expectation_is_found(build, tmp_path):
     assert not way.under_run(program, one, batch.lines_known)
     for what, wrong in lies(one):
         assert way.under_run(program, wrong, batch.lines_known), f'{what} is not compared'
+
+
+def unread_report(*stacks):
+    """A report by probes of malloc calls that were cut as unread: (functions innermost first, allocations) each."""
+    report = {'frames': [], 'stacks': []}
+    sites = []
+    for functions, calls in stacks:
+        node = -1
+        for function in reversed(functions):
+            report['frames'].append({'function': function, 'module': '/batch', 'line': 7, 'inlined': False})
+            report['stacks'].append([len(report['frames']) - 1, node])
+            node = len(report['stacks']) - 1
+        sites.append({'via': 'malloc', 'stack': node, 'cut': 'unread', 'allocations': calls, 'allocated_bytes': 8 * calls,
+                      'frees': 0, 'live_blocks': calls, 'live_bytes': 8 * calls, 'temporary': 0})
+    return report, {'sites': sites}
+
+
+def expected_site(path):
+    return {'via': 'malloc', 'path': path, 'line': 7, 'inlined': None, 'tail': False, 'by_library': False, 'site': 1,
+            'allocations': 2, 'allocated_bytes': 16, 'frees': 0, 'live_blocks': 2, 'live_bytes': 16, 'temporary': 0}
+
+
+def test_a_cut_stack_is_the_inner_part_of_an_expected_one():
+    leaf, one, two = 'p0_leaf_1', 'p0_one_2', 'p0_two_3'
+    expected = {'sites': [expected_site([leaf, one, 'main']), expected_site([leaf, two, 'main'])],
+                'vague': [], 'dangling': False, 'old_words': False}
+    look = compare.Look('attach', classes=False, temporary=False, by_probes=True)
+
+    def differences(*stacks):
+        return compare.compare_sites(expected, *unread_report(*stacks), look)
+
+    assert not differences(([leaf], 4))
+    assert not differences(([leaf, one], 1), ([leaf], 3))
+    assert differences(([leaf], 3))
+    assert differences(([leaf, one], 3), ([leaf, two], 1))
+    assert differences(([leaf, 'p0_three_4'], 4))
+    assert differences(([leaf], 4), ([one], 1))
+    assert 'part of' in ' '.join(differences(([leaf], 4), ([one], 1)))
