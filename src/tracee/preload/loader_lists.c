@@ -7,7 +7,7 @@
 #include "preload/cpu.h"
 #include "preload/loader_lists.h"
 #include "preload/proc_maps.h"
-#include "preload/stack.h"
+#include "preload/caller.h"
 
 extern struct r_debug _r_debug __attribute__((weak)); // glibc's loader has it, musl's hides it
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"), weak));

@@ -2,12 +2,12 @@
 //
 // The walk as it nearly always is: rules that are known, frames found from sp or bp, words in memory
 // that is known to be readable, a memo whose outer part still holds. One tight loop outward, one
-// inward. It gives up, having changed nothing that is kept, at whatever is not so; then stack.c walks.
+// inward. It gives up, having changed nothing that is kept, at whatever is not so; then walk.c walks.
 //
 // Cost, outward: a frame is one probe of the rules table and one or two loads of the stack. Inward: a
 // look-up in the tree, at a place that depends on no other look-up, and a memo frame written.
-#include "preload/stack.h"
 #include "preload/stack_tree.h"
+#include "preload/walk.h"
 #include "unwind/arch.h"
 
 #ifdef SEEP_ARCH_FAST_WALK
@@ -119,7 +119,7 @@ SEEP_INLINE uint32_t find_nodes(const struct fast_frame *walked, uint32_t node, 
     return node;
 }
 
-uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller caller) {
+uint32_t seep_walk_fast(struct seep_thread *thread, struct seep_caller caller) {
     uint32_t nr;
     struct seep_caller end;
     const struct seep_memo_frame *candidate = walk_outward(thread, caller, &nr, &end);
