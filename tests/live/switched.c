@@ -4,6 +4,7 @@
 // for each line that it is given, and says "ok".
 //
 //   live-switched THREADS   steps: "keep N", "drop N" (the newest), "deep N", "fork",
+//                           "table" (what is kept is in a new block, and nowhere else), "lose N",
 //                           "spare" (frees a block of the beginning), "end"
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@
 
 #define KEPT_MOST 100000
 
-static void *kept[KEPT_MOST];
+static void *kept_first[KEPT_MOST];
+static void **kept = kept_first;
 static int nr_kept;
 static void *spare[64];
 static int nr_spare;
@@ -33,6 +35,23 @@ __attribute__((noinline)) static void keep(void) {
 
 __attribute__((noinline)) static void drop(void) {
     free(kept[--nr_kept]);
+}
+
+static void table(void) {
+    void **made = malloc(KEPT_MOST * sizeof(*made));
+    memcpy(made, kept, (size_t)nr_kept * sizeof(*made));
+    memset(kept, 0, (size_t)nr_kept * sizeof(*made));
+    if (kept != kept_first)
+        free(kept);
+    kept = made;
+}
+
+__attribute__((noinline)) static void lose(int n) {
+    void *volatile block;
+    while (n-- > 0)
+        block = malloc(333);
+    block = NULL;
+    (void)block;
 }
 
 __attribute__((noinline)) static int deep(int levels) {
@@ -85,6 +104,10 @@ int main(int argc, char **argv) {
                 drop();
         } else if (sscanf(line, "deep %d", &n) == 1) {
             deep(n);
+        } else if (sscanf(line, "lose %d", &n) == 1) {
+            lose(n);
+        } else if (strcmp(line, "table\n") == 0) {
+            table();
         } else if (strcmp(line, "spare\n") == 0 && nr_spare) {
             free(spare[--nr_spare]);
         } else if (strcmp(line, "fork\n") == 0) {

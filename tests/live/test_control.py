@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recording is stopped, started and changed in depth while the program runs: what was not seen is said, what lived before is exact."""
+import json
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,38 @@ def test_descendants_and_children_of_fork(switched):
     program.tell('keep 5')
     assert kept(harness.report(program.pid)[0]) == (15, 15)
     console.end()
+
+
+def test_what_only_unseen_blocks_hold_is_not_lost(switched):
+    """A table that came while recording was stopped holds what was recorded: at a scan, after a fork, at the end."""
+    program = switched(0)
+    console = Console(program.pid)
+
+    def scan():
+        answer = console.ask('scan')
+        unheld = {row['class']: row['blocks'] for row in answer['rows']}
+        return unheld['lost'] + unheld['indirect'], [note['code'] for note in answer.get('notes', [])]
+
+    program.tell('keep 100')
+    assert scan() == (0, [])
+    program.obeys(console, 'stop')
+    program.tell('table')
+    assert scan() == (0, ['scan_stopped'])
+    program.obeys(console, 'start')
+    program.tell('keep 100', 'fork')
+    assert scan() == (0, ['scan_stopped'])
+    child = run([SEEP, 'scan', '--json', str(children_of(program.pid)[-1])])
+    child = json.loads(child.out)
+    assert child['leaks']['lost']['blocks'] == 0, child['leaks']
+    assert 'scan_stopped' in [note['code'] for note in child['health']['notes']]
+    program.tell('lose 50')
+    lost, _ = scan()
+    assert lost >= 48  # words of free memory may hold one
+    program.tell('drop 200')
+    console.end()
+    program.end()
+    lost = harness.report(program.run.args[4])[0]
+    assert 48 <= lost['leaks']['lost']['blocks'] <= 50, lost['leaks']
 
 
 def test_sampled(switched):

@@ -172,6 +172,8 @@ enum seep_passive_reason {
 #define SEEP_FLAG_EVENTS      (1u << 6) // events are recorded, see image/ring.h
 #define SEEP_FLAG_STOPPED     (1u << 7) // allocations are not recorded now, see SEEP_CONTROL_STOPPED
 #define SEEP_FLAG_NARROW      (1u << 8) // the heap map is that of a 32-bit process, see below
+#define SEEP_FLAG_WAS_STOPPED                                                                                \
+    (1u << 9) // recording was stopped at some time: there may be blocks that are not in the map
 
 // header.control: bit 0, allocations are not recorded (releases are: what lived before goes on to be exact);
 // the upper half, the depth limit from now on, 0: as it is.

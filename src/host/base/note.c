@@ -81,6 +81,7 @@ static const struct {
     [SEEP_NOTE_EVENTS_DAMAGED] = {"events_damaged", SEEP_NOTE_MISSING},
     [SEEP_NOTE_STOOD_STILL] = {"stood_still", 0},
     [SEEP_NOTE_EVENTS_DROPPED] = {"events_dropped", SEEP_NOTE_MISSING},
+    [SEEP_NOTE_SCAN_STOPPED] = {"scan_stopped", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

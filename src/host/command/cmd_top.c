@@ -308,6 +308,9 @@ static void take_scan(struct top *top, struct seep_look *look) {
              seep_format_bytes(leaks->bytes[SEEP_KIND_LOST] + leaks->bytes[SEEP_KIND_INDIRECT]).text,
              seep_format_duration(leaks->pause_ns).text);
     seep_live_log(&top->live, "%s", text);
+    const struct seep_health *health = &look->session->profiles[0]->health;
+    for (size_t i = 0; i < health->nr_notes; i++)
+        seep_live_log(&top->live, "%s", health->notes[i].text);
     seep_screen_say(&top->screen, false, text);
     seep_screen_changed(&top->screen);
     seep_live_take_scan(&top->live, look->session, look->at_ns);

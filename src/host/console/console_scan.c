@@ -48,6 +48,8 @@ static struct seep_error *put_leaks(const struct seep_console *console, const ch
                                                       {NULL}};
     struct seep_grid grid;
     seep_grid_init(&grid, columns);
+    grid.notes = profile->health.notes;
+    grid.nr_notes = profile->health.nr_notes;
     struct seep_error *error = NULL;
     for (uint32_t kind = SEEP_KIND_LOST; !error && kind < SEEP_KIND_NR; kind++) {
         error = seep_grid_text(&grid, seep_kind_name(kind));

@@ -107,11 +107,7 @@ static void put_one(FILE *out, const struct seep_grid *grid) {
     }
 }
 
-void seep_grid_put_text(FILE *out, const struct seep_grid *grid) {
-    if (grid->one) {
-        put_one(out, grid);
-        return;
-    }
+static void put_rows(FILE *out, const struct seep_grid *grid) {
     if (!grid->nr_cells) {
         if (grid->empty)
             fprintf(out, "%s\n", grid->empty);
@@ -156,6 +152,19 @@ void seep_grid_put_text(FILE *out, const struct seep_grid *grid) {
         fprintf(out, "%s more\n", seep_format_count(grid->nr_more).text);
 }
 
+void seep_grid_put_text(FILE *out, const struct seep_grid *grid) {
+    if (grid->one)
+        put_one(out, grid);
+    else
+        put_rows(out, grid);
+    for (size_t i = 0; i < grid->nr_notes; i++) {
+        fputs("note: ", out);
+        fputs(seep_note_lead(&grid->notes[i]), out);
+        seep_put_escaped(out, grid->notes[i].text);
+        fputc('\n', out);
+    }
+}
+
 // ---- JSON ----
 
 static json_t *value_of(const struct seep_grid *grid, const struct seep_grid_cell *cell, unsigned column) {
@@ -180,6 +189,17 @@ static void set_row(json_t **object, const struct seep_grid *grid, size_t first)
         set(object, grid->columns[i].name, value_of(grid, &grid->cells[first + i], i));
 }
 
+static json_t *notes_of(const struct seep_grid *grid) {
+    json_t *notes = json_array();
+    for (size_t i = 0; i < grid->nr_notes; i++) {
+        json_t *note = json_object();
+        set(&note, "code", json_string(seep_note_name(grid->notes[i].code)));
+        set(&note, "text", string(grid->notes[i].text));
+        append(&notes, note);
+    }
+    return notes;
+}
+
 struct seep_error *seep_grid_put_json(FILE *out, const struct seep_grid *grid, const char *name) {
     json_t *whole = json_object();
     set(&whole, "command", string(name));
@@ -195,6 +215,8 @@ struct seep_error *seep_grid_put_json(FILE *out, const struct seep_grid *grid, c
         set(&whole, "rows", rows);
         set(&whole, "more", integer(grid->nr_more));
     }
+    if (grid->nr_notes)
+        set(&whole, "notes", notes_of(grid));
     char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
     json_decref(whole);
     if (!text)

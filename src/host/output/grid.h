@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/note.h"
 
 enum seep_grid_kind {
     SEEP_GRID_COUNT,   // 1,234
@@ -41,9 +42,11 @@ struct seep_grid {
     struct seep_grid_cell *cells; // malloc'ed
     size_t nr_cells;
     size_t capacity;
-    bool one;          // one row, its values below one another for people, an object in JSON
-    const char *empty; // for people, where there are no rows; NULL: nothing
-    uint64_t nr_more;  // rows that there are beyond these
+    bool one;                      // one row, its values below one another for people, an object in JSON
+    const char *empty;             // for people, where there are no rows; NULL: nothing
+    uint64_t nr_more;              // rows that there are beyond these
+    const struct seep_note *notes; // borrowed: what a reader must know beside the rows
+    size_t nr_notes;
 };
 
 // `columns` are borrowed; an empty name ends them.
@@ -57,7 +60,8 @@ SEEP_MUST_CHECK struct seep_error *seep_grid_text(struct seep_grid *grid, const 
 SEEP_MUST_CHECK struct seep_error *seep_grid_id(struct seep_grid *grid, uint64_t id);
 
 void seep_grid_put_text(FILE *out, const struct seep_grid *grid);
-// One line: {"command": name, "rows": [...], "more": n}, or the values of the row beside "command".
+// One line: {"command": name, "rows": [...], "more": n}, or the values of the row beside "command"; with
+// notes, "notes": [...] too.
 SEEP_MUST_CHECK struct seep_error *seep_grid_put_json(FILE *out, const struct seep_grid *grid,
                                                       const char *name);
 // {"command": name, "error": message, "hint": ...}

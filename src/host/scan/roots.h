@@ -18,7 +18,8 @@
 #include "scan/memory.h"
 #include "scan/stop.h"
 
-// SEEP_ROOTS_HEAP: not all blocks are known, so memory of the allocator in none that is known is a root too.
+// SEEP_ROOTS_HEAP: not all blocks are known (the tool came late, or recording was stopped), so memory of the
+// allocator in none that is known is a root too.
 enum seep_roots { SEEP_ROOTS_ALL, SEEP_ROOTS_LSAN, SEEP_ROOTS_HEAP };
 
 enum seep_root_kind {

@@ -158,6 +158,12 @@ static struct seep_error *check_platform(const struct seep_scan *scan) {
                            "scan it on a machine of its CPU; growth, diff and marks work here too");
 }
 
+// Blocks that came while recording was stopped are in no list, and may hold others. An older library says so
+// only where it counted one.
+static bool was_stopped(const struct seep_profile *profile) {
+    return (profile->health.flags & SEEP_FLAG_WAS_STOPPED) || profile->health.lost[SEEP_LOST_STOPPED];
+}
+
 // The profile and the threads are there; the memory is opened by then, too.
 static struct seep_error *read_memory(struct seep_scan *scan) {
     struct seep_error *unfit = check_platform(scan);
@@ -181,8 +187,8 @@ static struct seep_error *read_memory(struct seep_scan *scan) {
     scan->graph->with_own = scan->options.inspect != NULL; // somebody asks for each pointer
     scan->graph->is_vtable = is_vtable;
     scan->graph->is_vtable_data = scan;
-    err = seep_roots_feed(scan->memory, scan->stopped, scan->profile, scan->options.roots, scan->graph,
-                          &scan->ranges);
+    enum seep_roots roots = was_stopped(scan->profile) ? SEEP_ROOTS_HEAP : scan->options.roots;
+    err = seep_roots_feed(scan->memory, scan->stopped, scan->profile, roots, scan->graph, &scan->ranges);
     if (!err && (!feed_blocks(scan) ||
                  !seep_kept_stacks_take(scan->memory, scan->stopped, scan->options.variables, &scan->kept)))
         err = seep_error_no_memory();
@@ -273,6 +279,12 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
             scan->profile, SEEP_NOTE_BESIDE_MALLOC,
             "the program allocates by mallocx of jemalloc too, which is not traced: pointers in that memory, "
             "and in what is free there, hold");
+    if (!err && was_stopped(scan->profile))
+        err = seep_profile_note(
+            scan->profile, SEEP_NOTE_SCAN_STOPPED,
+            "recording was stopped for some time: blocks of that time are not listed, so all "
+            "pointers in memory of the allocator hold, those in free memory too; some lost "
+            "blocks may count as reachable");
     // The counters may be off by the operation that a thread was stopped in: they do not tell.
     const uint64_t *lost = scan->profile->health.lost;
     uint64_t nr_not_kept = lost[SEEP_LOST_NO_LEAF] + lost[SEEP_LOST_ODD_FULL] + lost[SEEP_LOST_REENTERED];

@@ -8,7 +8,7 @@ _Static_assert(SEEP_CONTROL_DEPTH_MOST == SEEP_MAX_DEPTH, "the tool asks for no 
 static void set_stopped(bool stopped) {
     if (stopped) {
         seep_g.was_stopped = true;
-        __atomic_fetch_or(&seep_g.header->flags, SEEP_FLAG_STOPPED, __ATOMIC_RELAXED);
+        __atomic_fetch_or(&seep_g.header->flags, SEEP_FLAG_STOPPED | SEEP_FLAG_WAS_STOPPED, __ATOMIC_RELAXED);
         atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_STOPPED, memory_order_relaxed);
         return;
     }
@@ -46,5 +46,7 @@ void seep_control_take(void) {
 void seep_control_inherit(struct seep_image_header *header) {
     header->control = header->control_done = atomic_load_explicit(&seep_g.control_done, memory_order_relaxed);
     header->depth_limit = atomic_load_explicit(&seep_g.depth, memory_order_relaxed);
-    header->flags = (header->flags & ~SEEP_FLAG_STOPPED) | (allocations_pass() ? SEEP_FLAG_STOPPED : 0);
+    header->flags = (header->flags & ~(SEEP_FLAG_STOPPED | SEEP_FLAG_WAS_STOPPED)) |
+                    (allocations_pass() ? SEEP_FLAG_STOPPED : 0) |
+                    (seep_g.was_stopped ? SEEP_FLAG_WAS_STOPPED : 0);
 }
