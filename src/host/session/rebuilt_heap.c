@@ -46,7 +46,7 @@ void seep_rebuilt_heap_deinit(struct seep_rebuilt_heap *heap) {
 // ---- the table of live blocks ------------------------------------------------------------------------
 
 // The place of an address in the index: its entry, or the empty entry for it.
-static size_t search(const struct seep_rebuilt_heap *heap, uint64_t address) {
+SEEP_INLINE size_t search(const struct seep_rebuilt_heap *heap, uint64_t address) {
     if (heap->latest && heap->latest->address == address)
         return heap->latest_at;
     size_t mask = ((size_t)1 << heap->bits) - 1;
@@ -136,14 +136,17 @@ static void take_out(struct seep_rebuilt_heap *heap, size_t gap) {
 
 // ---- events ----------------------------------------------------------------------------------------
 
-static uint64_t *last_of(struct seep_rebuilt_heap *heap, uint32_t slot) {
-    if (slot >= heap->nr_slots) {
-        if (!seep_grow(&heap->last, &heap->slots_capacity, (size_t)slot + 1, sizeof(*heap->last)))
-            return NULL;
-        memset(heap->last + heap->nr_slots, 0, (slot + 1 - heap->nr_slots) * sizeof(*heap->last));
-        heap->nr_slots = (size_t)slot + 1;
-    }
-    return &heap->last[slot];
+static bool grow_slots(struct seep_rebuilt_heap *heap, uint32_t slot) {
+    if (!seep_grow(&heap->last, &heap->slots_capacity, (size_t)slot + 1, sizeof(*heap->last)))
+        return false;
+    memset(heap->last + heap->nr_slots, 0, (slot + 1 - heap->nr_slots) * sizeof(*heap->last));
+    heap->nr_slots = (size_t)slot + 1;
+    return true;
+}
+
+// NULL: out of memory.
+SEEP_INLINE uint64_t *last_of(struct seep_rebuilt_heap *heap, uint32_t slot) {
+    return SEEP_LIKELY(slot < heap->nr_slots) || grow_slots(heap, slot) ? &heap->last[slot] : NULL;
 }
 
 static unsigned class_of(uint64_t size) {
@@ -321,6 +324,8 @@ SEEP_INLINE bool step(struct seep_rebuilt_heap *heap, struct kept kept, const st
 
 bool seep_rebuilt_heap_step(struct seep_rebuilt_heap *heap, const struct seep_recorded *event,
                             int64_t at_ns) {
+    if (SEEP_LIKELY(!(heap->counts_only | heap->counts_threads | heap->keeps_peak)))
+        return step(heap, (struct kept){.blocks = true}, event, at_ns);
     struct kept kept = {!heap->counts_only, heap->counts_threads, heap->keeps_peak};
     return step(heap, kept, event, at_ns);
 }
