@@ -126,7 +126,11 @@ def test_cpp_and_threads(tmp_path):
         [SEEP, 'run', '-q', '-o', trace, '--allocator', 'tcmalloc', '--', PROGRAMS / 'gcc-O2@operators', 'no-failures']
     )
     assert (done.code, done.err) == (0, b''), done
-    no_losses(report(trace)[0])
+    ((process,), whole) = report(trace), report(trace, '--no-default-suppressions')[0]
+    no_losses(process)
+    # What tcmalloc loses of its own, and no more, is suppressed.
+    assert whole['leaks']['lost']['blocks'] == process['leaks']['lost']['blocks'] + 1, (whole['leaks'], process['leaks'])
+    assert [r['bytes'] for r in process['suppressions']['rules'] if r['name'] == 'the first extension of tcmalloc'] == [8]
 
 
 def test_refused_before_the_start(tmp_path):

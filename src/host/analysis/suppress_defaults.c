@@ -18,7 +18,8 @@ static const char function[] = "__lsan_default_suppressions";
 // test_suppressions.py has a program for it), and none of it is lost: only interior pointers lead there. So
 // each takes what is possibly lost and nothing else; what is lost under the same functions is somebody's
 // leak. In Valgrind's words. The C library's own functions are named where it exports them, for few
-// machines have its debug information; where there is no such name, its module is.
+// machines have its debug information; where there is no such name, its module is. One rule takes what is
+// lost: tcmalloc loses a block of its own at the start, and tells its own leak checker to ignore that one.
 static const struct {
     const char *reason;
     const char *text;
@@ -61,6 +62,9 @@ static const struct {
     {"an emulated thread-local variable lies behind a pointer to its block",
      "{\nemulated thread-local variables\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n"
      "fun:__emutls_get_address\n}\n"}, // what it calls is inlined since gcc 14
+    {"tcmalloc replaces its first extension by another one at the start, and frees none",
+     "{\nthe first extension of tcmalloc\nMemcheck:Leak\nmatch-leak-kinds: definite\nfun:_Znwm\n"
+     "fun:_ZN15MallocExtension8*\n}\n"}, // Register or instance
 };
 
 static struct seep_error *add_built_in(struct seep_suppress_rules *rules) {
