@@ -56,6 +56,13 @@ static void look_for(struct field *field, char c) {
         field->matched = NO_MORE;
 }
 
+// Where the line ends, or `nr`. Most of the file is of other lines.
+static long end_of_line(const char *text, long from, long nr) {
+    while (from < nr && text[from] != '\n')
+        from++;
+    return from;
+}
+
 static bool is_read(const struct field *field) {
     return field->value != UNKNOWN && (field->matched == 0 || field->matched == NO_MORE);
 }
@@ -72,6 +79,10 @@ static uint32_t nr_filters(const char *status) {
     long nr;
     while (!is_read(&filters) && (nr = sys3(SYS_read, fd, text, sizeof(text))) > 0)
         for (long i = 0; i < nr; i++) {
+            if (mode.matched == NO_MORE && filters.matched == NO_MORE)
+                i = end_of_line(text, i, nr);
+            if (i == nr)
+                break;
             look_for(&mode, text[i]);
             look_for(&filters, text[i]);
         }
@@ -231,6 +242,7 @@ static _Noreturn void try_all(void *page) {
     long file = sys3(SYS_memfd_create, "seep-image", 1, 0);
     sys3(SYS_ftruncate, file, 4096, 0);
     sys3(SYS_lseek, file, 0, SEEK_DATA);
+    sys6(SYS_pwrite64, file, (long)page, 4096, 0, 0, 0);
     sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
     long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     sys3(SYS_connect, fd, NULL, 0);

@@ -47,14 +47,15 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_PAGED_NR], uint64_
 }
 
 // A sparse memory file of `bytes`, or -1. A low RLIMIT_FSIZE would make ftruncate raise SIGXFSZ, so
-// the soft limit is lifted for that one call where the hard limit allows it.
-static int memory_file(uint64_t bytes) {
+// the soft limit is lifted for that one call where the hard limit allows it. *ret_limited: it was.
+static int memory_file(uint64_t bytes, bool *ret_limited) {
     long fd = sys3(SYS_memfd_create, "seep-image", 1 /* MFD_CLOEXEC */, 0);
     if (sys_failed(fd))
         return -1;
     struct rlimit64 before;
     bool limited = sys_limit(RLIMIT_FSIZE, NULL, &before) && before.rlim_cur < bytes;
     bool possible = true;
+    *ret_limited = limited;
     if (limited) {
         struct rlimit64 lifted = {before.rlim_max, before.rlim_max};
         possible = before.rlim_max >= bytes && sys_limit(RLIMIT_FSIZE, &lifted, NULL);
@@ -231,7 +232,8 @@ bool seep_image_create(void) {
                                                 : seep_areas[SEEP_AREA_PAGES].most_bytes;
          pages_bytes >= PAGES_BYTES_LEAST; pages_bytes /= 4) {
         uint64_t bytes = layout(areas, pages_bytes);
-        int fd = memory_file(bytes);
+        bool limited;
+        int fd = memory_file(bytes, &limited);
         if (fd < 0)
             continue;
         if (seep_window_map(fd, bytes, areas)) {
@@ -255,16 +257,33 @@ bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned c
     return true;
 }
 
-// The present ones of `nr` pages, run by run: the kernel makes the pages of a run at once.
+// The file of the copy and where it is mapped. fd -1: it is not written to, because of a limit, say.
+static struct {
+    int fd;
+    const unsigned char *base;
+} copy = {.fd = -1};
+
+// Written to the file, new pages are not cleared first and take no page fault each.
+static void copy_run(unsigned char *to, const unsigned char *from, uint64_t bytes) {
+#if SEEP_ARCH_WORD == 8
+    if (copy.fd >= 0 &&
+        sys6(SYS_pwrite64, copy.fd, (long)from, (long)bytes, to - copy.base, 0, 0) == (long)bytes)
+        return;
+#endif
+    if (bytes > SEEP_IMAGE_PAGE) // the kernel makes all of them at once
+        sys3(SYS_madvise, to, bytes, MADV_POPULATE_WRITE);
+    __builtin_memcpy(to, from, bytes);
+}
+
+// The present ones of `nr` pages, run by run.
 static void copy_pages(unsigned char *to, const unsigned char *from, uint64_t nr,
                        const unsigned char *present) {
     for (uint64_t first = 0, end; first < nr; first = end) {
         for (end = first; end < nr && present[end] & 1; end++)
             continue;
-        uint64_t at = first * SEEP_IMAGE_PAGE, bytes = (end - first) * SEEP_IMAGE_PAGE;
-        if (end - first > 1) // or one by one, when they are written to
-            sys3(SYS_madvise, to + at, bytes, MADV_POPULATE_WRITE);
-        __builtin_memcpy(to + at, from + at, bytes);
+        uint64_t at = first * SEEP_IMAGE_PAGE;
+        if (end > first)
+            copy_run(to + at, from + at, (end - first) * SEEP_IMAGE_PAGE);
         for (; end < nr && !(present[end] & 1); end++)
             continue;
     }
@@ -285,7 +304,7 @@ static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t 
 
 static void copy_dir_page(void *fresh, uint64_t off) {
     off += seep_g.area_off[SEEP_AREA_DIR];
-    __builtin_memcpy((unsigned char *)fresh + off, seep_g.base + off, SEEP_IMAGE_PAGE);
+    copy_run((unsigned char *)fresh + off, seep_g.base + off, SEEP_IMAGE_PAGE);
 }
 
 // The directory is large and holds next to nothing: the kernel is asked about all of it only where what it
@@ -441,7 +460,8 @@ static void forget_losses(struct seep_image_header *header) {
 }
 
 bool seep_image_create_as_copy(void) {
-    int fd = memory_file(seep_g.window_bytes);
+    bool limited;
+    int fd = memory_file(seep_g.window_bytes, &limited);
     if (fd < 0)
         return false;
     bool exact = true;
@@ -451,7 +471,10 @@ bool seep_image_create_as_copy(void) {
         set_pointers();
     unsigned char *fresh = sees ? seep_window_twin(fd) : NULL;
     bool whole = fresh && seep_swap_in(seep_g.base);
+    copy.fd = limited ? -1 : fd;
+    copy.base = fresh;
     bool copied = fresh && copy_parent(fresh, &exact);
+    copy.fd = -1;
     whole = whole && copied && seep_swap_in(fresh);
     copied = copied && seep_inherit(fresh, fd);
     if (copied) {
