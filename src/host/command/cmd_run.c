@@ -105,15 +105,23 @@ static struct seep_error *close_report(FILE *out, const struct seep_run_values *
 
 // A process is leaving: it is let go as soon as its memory has been read.
 static struct seep_error *look(void *data, struct seep_run_parked *parked,
-                               struct seep_profile **ret_profile) {
+                               struct seep_profile **ret_profile, struct seep_process_map *ret_code) {
     struct seep_scan_target target = {
         .pid = parked->image->pid, .image_fd = parked->image->fd, .parked_sp_rt = parked->sp_rt};
     struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL, .variables = data};
     struct seep_scan *scan = NULL;
     struct seep_error *err = seep_scan_look(&target, &options, &scan);
     seep_run_release(parked);
+    struct seep_process_map code;
     if (!err)
+        err = seep_scan_code(scan, &code);
+    if (!err) {
         err = seep_scan_finish(scan, ret_profile);
+        if (err)
+            seep_process_map_deinit(&code);
+        else
+            *ret_code = code;
+    }
     seep_scan_destroy(scan);
     return err;
 }

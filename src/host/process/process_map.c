@@ -33,25 +33,28 @@ static char *path_of(const char *text) {
     return seep_text_copy(text, nr);
 }
 
-// false: not executable, or nothing that we can read.
-static bool read_line(const char *line, struct seep_process_map *map, struct seep_code_area *ret_area) {
-    struct seep_map_line read;
-    if (!seep_map_line_read(line, &read) || read.end <= read.start)
-        return false;
-    if (strcmp(read.path, "[stack]") == 0) {
-        map->stack_start_rt = read.start;
-        map->stack_end_rt = read.end;
+struct seep_error *seep_process_map_add(struct seep_process_map *map, const struct seep_map_line *line) {
+    if (strcmp(line->path, "[stack]") == 0) {
+        map->stack_start_rt = line->start;
+        map->stack_end_rt = line->end;
     }
-    if (read.rights[2] != 'x' || strncmp(read.path, "[vsyscall]", 10) == 0)
-        return false;
-    bool nameless = *read.path == '[' && strcmp(read.path, "[vdso]") != 0;
-    *ret_area = (struct seep_code_area){.start = read.start,
-                                        .end = read.end,
-                                        .file_off = read.file_off,
-                                        .device = (uint64_t)read.device_major << 20 | read.device_minor,
-                                        .inode = read.inode,
-                                        .path = path_of(nameless ? "" : read.path)};
-    return true;
+    if (line->rights[2] != 'x' || strncmp(line->path, "[vsyscall]", 10) == 0 ||
+        map->nr_areas >= SEEP_CODE_AREAS_MAX)
+        return NULL;
+    bool nameless = *line->path == '[' && strcmp(line->path, "[vdso]") != 0;
+    char *path = path_of(nameless ? "" : line->path);
+    if (!path || !seep_grow(&map->areas, &map->capacity, map->nr_areas + 1, sizeof(*map->areas))) {
+        free(path);
+        return seep_error_no_memory();
+    }
+    map->areas[map->nr_areas++] =
+        (struct seep_code_area){.start = line->start,
+                                .end = line->end,
+                                .file_off = line->file_off,
+                                .device = (uint64_t)line->device_major << 20 | line->device_minor,
+                                .inode = line->inode,
+                                .path = path};
+    return NULL;
 }
 
 struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret_map) {
@@ -70,15 +73,9 @@ struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret
     ssize_t nr;
     while (!err && map.nr_areas < SEEP_CODE_AREAS_MAX && (nr = getline(&line, &room, file)) > 0) {
         line[nr - 1] = 0;
-        struct seep_code_area area;
-        if (!read_line(line, &map, &area))
-            continue;
-        if (!area.path || !seep_grow(&map.areas, &map.capacity, map.nr_areas + 1, sizeof(*map.areas))) {
-            free(area.path);
-            err = seep_error_no_memory();
-        } else {
-            map.areas[map.nr_areas++] = area;
-        }
+        struct seep_map_line read;
+        if (seep_map_line_read(line, &read) && read.end > read.start)
+            err = seep_process_map_add(&map, &read);
     }
     free(line);
     fclose(file);

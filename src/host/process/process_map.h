@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/map_line.h"
 
 struct seep_code_area {
     uint64_t start; // run-time addresses
@@ -33,6 +34,10 @@ struct seep_process_map {
 // SEEP_E_NOT_FOUND: the process has ended. _deinit frees the map.
 SEEP_MUST_CHECK struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret_map);
 void seep_process_map_deinit(struct seep_process_map *map);
+
+// Adds the mapping of a line where it is of code. The lines come in order.
+SEEP_MUST_CHECK struct seep_error *seep_process_map_add(struct seep_process_map *map,
+                                                        const struct seep_map_line *line);
 
 // A descriptor of the very file that is mapped, also where its name is gone or means another file now;
 // for the vdso a copy in memory. -1: there is no way to it.

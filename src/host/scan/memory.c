@@ -135,13 +135,15 @@ static int open_of(pid_t tid, const char *name) {
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-// *text: malloc'ed, ends with a zero byte. false: errno says why.
+// *text: malloc'ed, ends with a zero byte. false: errno says why. Not by seep_grow(), which clears the room.
 static bool read_text(int fd, char **text) {
     size_t nr = 0, capacity = 0;
     for (;;) {
-        if (!seep_grow(text, &capacity, nr + TEXT_BYTES + 1, 1)) {
-            errno = ENOMEM;
-            return false;
+        if (capacity - nr <= TEXT_BYTES) {
+            char *larger = realloc(*text, capacity = capacity * 2 + 2 * TEXT_BYTES);
+            if (!larger)
+                return false;
+            *text = larger;
         }
         ssize_t got = read(fd, *text + nr, capacity - nr - 1);
         if (got == 0)

@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/large.h"
 #include "base/map.h"
+#include "base/map_line.h"
+#include "process/process_map.h"
 #include "profile/health.h"
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
@@ -420,6 +423,28 @@ struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_profile 
     *ret_profile = scan->profile;
     scan->profile = NULL;
     return NULL;
+}
+
+struct seep_error *seep_scan_code(const struct seep_scan *scan, struct seep_process_map *ret_map) {
+    struct seep_process_map map = {NULL};
+    struct seep_error *err = NULL;
+    for (size_t i = 0; !err && scan->memory && i < scan->memory->nr_mappings; i++) {
+        const struct seep_memory_area *area = &scan->memory->mappings[i];
+        const struct seep_map_line line = {.start = area->start,
+                                           .end = area->end,
+                                           .file_off = area->file_off,
+                                           .inode = area->inode,
+                                           .device_major = major(area->device),
+                                           .device_minor = minor(area->device),
+                                           .rights = {'r', '-', area->executable ? 'x' : '-', 'p'},
+                                           .path = area->path};
+        err = seep_process_map_add(&map, &line);
+    }
+    if (err)
+        seep_process_map_deinit(&map);
+    else
+        *ret_map = map;
+    return err;
 }
 
 static void forget_leaks(struct seep_profile *profile) {

@@ -55,6 +55,12 @@ SEEP_MUST_CHECK struct seep_error *seep_scan_finish(struct seep_scan *scan,
                                                     struct seep_profile **ret_profile);
 void seep_scan_destroy(struct seep_scan *scan); // takes NULL
 
+// The code that the process had mapped at the look, which read all of its mappings. After seep_scan_finish(),
+// too. The caller frees the map.
+struct seep_process_map;
+SEEP_MUST_CHECK struct seep_error *seep_scan_code(const struct seep_scan *scan,
+                                                  struct seep_process_map *ret_map);
+
 // Classes the blocks of a process of which there is a core file, in its place: `profile` is what a trace has
 // of it at that moment. Its leaks, block_kinds, and kind and held of sites are made anew.
 SEEP_MUST_CHECK struct seep_error *seep_scan_core(const struct seep_core *core,

@@ -142,10 +142,9 @@ static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
     if (!looked && !(looked = add_looked(gathering, parked->image->order)))
         return seep_error_no_memory();
     forget(looked);
-    struct seep_process_map map = {NULL}; // read while the process is there
-    seep_error_destroy(seep_process_map_init(parked->image->pid, &map));
-    char *title = seep_process_title(parked->image->pid);
-    struct seep_error *err = gathering->look->look(gathering->look->data, parked, &looked->profile);
+    struct seep_process_map map = {NULL};
+    char *title = seep_process_title(parked->image->pid); // read while the process is there
+    struct seep_error *err = gathering->look->look(gathering->look->data, parked, &looked->profile, &map);
     if (!err) {
         err = seep_unseen_note_allocators(&gathering->unseen, looked->profile, &map);
         if (!err)
@@ -154,7 +153,6 @@ static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
         free(title);
         return err;
     }
-    seep_process_map_deinit(&map);
     free(title);
     looked->trouble = err->code == SEEP_E_NOT_FOUND ? strdup(too_late) : without_pid(err, parked->image->pid);
     seep_error_destroy(err);

@@ -7,14 +7,17 @@
 #define SEEP_SESSION_RUN_SESSION_H
 
 #include "source/run/run.h"
+#include "process/process_map.h"
 #include "profile/profile.h"
 #include "session/recorder.h"
 #include "session/session_store.h"
 
 // Looks at a process that is leaving (options.scan) and makes the profile of its image, with leaks.
-// Releases it as soon as it is not needed any more. An error is told in the notes of the process.
+// Releases it as soon as it is not needed any more. An error is told in the notes of the process. *ret_code:
+// the code that it had mapped.
 struct seep_exit_look {
-    struct seep_error *(*look)(void *data, struct seep_run_parked *parked, struct seep_profile **ret_profile);
+    struct seep_error *(*look)(void *data, struct seep_run_parked *parked, struct seep_profile **ret_profile,
+                               struct seep_process_map *ret_code);
     void *data;
 };
 
