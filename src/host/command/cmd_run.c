@@ -104,8 +104,8 @@ static struct seep_error *close_report(FILE *out, const struct seep_run_values *
 }
 
 // A process is leaving: it is let go as soon as its memory has been read.
-static struct seep_error *look(void *data, struct seep_run_parked *parked,
-                               struct seep_profile **ret_profile, struct seep_process_map *ret_code) {
+static struct seep_error *look(void *data, struct seep_run_parked *parked, struct seep_profile **ret_profile,
+                               struct seep_process_map *ret_code) {
     struct seep_scan_target target = {
         .pid = parked->image->pid, .image_fd = parked->image->fd, .parked_sp_rt = parked->sp_rt};
     struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL, .variables = data};
