@@ -153,7 +153,7 @@ def test_a_handler_on_a_disarmed_stack(mode, tmp_path):
     under = traced([built_program('handler_disarmed.c', tmp_path, '-O1', '-pthread')], tmp_path, options=MODES[mode])
     assert under.code == 6, under
     totals = json.loads(run([SEEP, 'report', '--json', under.trace]).out)['totals']
-    assert totals['frees'] == 200_000, totals
+    assert totals['frees'] == 40_000, totals
 
 
 def test_one_that_is_opened(built, tmp_path):

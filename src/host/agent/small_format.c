@@ -68,8 +68,9 @@ static void put(struct sink *sink, char c) {
 }
 
 static void put_many(struct sink *sink, char c, int nr) {
-    while (nr-- > 0)
+    for (; nr > 0 && (sink->file || sink->nr + 1 < sink->room); nr--)
         put(sink, c);
+    sink->nr += (size_t)SEEP_MAX(nr, 0); // beyond the room
 }
 
 // `nr_zeros` between the sign and the digits.

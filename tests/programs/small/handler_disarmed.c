@@ -12,7 +12,7 @@
 #define SS_AUTODISARM (1U << 31)
 #endif
 
-enum { STACK_BYTES = 1 << 18, KEPT = 64, TURNS = 200000 };
+enum { STACK_BYTES = 1 << 18, KEPT = 64, TURNS = 40000 };
 static void *stack;
 
 static void map_and_unmap(int signal) {
