@@ -180,6 +180,10 @@ static struct seep_error *add_event(struct seep_importing *importing, uint32_t k
 static struct seep_error *end_block(struct seep_importing *importing, uint64_t *place, uint32_t release) {
     struct seep_block *block = &importing->blocks[*place - 1];
     struct seep_counters *site = &importing->profile->sites[block->site].counters;
+    if (release != SEEP_RELEASE_IMPLICIT) {
+        site->temporary += block->address == importing->last;
+        importing->last = 0;
+    }
     site->frees++;
     site->freed_bytes += block->size;
     importing->live_bytes -= (int64_t)block->size;
@@ -229,6 +233,7 @@ struct seep_error *seep_import_allocation(struct seep_importing *importing, uint
     importing->blocks[at] = (struct seep_block){
         .address = address, .size = size, .site = site_id, .thread = UINT32_MAX, .age_ns = importing->at_ns};
     *place = at + 1;
+    importing->last = address;
     struct seep_counters *site = &importing->profile->sites[site_id].counters;
     site->allocations++;
     site->allocated_bytes += size;

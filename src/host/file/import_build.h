@@ -38,6 +38,7 @@ struct seep_importing {
     int64_t first_ns;
     int64_t at_ns; // of what comes next, never less than before
     uint64_t stamp;
+    uint64_t last; // the block that the latest event allocated, or 0
     struct seep_trace_writer *writer;
     int64_t live_bytes, peak_bytes;
     struct seep_imported counts;
