@@ -27,16 +27,17 @@ PARTS = {
     "entry and counters": "record_allocation_short record_free_short counters_of counters_in count_sizes count_free count_taken count_allocation "
                 "seep_counters_chunk",
     "size classes, net, peaks": "size_class_of count_net net_room_less seep_record_net flush_net",
-    "walk": "seep_stack_walk seep_stack_walk_fast walk_outward outside_of memo_state_is stack_site seep_stack_site slots_changed grow_memo leave_frame",
+    "walk": "seep_stack_walk seep_walk_fast seep_walk_outward walk_outward outside_of memo_state_is stack_site seep_stack_site slots_changed grow_memo leave_frame",
     "tree and sites": "find_nodes find_node find_node_in_line seep_path_hash seep_tree_child new_child seep_tree_site find_site add_site append "
                       "list_node list_all_nodes roomy_node_table new_node_table look_up count_cut",
     "keeping a stack": "stack_remember recent_own recent_kept",
     "rules of new code": "seep_rule_learn wipe_stack_below execute_common seep_rule_at seep_rule_pack seep_cfi_row_at seep_module_find roomy_rule_table free_rule_entry "
-                         "find_fde open_table table_entry read_start read_fde read_cie read_fde_body read_augmentation enter_entry "
-                         "machine_start execute execute_op execute_cfa execute_register execute_location execute_other advance move_to "
-                         "set_rule restore_rule define_cfa redefine_cfa read_block finish make_rule expressions_fit has_expression "
-                         "cursor_at cursor_address take read_unsigned read_signed read_uleb read_sleb read_format read_encoded "
-                         "skip_encoded format_bytes",
+                         "seep_cfi_find_fde open_table table_entry read_start seep_cfi_read_fde seep_cfi_read_cie seep_cfi_read_fde_body "
+                         "read_augmentation seep_cfi_enter_entry seep_cfi_program_start seep_cfi_program_run execute_op execute_cfa execute_register "
+                         "execute_location execute_other advance move_to set_rule restore_rule define_cfa redefine_cfa read_block "
+                         "seep_cfi_program_row make_rule expressions_fit has_expression seep_cfi_cursor_at seep_cfi_cursor_address seep_cfi_take "
+                         "seep_cfi_read_unsigned read_signed seep_cfi_read_uleb seep_cfi_read_sleb seep_cfi_read_format seep_cfi_read_encoded "
+                         "seep_cfi_skip_encoded seep_cfi_format_bytes",
     "the long way": "seep_allocated_long seep_released_long seep_record_allocation record_allocation site_of record_free thread_enter is_special "
                     "seep_misuse_check",
     "sampling": "sample_skips sample_skips_else_undo sample_skips_free sample_passes sample_count_skipped sample_may_have sample_nr_skipped "

@@ -57,22 +57,41 @@ enum leave seep_walk_by_frame_pointer(struct walk *walk, struct seep_walk_frame 
 // entry too. Sets walk->unproven. Takes rules_lock.
 void seep_walk_with_all_registers(struct walk *walk);
 
+// Whether [from, to) can be read, both page-aligned.
+SEEP_INLINE bool pages_readable(uint64_t from, uint64_t to) {
+    for (uint64_t page = from; page < to; page += WALK_PAGE)
+        if (!sys_readable(page))
+            return false;
+    return true;
+}
+
 // Whether the word at `address` can be read, which is not in [stack_lo, stack_hi). Extends that range, or
 // begins another one.
 bool seep_walk_extend(struct seep_thread *thread, uint64_t address);
-// Whether both words of a frame record can be read.
-bool seep_walk_record_readable(struct seep_thread *thread, uint64_t bp);
-// Whether sp is on the stack that libc gave this thread, not on a coroutine's.
-bool seep_walk_is_on_own_stack(const struct seep_thread *thread, uint64_t sp);
 // Memory has been unmapped since the thread asked for any.
 void seep_walk_forget_readable(struct seep_thread *thread);
 
 // Whether a call ends at `pc`, so that it is a return address; for Thumb code bit 0 is set. What was found is
 // remembered: code of a module stays.
 bool seep_walk_follows_call(uint64_t pc);
-// Whether a frame without call-frame information, in which the pc and sp are these, is the outermost one.
-// Takes rules_lock.
-bool seep_walk_is_outermost(const struct seep_thread *thread, uint64_t pc, uint64_t sp);
+// For is_outermost(): with musl, and where a CPU has more than one way to begin a stack. Take rules_lock.
+bool seep_walk_begins_in_musl(uint64_t pc, uint64_t sp);
+bool seep_walk_begins_by_code(const struct seep_thread *thread, uint64_t pc, uint64_t sp);
+
+#if defined(SEEP_ARCH_START_CODE_BYTES) || defined(SEEP_ARCH_BARE_THREAD_START)
+#define WALK_BEGINS_BY_CODE 1
+#else
+#define WALK_BEGINS_BY_CODE 0
+#endif
+
+// Whether a frame without call-frame information, in which the pc and sp are these, is the outermost one. The
+// loader's entry point has none; it is what calls the constructors, on the kernel's own stack.
+SEEP_INLINE bool is_outermost(const struct seep_thread *thread, uint64_t pc, uint64_t sp) {
+    if (&__libc_stack_end ? (uintptr_t)__libc_stack_end - sp < 64 + SEEP_ARCH_START_BYTES
+                          : seep_walk_begins_in_musl(pc, sp))
+        return true;
+    return WALK_BEGINS_BY_CODE && seep_walk_begins_by_code(thread, pc, sp);
+}
 
 // Reads an aligned word of the stack. Known pages cost a compare, others a system call, once.
 SEEP_INLINE bool read_word(struct seep_thread *thread, uint64_t address, uint64_t *ret_word) {

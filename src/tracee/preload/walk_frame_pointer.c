@@ -5,7 +5,37 @@
 #include "preload/walk.h"
 #include "unwind/arch.h"
 
-enum { MAX_FRAME = 1 << 28 }; // a frame pointer that makes a larger frame is rejected
+enum {
+    MAX_FRAME = 1 << 28,      // a frame pointer that makes a larger frame is rejected
+    OWN_MOST = 1 << 20,       // a thread looks up the rest of its stack once, up to this
+    ARGUMENTS_MOST = 6 << 20, // of arguments and environment together; source: execve(2)
+};
+
+// Whether both words of a frame record can be read. A wrong frame pointer may lead to what has been unmapped
+// since, so that the answer holds for one part of memory only: from where we are on libc's own stack of this
+// thread to its end, where its descriptor lies. A guard lies between that and any other stack.
+static bool record_readable(struct seep_thread *thread, uint64_t bp) {
+    uint64_t here = CPU_FRAME(), end = sys_thread_pointer();
+    if (end > here && end - here < OWN_MOST && bp >= here && bp + 2 * SEEP_ARCH_WORD <= end) {
+        uint64_t page = here & ~(uint64_t)(WALK_PAGE - 1), end_page = end & ~(uint64_t)(WALK_PAGE - 1);
+        if (thread->own_hi != end_page)
+            thread->own_lo = thread->own_hi = end_page;
+        if (page < thread->own_lo && pages_readable(page, thread->own_lo))
+            thread->own_lo = page;
+        if (page >= thread->own_lo)
+            return true;
+    }
+    return sys_readable(bp) && ((bp + SEEP_ARCH_WORD) % WALK_PAGE != 0 || sys_readable(bp + SEEP_ARCH_WORD));
+}
+
+// Whether sp is on the stack that libc gave this thread, not on a coroutine's. The arguments and environment
+// above the first stack belong to it, because musl's start code has argv in the frame pointer.
+static bool is_on_own_stack(const struct seep_thread *thread, uint64_t sp) {
+    if (thread->tid != thread->pid)
+        return sys_thread_pointer() - sp < OWN_MOST;
+    uint64_t first = &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
+    return first + ARGUMENTS_MOST - sp < OWN_MOST + ARGUMENTS_MOST;
+}
 
 // Whether there is code where the frame record at `bp` says that a call returns to: a register that is no
 // frame pointer leads to any two words. Asked where no rule is kept of it, as none is for JIT code. A page of
@@ -21,7 +51,7 @@ static bool leads_to_code(struct seep_thread *thread, uint64_t pc, uint64_t bp) 
     case SEEP_CODE_OF_SIGNAL:
         return true;
     case SEEP_CODE_AT_START:
-        return !seep_walk_is_on_own_stack(thread, bp);
+        return !is_on_own_stack(thread, bp);
     case SEEP_CODE_MADE:
         break;
     default:
@@ -35,18 +65,17 @@ static bool leads_to_code(struct seep_thread *thread, uint64_t pc, uint64_t bp) 
 }
 
 enum leave seep_walk_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
-    uint64_t bp = frame->bp;
-    if (seep_walk_is_outermost(walk->thread, frame->pc, frame->sp))
+    const uint64_t bp = frame->bp, sp = frame->sp;
+    if (is_outermost(walk->thread, frame->pc, sp))
         return OUTERMOST;
     if (!SEEP_ARCH_HAS_RECORDS)
         return cut(walk, SEEP_CUT_NO_CFI);
-    if (bp & (SEEP_ARCH_WORD - 1) || bp < frame->sp || bp - frame->sp > MAX_FRAME ||
-        !seep_walk_record_readable(walk->thread, bp))
+    if (bp & (SEEP_ARCH_WORD - 1) || bp < sp || bp - sp > MAX_FRAME || !record_readable(walk->thread, bp))
         return cut(walk, SEEP_CUT_NO_CFI);
     const seep_stack_word *record = (const seep_stack_word *)bp;
     // So a coroutine's stack begins, but none of libc's.
     if (record[1] == 0)
-        return seep_walk_is_on_own_stack(walk->thread, bp) ? cut(walk, SEEP_CUT_NO_CFI) : OUTERMOST;
+        return is_on_own_stack(walk->thread, bp) ? cut(walk, SEEP_CUT_NO_CFI) : OUTERMOST;
     walk->pc = seep_arch_strip(record[1]);
     // Where a return was met before there is code; else the register may have been no frame pointer.
     struct seep_walk_frame caller = {.pc = walk->pc};

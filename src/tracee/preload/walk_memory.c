@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Which memory of stacks can be read. What was asked is kept in struct seep_thread as two ranges: the stack
-// that the walk is on, and libc's own stack of the thread. Both end when the program unmaps memory
-// (unmap_epoch).
+// Which memory of stacks can be read. What was asked is kept in struct seep_thread, as a range of the stack
+// that the walk is on, until the program unmaps memory (unmap_epoch).
 #include "preload/walk.h"
 
-enum {
-    NEAR = 16 * WALK_PAGE,    // the readable range is extended page by page up to this
-    OWN_MOST = 1 << 20,       // a thread looks up the rest of its stack once, up to this
-    ARGUMENTS_MOST = 6 << 20, // of arguments and environment together; source: execve(2)
-};
-
-// Whether [from, to) can be read, both page-aligned.
-static bool pages_readable(uint64_t from, uint64_t to) {
-    for (uint64_t page = from; page < to; page += WALK_PAGE)
-        if (!sys_readable(page))
-            return false;
-    return true;
-}
+enum { NEAR = 16 * WALK_PAGE }; // the readable range is extended page by page up to this
 
 bool seep_walk_extend(struct seep_thread *thread, uint64_t address) {
     uint64_t page = address & ~(uint64_t)(WALK_PAGE - 1);
@@ -68,32 +55,6 @@ void seep_stack_gone(uint64_t start, uint64_t bytes) {
     }
     if (gone)
         atomic_fetch_add_explicit(&seep_g.mode.modules_epoch, 1, memory_order_release);
-}
-
-// A wrong frame pointer may lead to what has been unmapped since, so that the answer holds for one part of
-// memory only: from where we are on libc's own stack of this thread to its end, where its descriptor lies. A
-// guard lies between that and any other stack.
-bool seep_walk_record_readable(struct seep_thread *thread, uint64_t bp) {
-    uint64_t here = CPU_FRAME(), end = sys_thread_pointer();
-    if (end > here && end - here < OWN_MOST && bp >= here && bp + 2 * SEEP_ARCH_WORD <= end) {
-        uint64_t page = here & ~(uint64_t)(WALK_PAGE - 1), end_page = end & ~(uint64_t)(WALK_PAGE - 1);
-        if (thread->own_hi != end_page)
-            thread->own_lo = thread->own_hi = end_page;
-        if (page < thread->own_lo && pages_readable(page, thread->own_lo))
-            thread->own_lo = page;
-        if (page >= thread->own_lo)
-            return true;
-    }
-    return sys_readable(bp) && ((bp + SEEP_ARCH_WORD) % WALK_PAGE != 0 || sys_readable(bp + SEEP_ARCH_WORD));
-}
-
-// The arguments and environment above the first stack belong to it, because musl's start code has argv in the
-// frame pointer.
-bool seep_walk_is_on_own_stack(const struct seep_thread *thread, uint64_t sp) {
-    if (thread->tid != thread->pid)
-        return sys_thread_pointer() - sp < OWN_MOST;
-    uint64_t first = &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
-    return first + ARGUMENTS_MOST - sp < OWN_MOST + ARGUMENTS_MOST;
 }
 
 void seep_walk_forget_readable(struct seep_thread *thread) {

@@ -7,8 +7,7 @@
 #include "preload/walk.h"
 #include "unwind/arch.h"
 
-// The loader's entry point has no CFI; it is what calls the constructors, on the kernel's own stack.
-// All of musl has none: there it is what calls main, and what starts a thread, just below its descriptor.
+// All of musl has no CFI: there it is what calls main, and what starts a thread, just below its descriptor.
 // What musl calls back (a comparison) has callers of its own further out, which nothing leads to.
 enum { MUSL_START_BYTES = 1024, MUSL_THREAD_BYTES = 8192, MUSL_ENTRY_BYTES = 96 };
 
@@ -41,15 +40,14 @@ static bool somebody_waits(uint64_t sp, uint64_t end) {
     return waits;
 }
 
-static bool is_entry_point(uint64_t pc, uint64_t sp) {
-    if (&__libc_stack_end)
-        return (uintptr_t)__libc_stack_end - sp < 64 + SEEP_ARCH_START_BYTES;
+bool seep_walk_begins_in_musl(uint64_t pc, uint64_t sp) {
     if ((pc & ~SEEP_PC_EXACT) - seep_g.musl_rt >= seep_g.musl_bytes)
         return false;
     uint64_t end = seep_g.stack_start - sp < MUSL_START_BYTES ? seep_g.stack_start : sys_thread_pointer();
     return end - sp < MUSL_THREAD_BYTES && !somebody_waits(sp, end);
 }
 
+#if WALK_BEGINS_BY_CODE
 // Code that is not called: it is reached by a return address that was made up.
 static bool is_start_code(uint64_t pc) {
 #ifdef SEEP_ARCH_START_CODE_BYTES
@@ -99,6 +97,7 @@ static bool is_thread_start(const struct seep_thread *thread, uint64_t pc, uint6
 }
 #endif
 
-bool seep_walk_is_outermost(const struct seep_thread *thread, uint64_t pc, uint64_t sp) {
-    return is_entry_point(pc, sp) || is_start_code(pc) || is_thread_start(thread, pc, sp);
+bool seep_walk_begins_by_code(const struct seep_thread *thread, uint64_t pc, uint64_t sp) {
+    return is_start_code(pc) || is_thread_start(thread, pc, sp);
 }
+#endif
