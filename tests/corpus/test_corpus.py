@@ -92,6 +92,18 @@ def test_unaligned_pointers(seep, libseep, tmp_path):
         check(seen, corpus.Expectation(source), unaligned=True)
 
 
+def test_a_copy_has_what_the_kernel_keeps(seep, libseep, tmp_path):
+    """A fork has no timers of its parent: they are read before."""
+    if platform.machine() != 'x86_64':
+        pytest.skip('--cow is of x86-64')
+    source = corpus.HERE / 'kernel_keeps.c'
+    program, arguments = corpus.build(source, tmp_path, 'gcc', '-O2')
+    report = corpus.look(seep, libseep, program, arguments, tmp_path, 'scan', '--cow')
+    holders = re.search(r'^top holders.*?\n((?: .*\n)+)', report, re.M)[1].splitlines()
+    assert [' '.join(line.split()) for line in holders] == ['2 88 epoll descriptor 3', '1 56 timer 0'], report
+    assert 'held by: epoll descriptor 3 (data of descriptor 4)\n' in report
+
+
 def test_vector_registers_in_a_system_call(seep, libseep, tmp_path):
     """Those of libc's function that made it; in code of the program's own (register_vector.c) they hold."""
     if platform.machine() != 'x86_64':

@@ -556,6 +556,16 @@ static void make_arrived(struct seep_session *session) {
 }
 
 // Several holders of one site: the one that its chain leads from, others.
+// What the kernel keeps holds a block.
+static void make_kernel(struct seep_session *session) {
+    make_scanned(session);
+    struct seep_profile *profile = session->profiles[0];
+    const struct seep_link links[] = {{.kind = SEEP_LINK_EPOLL, .id = 3, .at = UINT32_MAX},
+                                      {.kind = SEEP_LINK_TIMER, .id = UINT32_MAX},
+                                      {.kind = SEEP_LINK_EPOLL, .whole = true, .id = 1}};
+    profile->sites[1].held = make_chain(profile, links, SEEP_ARRAY_SIZE(links));
+}
+
 static void make_several(struct seep_session *session) {
     static const struct seep_held held[] = {{1, SEEP_KIND_INDIRECT, 2, 128, NULL},
                                             {1, SEEP_KIND_REACHABLE, UINT64_MAX, 1, NULL},
@@ -584,13 +594,12 @@ static const struct recipe {
     const char *name;
     void (*make)(struct seep_session *session);
 } recipes[] = {
-    {"empty", make_empty},   {"tiny", make_tiny},       {"modules", make_modules},
-    {"cut", make_cut},       {"huge", make_huge},       {"family", make_family},
-    {"large", make_large},   {"even", make_even},       {"mapped", make_mapped},
-    {"pooled", make_pooled}, {"indexed", make_indexed}, {"grown", make_grown},
-    {"named", make_named},   {"scanned", make_scanned}, {"forked", make_forked},
-    {"freed", make_freed},   {"arrived", make_arrived}, {"several", make_several},
-    {"noted", make_noted},   {"foreign", make_foreign}, {"slabs", make_slabs},
+    {"empty", make_empty},     {"tiny", make_tiny},       {"modules", make_modules}, {"cut", make_cut},
+    {"huge", make_huge},       {"family", make_family},   {"large", make_large},     {"even", make_even},
+    {"mapped", make_mapped},   {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
+    {"named", make_named},     {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
+    {"arrived", make_arrived}, {"several", make_several}, {"kernel", make_kernel},   {"noted", make_noted},
+    {"foreign", make_foreign}, {"slabs", make_slabs},
 };
 
 static struct seep_session *make(const char *name) {

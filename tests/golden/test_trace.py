@@ -17,7 +17,7 @@ import make_v1  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-            "freed", "arrived", "several", "noted", "foreign", "slabs")
+            "freed", "arrived", "several", "kernel", "noted", "foreign", "slabs")
 # Golden files that are whole: what they hold is the session of that name still.
 GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
                 "freed", "arrived", "noted", "foreign", "several", "slabs")

@@ -203,6 +203,8 @@ static const uint8_t fields[SEEP_LINK_NR] = {
     [SEEP_LINK_BLOCK] = HAS_ID | HAS_AT | HAS_OFF | HAS_VTABLE,
     [SEEP_LINK_LEFT_OUT] = HAS_AT,
     [SEEP_LINK_TOO_LONG] = HAS_AT,
+    [SEEP_LINK_EPOLL] = HAS_ID | HAS_AT,
+    [SEEP_LINK_TIMER] = HAS_ID,
 };
 
 // A stack or a register has no `lost`: there the bit says that frames follow.

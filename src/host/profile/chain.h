@@ -23,6 +23,8 @@ enum seep_link_kind {
     SEEP_LINK_SEVERAL,  // what precedes is held by several; what follows is one of them
     SEEP_LINK_LEFT_OUT, // so many blocks of a long chain
     SEEP_LINK_TOO_LONG, // the chain has more blocks than were followed
+    SEEP_LINK_EPOLL,    // data of epoll, which the kernel keeps
+    SEEP_LINK_TIMER,    // the value of a POSIX timer, which the kernel keeps
     SEEP_LINK_NR
 };
 
@@ -58,11 +60,12 @@ struct seep_link {
     bool lost;         // of a block
     uint8_t nr_frames; // of stacks and registers: frames that may have it; of the first it is at least a part
     uint8_t nr_steps;  // of blocks left out; 0: not known
-    uint32_t id;       // module, thread id, or site
+    uint32_t id;       // module, thread id, site, descriptor of epoll, or number of a timer
     uint32_t vtable_module; // of a block that is a C++ object; 0: none is known
     uint64_t at;      // of data: ELF virtual address of the pointer, or where `whole` any in the variable; of
                       // a stack: the pointer's, of a register: what it had, both with frames only; of
-                      // memory: its start; of a block: its size; number of blocks left out
+                      // memory: its start; of a block: its size; number of blocks left out; of epoll: the
+                      // watched descriptor
     uint64_t off;     // of memory and blocks: of the pointer, from the start; UINT32_MAX of a block: or more
     uint64_t arrival; // of a block: where the pointer before it leads, from the start, + 1; 0: not known
     uint64_t vtable;  // of a block: ELF virtual address

@@ -97,6 +97,13 @@ struct seep_link seep_chains_root(const struct seep_chains *chains, const struct
     case SEEP_ROOT_IGNORED:
         link.kind = SEEP_LINK_IGNORED;
         break;
+    case SEEP_ROOT_EPOLL:
+        link.kind = SEEP_LINK_EPOLL;
+        link.at = range->start;
+        break;
+    case SEEP_ROOT_TIMER:
+        link.kind = SEEP_LINK_TIMER;
+        break;
     case SEEP_ROOT_TOLD:
     case SEEP_ROOT_MEMORY:
         link.kind = range->kind == SEEP_ROOT_TOLD ? SEEP_LINK_TOLD : SEEP_LINK_MEMORY;

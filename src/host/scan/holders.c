@@ -323,10 +323,13 @@ static struct seep_error *add_retained(struct seep_profile *profile,
 // addresses, a thread, or the module whose data has no names: it lies in several ranges, and is told as one.
 static struct seep_error *key_of(const struct seep_root_edge *root, const struct seep_chains *chains,
                                  struct seep_symbols *symbols, uint64_t *ret_key) {
-    const uint64_t of_thread = UINT64_C(1) << 63, of_tls = UINT64_C(1) << 62, of_module = UINT64_C(1) << 61;
+    const uint64_t of_thread = UINT64_C(1) << 63, of_tls = UINT64_C(1) << 62, of_module = UINT64_C(1) << 61,
+                   of_kernel = UINT64_C(1) << 60;
     const struct seep_root_range *range = &chains->ranges->items[root->range];
     *ret_key = range->start;
-    if (range->kind == SEEP_ROOT_TLS)
+    if (range->kind == SEEP_ROOT_EPOLL || range->kind == SEEP_ROOT_TIMER)
+        *ret_key = of_kernel | (range->kind == SEEP_ROOT_TIMER ? of_tls : 0) | (uint32_t)range->tid;
+    else if (range->kind == SEEP_ROOT_TLS)
         *ret_key = of_thread | of_tls | (uint32_t)range->tid;
     else if (range->kind != SEEP_ROOT_DATA && range->kind != SEEP_ROOT_MEMORY)
         *ret_key = of_thread | (uint32_t)range->tid;

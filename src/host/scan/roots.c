@@ -48,9 +48,29 @@ static bool feed_regions(struct seep_root_finder *finder) {
     return fits;
 }
 
+// ---- what the kernel keeps ----
+
+static bool feed_kernel_kept(struct seep_root_finder *finder, const struct seep_kernel_kept *kept) {
+    bool fits = true;
+    for (size_t i = 0; fits && i < kept->nr_items; i++) {
+        const struct seep_kernel_word *word = &kept->items[i];
+        bool of_epoll = word->epoll >= 0;
+        struct seep_root_range range = {.kind = of_epoll ? SEEP_ROOT_EPOLL : SEEP_ROOT_TIMER,
+                                        .start = of_epoll ? word->of : 0,
+                                        .tid = of_epoll ? word->epoll : (pid_t)word->of};
+        // A 32-bit program fills half of the word. Pointers are little-endian.
+        fits = seep_root_add_range(finder, range) &&
+               seep_graph_feed_root(finder->graph, finder->range, 0, &word->word, finder->memory->word_bytes);
+    }
+    // At least one word.
+    finder->memory->unread_bytes += kept->is_cut ? finder->memory->word_bytes : 0;
+    return fits;
+}
+
 struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep_stopped *stopped,
-                                   const struct seep_profile *profile, enum seep_roots which,
-                                   struct seep_graph *graph, struct seep_root_ranges *ret_ranges) {
+                                   const struct seep_profile *profile, const struct seep_kernel_kept *kept,
+                                   enum seep_roots which, struct seep_graph *graph,
+                                   struct seep_root_ranges *ret_ranges) {
     struct seep_root_ranges ranges = {.beside_malloc = seep_is_beside_malloc(memory)};
     struct seep_root_finder finder = {.memory = memory,
                                       .stopped = stopped,
@@ -64,7 +84,7 @@ struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep
     for (size_t i = 0; fits && i < stopped->nr_threads; i++)
         fits = seep_roots_feed_thread(&finder, &stopped->threads[i]);
     fits = fits && seep_roots_feed_cached_stacks(&finder) && seep_roots_feed_reallocs(&finder) &&
-           feed_regions(&finder);
+           feed_kernel_kept(&finder, kept) && feed_regions(&finder);
     seep_cached_stacks_deinit(&finder.cached);
     seep_spans_deinit(&finder.areas);
     seep_spans_deinit(&finder.kept);

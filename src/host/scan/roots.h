@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The roots: where a pointer keeps a block reachable. Registers; stacks from the stack pointer up;
-// thread-local storage; what a realloc at work was given, wherever it lies by now; what the program
-// told with seep_ignore() and seep_root_add(); and all writable memory but
+// thread-local storage; what a realloc at work was given, wherever it lies by now; what the kernel keeps for
+// the program; what the program told with seep_ignore() and seep_root_add(); and all writable memory but
 //  - memory of the allocator: what lies in it counts only inside of live blocks, so that old pointers
 //    in free memory hold nothing. For glibc and musl that is known exactly (heap_areas.h, musl_areas.h).
 //    Of another allocator a mapping that has live blocks is taken as its own, but for what is known to be
@@ -15,6 +15,7 @@
 #define SEEP_SCAN_ROOTS_H
 
 #include "scan/graph.h"
+#include "scan/kernel_kept.h"
 #include "scan/memory.h"
 #include "scan/stop.h"
 
@@ -31,13 +32,15 @@ enum seep_root_kind {
     SEEP_ROOT_REALLOC, // what a thread inside realloc is moving
     SEEP_ROOT_IGNORED, // seep_ignore()
     SEEP_ROOT_TOLD,    // seep_root_add()
+    SEEP_ROOT_EPOLL,   // what the kernel keeps
+    SEEP_ROOT_TIMER,
 };
 
 struct seep_root_range {
     enum seep_root_kind kind;
-    uint64_t start;
+    uint64_t start; // of what the kernel keeps: the watched descriptor
     uint64_t end;
-    pid_t tid;       // of stacks, TLS and registers
+    pid_t tid;       // of stacks, TLS and registers; of what the kernel keeps: descriptor or timer
     uint32_t module; // of data: index in modules
 };
 
@@ -60,7 +63,8 @@ void seep_root_ranges_deinit(struct seep_root_ranges *ranges);
 // Finds the roots of a stopped process and feeds them.
 SEEP_MUST_CHECK struct seep_error *seep_roots_feed(struct seep_memory *memory,
                                                    const struct seep_stopped *stopped,
-                                                   const struct seep_profile *profile, enum seep_roots which,
+                                                   const struct seep_profile *profile,
+                                                   const struct seep_kernel_kept *kept, enum seep_roots which,
                                                    struct seep_graph *graph,
                                                    struct seep_root_ranges *ret_ranges);
 

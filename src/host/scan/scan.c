@@ -33,6 +33,7 @@ struct seep_scan {
     uint32_t *groups;   // of the graph
     struct seep_root_ranges ranges;
     struct seep_kept_stacks kept;
+    struct seep_kernel_kept kernel;
     struct seep_map vtables; // words that were asked about: 1 no, 2 yes
     struct seep_freed freed; // see seep_scan_state
     uint32_t block;          // that is being fed
@@ -191,7 +192,8 @@ static struct seep_error *read_memory(struct seep_scan *scan) {
     scan->graph->is_vtable = is_vtable;
     scan->graph->is_vtable_data = scan;
     enum seep_roots roots = was_stopped(scan->profile) ? SEEP_ROOTS_HEAP : scan->options.roots;
-    err = seep_roots_feed(scan->memory, scan->stopped, scan->profile, roots, scan->graph, &scan->ranges);
+    err = seep_roots_feed(scan->memory, scan->stopped, scan->profile, &scan->kernel, roots, scan->graph,
+                          &scan->ranges);
     if (!err && (!feed_blocks(scan) ||
                  !seep_kept_stacks_take(scan->memory, scan->stopped, scan->options.variables, &scan->kept)))
         err = seep_error_no_memory();
@@ -209,17 +211,26 @@ static struct seep_error *read_profile(struct seep_scan *scan) {
     return err;
 }
 
+static struct seep_error *read_kernel_kept(struct seep_scan *scan) {
+    return seep_kernel_kept_read(scan->target.pid, &scan->kernel) ? NULL : seep_error_no_memory();
+}
+
 static struct seep_error *read_stopped(struct seep_scan *scan) {
     struct seep_error *err = read_profile(scan);
+    if (!err)
+        err = read_kernel_kept(scan);
     return err ? err : read_memory(scan);
 }
 
-// The process waits while its image is copied, which it shares with the copy of itself, and for the fork.
+// The process waits while its image is copied, which it shares with the copy of itself, and for the fork. The
+// copy has no timers.
 static struct seep_error *read_copied(struct seep_scan *scan, struct seep_process_copy *copied) {
     struct seep_image_copy *copy = NULL;
     struct seep_error *err = seep_process_copy_stop(copied, &scan->stopped);
     if (!err)
         err = copy_image(scan, &copy);
+    if (!err)
+        err = read_kernel_kept(scan);
     if (!err)
         err = seep_process_copy_take(copied, &scan->pause_ns);
     if (!err)
@@ -347,6 +358,7 @@ void seep_scan_destroy(struct seep_scan *scan) {
         return;
     seep_root_ranges_deinit(&scan->ranges);
     seep_kept_stacks_deinit(&scan->kept);
+    seep_kernel_kept_deinit(&scan->kernel);
     seep_graph_destroy(scan->graph);
     free(scan->longer_blocks);
     free(scan->groups);
@@ -363,7 +375,10 @@ struct seep_error *seep_scan_look(const struct seep_scan_target *target,
         return seep_error_no_memory();
     scan->target = *target;
     scan->options = *options;
-    struct seep_error *err = options->cow ? look_at_copy(scan) : look_at_stopped(scan);
+    struct seep_error *err =
+        seep_kernel_kept_find(target->pid, &scan->kernel) ? NULL : seep_error_no_memory();
+    if (!err)
+        err = options->cow ? look_at_copy(scan) : look_at_stopped(scan);
     scan->nr_threads = scan->stopped ? (uint32_t)scan->stopped->nr_threads : 0;
     seep_resume_process(scan->stopped);
     scan->stopped = NULL;

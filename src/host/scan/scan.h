@@ -3,7 +3,7 @@
 // Reachability of the live blocks of a running process: which are lost, and who holds the others.
 // The process is stopped while its image and its memory are read; marking is done when it runs again.
 //
-// What it cannot see: pointers that only the kernel has (data of epoll, of io_uring), that are kept
+// What it cannot see: pointers that only the kernel has and does not tell (io_uring, aio), that are kept
 // in another form (XOR, compressed, encrypted), or, unless asked for, not aligned to 8 bytes.
 #ifndef SEEP_SCAN_SCAN_H
 #define SEEP_SCAN_SCAN_H

@@ -428,6 +428,14 @@ struct seep_error *seep_chain_put_link(struct seep_chain_words *words, const str
     case SEEP_LINK_TOO_LONG:
         seep_chain_put(words, "a chain of more than %" PRIu64 " blocks", link->at);
         break;
+    case SEEP_LINK_EPOLL:
+        seep_chain_put(words, "epoll descriptor %" PRIu32, link->id);
+        if (!link->whole)
+            seep_chain_put(words, " (data of descriptor %" PRIu64 ")", link->at);
+        break;
+    case SEEP_LINK_TIMER:
+        seep_chain_put(words, "timer %" PRIu32, link->id);
+        break;
     case SEEP_LINK_NR:
         break;
     }
