@@ -481,14 +481,12 @@ const struct seep_command seep_command_serve = {
     .summary = "a traced process for seep top and connect elsewhere, or its page for a browser",
     .usage = "[options] PID|FILE|DIR | -- PROG [ARG...]",
     .about =
-        "Prints the address to connect to, and answers until it is interrupted. Without --http it speaks "
-        "the\n"
-        "protocol of seep, on a socket that only you can open; 'seep connect ssh://HOST/PID' starts it with\n"
-        "--listen stdio. With --http it is for a browser, the token behind the # is what allows to look, "
-        "and\n"
-        "/metrics is for Prometheus. It listens on this machine alone, unless told otherwise. DIR is a "
-        "folder of\n"
-        "traces (*.seep): the browser lists them.\n",
+        "Prints the address to connect to, and answers until it is interrupted. Without --http it speaks\n"
+        "the protocol of seep, on a socket that only you can open (unix:PATH), or on a network for those\n"
+        "with the same key (tcp:HOST:PORT). 'seep connect ssh://HOST/PID' starts it with --listen stdio;\n"
+        "so does the command of 'seep connect exec:COMMAND'. With --http it is for a browser, the token\n"
+        "behind the # is what allows to look, and /metrics is for Prometheus. It listens on this machine\n"
+        "alone, unless told otherwise. DIR is a folder of traces (*.seep): the browser lists them.\n",
     .groups = (const struct seep_option_group *const[]){&serve_group, &seep_suppress_group, NULL},
     .examples =
         (const struct seep_example[]){

@@ -542,11 +542,12 @@ const struct seep_command seep_command_top = {
     .usage = "[options] PID|FILE|ADDR | -- PROG [ARG...]",
     .about =
         "PID is a process that is being traced, shown with its traced descendants: it is only looked\n"
-        "at, and never waits. FILE is a saved trace; ADDR is unix:PATH of 'seep serve', or ssh://HOST/PID.\n"
+        "at, and never waits. FILE is a saved trace.\n"
         "PROG is started by 'seep run', which saves its trace when it ends; what it writes is in the log "
         "(8).\n"
         "? shows the keys. Where the terminal has no full screen, or the output is no terminal, screens are\n"
-        "printed one below the other.\n",
+        "printed one below the other.\n"
+        "\n" SEEP_HELP_ADDRESS,
     .groups = (const struct seep_option_group *const[]){&top_group, NULL},
     .examples =
         (const struct seep_example[]){

@@ -45,4 +45,12 @@ SEEP_MUST_CHECK struct seep_error *seep_report_session(FILE *out, struct seep_se
                                                        const struct seep_view_options *options,
                                                        const char *source);
 
+// Part of the help of commands that take addresses of a server.
+#define SEEP_HELP_ADDRESS                                                                                    \
+    "ADDR is where 'seep serve' or seep-agent answers:\n"                                                    \
+    "  unix:PATH                     on this machine\n"                                                      \
+    "  ssh://[USER@]HOST[:PORT]/PID  on another machine; ssh starts the server there\n"                      \
+    "  tcp:HOST:PORT                 on a network, with --key FILE\n"                                        \
+    "  exec:COMMAND                  what COMMAND reads and writes, which runs 'serve --listen stdio PID'\n"
+
 #endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A look at a source: a process, a file, or the server of a link. See live.h.
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/map.h"
@@ -11,22 +13,30 @@
 #include "live/look_process.h"
 #include "session/mark_live.h"
 #include "session/session_open.h"
+#include "wire/wire_address.h"
 
 struct seep_error *seep_live_source_of(const char *name, const char *key_file,
                                        struct seep_live_source *ret_source) {
     struct seep_live_source source = {.name = name};
-    if (seep_wire_is_address(name)) {
-        source.is_pid = true;
-        struct seep_error *refused = seep_wire_client_create(name, key_file, &source.link);
-        if (!refused)
-            *ret_source = source;
-        return refused;
-    }
-    if (key_file)
-        return seep_error_create(SEEP_E_USAGE, "--key is for tcp:HOST:PORT");
-    struct seep_error *error = seep_parse_pid(name, &source.is_pid, &source.pid);
+    struct seep_wire_address address;
+    struct seep_error *error = seep_wire_address_parse(name, &address);
     if (error)
         return error;
+    if (address.kind) {
+        source.is_pid = true;
+        error = seep_wire_client_create(name, key_file, &source.link);
+        if (!error)
+            *ret_source = source;
+        return error;
+    }
+    error = seep_parse_pid(name, &source.is_pid, &source.pid);
+    if (error)
+        return error;
+    if (!source.is_pid && access(name, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
+        return seep_wire_address_refuse(name);
+    if (key_file)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--key is for tcp:HOST:PORT"),
+                               "leave it out: %s is on this machine", name);
     if (source.is_pid)
         source.started = seep_look_started(source.pid);
     *ret_source = source;

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "wire/network.h"
 #include "wire/noise.h"
+#include "wire/wire_address.h"
 #include "wire/wire_client.h"
 
 #define GREETING_MS   INT64_C(30000) // ssh may ask for a password first
@@ -26,7 +26,8 @@
 #define ANSWER_MS     INT64_C(120000) // between two pieces of an answer: a scan takes its time
 
 struct seep_wire_client {
-    char *address;
+    char *name; // as the user typed it
+    struct seep_wire_address address;
     pthread_mutex_t lock;
     int in_fd; // -1: not connected
     int out_fd;
@@ -44,22 +45,7 @@ struct seep_wire_client {
     size_t frame_capacity;
 };
 
-// ---- addresses ----
-
-#define UNIX_PREFIX "unix:"
-#define SSH_PREFIX  "ssh://"
-#define TCP_PREFIX  "tcp:"
-#define EXEC_PREFIX "exec:"
-
-static bool begins(const char *text, const char *with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-bool seep_wire_is_address(const char *text) {
-    struct stat status;
-    return begins(text, UNIX_PREFIX) || begins(text, SSH_PREFIX) || begins(text, TCP_PREFIX) ||
-           begins(text, EXEC_PREFIX) || (stat(text, &status) == 0 && S_ISSOCK(status.st_mode));
-}
+// ---- links ----
 
 static struct seep_error *connect_unix(struct seep_wire_client *client, const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -72,27 +58,11 @@ static struct seep_error *connect_unix(struct seep_wire_client *client, const ch
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
         struct seep_error *error = seep_error_system(errno, "cannot connect to %s", path);
         close(fd);
-        return seep_error_hint(error, "'seep serve PID' prints the address that it listens on");
+        return seep_error_hint(error, "no server listens there: 'seep serve PID' starts one, and prints its "
+                                      "address");
     }
     client->in_fd = client->out_fd = fd;
     return NULL;
-}
-
-// Nothing of the address becomes an option of ssh, or a word of the shell at the other end.
-static bool split_ssh(const char *text, char *host, size_t room, char *port, size_t port_room,
-                      const char **ret_pid) {
-    const char *slash = strchr(text, '/'), *colon = strchr(text, ':');
-    if (!slash || slash == text || text[0] == '-' || (size_t)(slash - text) >= room)
-        return false;
-    size_t nr = colon && colon < slash ? (size_t)(colon - text) : (size_t)(slash - text);
-    memcpy(host, text, nr);
-    host[nr] = 0;
-    port[0] = 0;
-    if (nr < (size_t)(slash - text))
-        snprintf(port, port_room, "%.*s", (int)(slash - text - (long)nr - 1), text + nr + 1);
-    *ret_pid = slash + 1;
-    return nr && **ret_pid && strspn(*ret_pid, "0123456789") == strlen(*ret_pid) && strlen(*ret_pid) < 11 &&
-           strspn(port, "0123456789") == strlen(port) && strcspn(host, " \t\n'\"\\$`;&|<>") == nr;
 }
 
 // Starts the agent where there is no seep. The shell there may be any.
@@ -110,22 +80,18 @@ static _Noreturn void become_ssh(const char *host, const char *port, const char 
 }
 
 // A program whose standard streams are the link.
-static struct seep_error *connect_program(struct seep_wire_client *client, const char *text) {
-    char host[256], port[8];
-    const char *pid = NULL;
+static struct seep_error *connect_program(struct seep_wire_client *client) {
+    const struct seep_wire_address *address = &client->address;
     int ends[2]; // sockets: a write into a pipe without a reader raises a signal
-    bool is_ssh = begins(text, SSH_PREFIX);
-    if (is_ssh && !split_ssh(text + strlen(SSH_PREFIX), host, sizeof(host), port, sizeof(port), &pid))
-        return seep_error_create(SEEP_E_USAGE, "%s: not of the form ssh://[USER@]HOST[:PORT]/PID", text);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return seep_error_system(errno, "no link to %s", text);
+        return seep_error_system(errno, "no link to %s", client->name);
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDIN_FILENO);
         dup2(ends[1], STDOUT_FILENO);
-        if (is_ssh)
-            become_ssh(host, port, pid);
-        execl("/bin/sh", "sh", "-c", text + strlen(EXEC_PREFIX), (char *)NULL);
+        if (address->kind == SEEP_WIRE_KIND_SSH)
+            become_ssh(address->host, address->port, address->rest);
+        execl("/bin/sh", "sh", "-c", address->rest, (char *)NULL);
         _exit(127);
     }
     int trouble = errno;
@@ -169,7 +135,7 @@ static void disconnect(struct seep_wire_client *client) {
 // ---- bytes ----
 
 static struct seep_error *broken(const struct seep_wire_client *client, const char *how) {
-    return seep_error_create(SEEP_E_IO, "%s: the link %s", client->address, how);
+    return seep_error_create(SEEP_E_IO, "%s: the link %s", client->name, how);
 }
 
 static struct seep_error *write_raw(struct seep_wire_client *client, const unsigned char *bytes, size_t nr) {
@@ -290,7 +256,7 @@ static struct seep_error *read_frame(struct seep_wire_client *client, int64_t wa
     *ret_head = seep_wire_head_of(head);
     if (ret_head->nr_bytes > SEEP_WIRE_FRAME_MAX)
         return seep_error_create(SEEP_E_FORMAT, "%s: a frame that is too large, or no server of seep",
-                                 client->address);
+                                 client->name);
     if (!seep_grow(&client->frame, &client->frame_capacity, SEEP_MAX(ret_head->nr_bytes, 1u), 1))
         return seep_error_no_memory();
     error = read_all(client, client->frame, ret_head->nr_bytes, ANSWER_MS);
@@ -315,7 +281,7 @@ static struct seep_error *greet(struct seep_wire_client *client) {
         error = read_frame(client, GREETING_MS, &head, &bytes, &nr, &owned);
     struct seep_wire_hello hello;
     if (!error && head.type != SEEP_WIRE_HELLO)
-        error = seep_error_create(SEEP_E_FORMAT, "%s: no greeting", client->address);
+        error = seep_error_create(SEEP_E_FORMAT, "%s: no greeting", client->name);
     if (!error)
         error = seep_wire_hello_take(bytes, nr, &hello);
     free(owned);
@@ -340,10 +306,10 @@ static struct seep_error *lock(struct seep_wire_client *client) {
         error = read_record(client, LOCK_MS, &nr);
     if (asked && (error || !seep_noise_hello_take(noise, client->record, nr, &none))) {
         seep_error_destroy(error);
-        error = seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
-                                                  "%s: there is no server of seep with this key",
-                                                  client->address),
-                                "--key names the file that the server has, or a copy");
+        error =
+            seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
+                                              "%s: there is no server of seep with this key", client->name),
+                            "--key names the file that the server has, or a copy");
     }
     seep_put_deinit(&hello);
     seep_put_deinit(&none);
@@ -354,19 +320,17 @@ static struct seep_error *lock(struct seep_wire_client *client) {
     return error;
 }
 
-static struct seep_error *connect_tcp(struct seep_wire_client *client, const char *name) {
-    struct seep_error *error = seep_network_connect(name, &client->in_fd);
+static struct seep_error *connect_tcp(struct seep_wire_client *client) {
+    struct seep_error *error = seep_network_connect(client->address.rest, &client->in_fd);
     client->out_fd = client->in_fd;
     return error ? error : lock(client);
 }
 
 static struct seep_error *connect_to(struct seep_wire_client *client) {
-    const char *text = client->address;
-    struct seep_error *error =
-        begins(text, SSH_PREFIX) || begins(text, EXEC_PREFIX) ? connect_program(client, text)
-        : begins(text, TCP_PREFIX)
-            ? connect_tcp(client, text + strlen(TCP_PREFIX))
-            : connect_unix(client, begins(text, UNIX_PREFIX) ? text + strlen(UNIX_PREFIX) : text);
+    enum seep_wire_kind kind = client->address.kind;
+    struct seep_error *error = kind == SEEP_WIRE_KIND_TCP    ? connect_tcp(client)
+                               : kind == SEEP_WIRE_KIND_UNIX ? connect_unix(client, client->address.rest)
+                                                             : connect_program(client);
     if (!error)
         error = greet(client);
     if (error && client->program && !error->hint)
@@ -378,25 +342,27 @@ static struct seep_error *connect_to(struct seep_wire_client *client) {
 }
 
 static struct seep_error *read_key(struct seep_wire_client *client, const char *file) {
-    bool network = begins(client->address, TCP_PREFIX), made;
+    bool network = client->address.kind == SEEP_WIRE_KIND_TCP, made;
     if (network && !file)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: a network needs a key", client->address),
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: a network needs a key", client->name),
                                "--key FILE, that of the server or a copy");
     if (!network && file)
-        return seep_error_create(SEEP_E_USAGE, "--key is for tcp:HOST:PORT");
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--key is for tcp:HOST:PORT"),
+                               "leave it out: other links need no key of seep");
     return file ? seep_noise_key_read(file, false, client->key, &made) : NULL;
 }
 
-struct seep_error *seep_wire_client_create(const char *address, const char *key_file,
+struct seep_error *seep_wire_client_create(const char *name, const char *key_file,
                                            struct seep_wire_client **ret_client) {
     struct seep_wire_client *client = calloc(1, sizeof(*client));
     if (!client)
         return seep_error_no_memory();
     client->in_fd = client->out_fd = -1;
     pthread_mutex_init(&client->lock, NULL);
-    client->address = strdup(address);
-    struct seep_error *error =
-        client->address ? seep_replica_create(&client->replica) : seep_error_no_memory();
+    client->name = strdup(name);
+    struct seep_error *error = client->name ? seep_replica_create(&client->replica) : seep_error_no_memory();
+    if (!error)
+        error = seep_wire_address_parse(client->name, &client->address);
     if (!error)
         error = read_key(client, key_file);
     if (!error)
@@ -415,7 +381,7 @@ void seep_wire_client_destroy(struct seep_wire_client *client) {
     disconnect(client);
     seep_replica_destroy(client->replica);
     pthread_mutex_destroy(&client->lock);
-    free(client->address);
+    free(client->name);
     explicit_bzero(client->key, sizeof(client->key));
     free(client->record);
     free(client->frame);
@@ -465,9 +431,9 @@ static struct seep_error *receive(struct seep_wire_client *client, take_frame ta
             break;
         sum += nr;
         if (sum > SEEP_WIRE_ANSWER_MAX)
-            error = seep_error_create(SEEP_E_FORMAT, "%s: an answer without an end", client->address);
+            error = seep_error_create(SEEP_E_FORMAT, "%s: an answer without an end", client->name);
         else if (head.stream != client->stream)
-            error = seep_error_create(SEEP_E_FORMAT, "%s: an answer to another question", client->address);
+            error = seep_error_create(SEEP_E_FORMAT, "%s: an answer to another question", client->name);
         else if (head.type == SEEP_WIRE_ERROR)
             error = error_of(bytes, nr), ended = true;
         else

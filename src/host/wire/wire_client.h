@@ -13,12 +13,9 @@
 
 struct seep_wire_client;
 
-// "unix:PATH", the path of a socket, "ssh://[USER@]HOST[:PORT]/PID", "exec:COMMAND", whose standard streams
-// are the link, or "tcp:HOST:PORT", which needs the file of a key.
-bool seep_wire_is_address(const char *text);
-// Connects and greets. `key_file` may be NULL for other addresses than tcp:. Context: questions of several
-// threads wait for one another.
-SEEP_MUST_CHECK struct seep_error *seep_wire_client_create(const char *address, const char *key_file,
+// Connects to an address (wire/wire_address.h) and greets. `key_file` may be NULL for other addresses than
+// tcp:. Context: questions of several threads wait for one another.
+SEEP_MUST_CHECK struct seep_error *seep_wire_client_create(const char *name, const char *key_file,
                                                            struct seep_wire_client **ret_client);
 void seep_wire_client_destroy(struct seep_wire_client *client); // takes NULL
 
