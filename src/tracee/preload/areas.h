@@ -16,7 +16,7 @@ struct seep_area_plan {
 };
 extern const struct seep_area_plan seep_areas[SEEP_AREA_PAGED_NR];
 
-// What is filled of an area with so many elements; 0 where that is not known.
+// Bytes from the start of an area with `used` elements that are filled; 0: they may lie anywhere in it.
 SEEP_INLINE uint64_t seep_area_filled_bytes(int area, uint64_t used) {
     return seep_areas[area].is_filled ? used * seep_areas[area].element_bytes : 0;
 }

@@ -14,11 +14,15 @@ SEEP_INLINE bool seep_boot_has(const void *block) {
     return (uintptr_t)block - (uintptr_t)seep_boot_memory < SEEP_BOOT_BYTES;
 }
 
-void *seep_boot_move(void *block, size_t size); // a boot block becomes a real one
+// realloc of a boot block: what it holds in a block of the real allocator. NULL: that failed, and the boot
+// block stays. seep_boot_usable: the bytes that were asked for. Both only for what seep_boot_has() knows.
+void *seep_boot_move(void *block, size_t size);
 size_t seep_boot_usable(const void *block);
 void seep_boot_note_sampled(void); // where blocks are sampled: all that there are may be recorded
 
-// What seep_g.real starts with.
+// What seep_g.real starts with: as the functions of libc, errno too. The first call of all starts the library
+// and goes on to the real function; what comes while that is at work is served from seep_boot_memory. Any
+// thread.
 void *seep_boot_malloc(size_t size);
 void *seep_boot_calloc(size_t count, size_t size);
 void *seep_boot_realloc(void *block, size_t size);

@@ -14,7 +14,8 @@
 
 // Carries out the tool's last request, unless another thread is doing so. Context: takes threads_lock.
 void seep_control_take(void);
-void seep_control_inherit(struct seep_image_header *header); // the image of a child of fork
+// Of a child of fork: its image, not yet in its place, begins with what was asked of the parent.
+void seep_control_inherit(struct seep_image_header *header);
 
 // Not while a lock of ours is held.
 SEEP_INLINE void control_look(void) {

@@ -20,8 +20,11 @@ SEEP_INLINE bool events_are_kept(void) {
     return SEEP_MODES && seep_g.config.mode == SEEP_MODE_RECORD;
 }
 
-bool seep_events_start(void);                       // at start: the table of rings; false: no room for it
-void seep_events_begin(struct seep_thread *thread); // a thread has got its slot; threads_lock held
+// From seep_start(): the table of rings. false: no room for it.
+bool seep_events_start(void);
+// A thread has got its slot: its ring, or none (thread->ring NULL), and then its events are counted as lost.
+// threads_lock held.
+void seep_events_begin(struct seep_thread *thread);
 // Room for an event, for which the thread waits a limited time. false: there is none, which is counted.
 bool seep_events_room(struct seep_thread *thread);
 // A tool that took nothing for long is not waited for again: events go to a file of our own.

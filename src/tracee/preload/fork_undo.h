@@ -16,7 +16,8 @@
 
 #include "preload/preload.h"
 
-void seep_undo_prepare(void); // before fork: opens a log, or shares the one that is pending here
+// Before fork, in the parent: opens a log, or shares the one that is pending here. Takes fork_lock.
+void seep_undo_prepare(void);
 // In the child: takes the log that was prepared as its own.
 void seep_undo_in_child(void);
 
@@ -24,7 +25,8 @@ void seep_undo_in_child(void);
 // change; seep_undo_done closes all that the thread has opened, once its counters are right too.
 void seep_undo_note(struct seep_thread *thread, uint64_t address, uint64_t before, uint64_t after);
 void seep_undo_done(struct seep_thread *thread);
-void seep_undo_note_odd(void); // a change that the log cannot hold
+void seep_undo_note_odd(
+    void); // a change that the log cannot hold: the child will count SEEP_LOST_FORK_INEXACT
 
 // In a child with a fresh copy at `fresh` of the parent's image, not yet in its place: makes it what
 // the parent's was at the fork. false: not exactly.

@@ -22,10 +22,14 @@
 #define SEEP_LEAF_MASK         ((UINT64_C(1) << SEEP_LEAF_SHIFT) - 1)
 
 // Cold halves, heap_map.c.
-uint64_t *seep_map_new_leaf(uint64_t address); // the entry of `address`, or NULL
+// The entry of `address`, in a leaf that is made if need be; NULL: no room, or no address that the map can
+// hold. Takes image_lock.
+uint64_t *seep_map_new_leaf(uint64_t address);
+// A block that no entry can hold, into the table of odd blocks. false: no room, or odd_lock is not to be had;
+// the caller counts it. seep_map_take_odd takes it out: its site, 0: not there. Both take odd_lock.
 bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size);
 uint64_t seep_map_take_odd(uint64_t address, uint64_t *ret_size);
-// The site of a block of the table of odd blocks that was freed lately at `address`; 0: none.
+// The site of a block of the table of odd blocks that was freed lately at `address`; 0: none. Takes odd_lock.
 uint32_t seep_map_freed_odd(uint64_t address);
 // In a child of fork, which has no image yet: each page of the directory that its parent had written by the
 // fork, some of them twice; `off` is in bytes. false: not all of them are known.

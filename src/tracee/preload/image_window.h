@@ -20,6 +20,7 @@ SEEP_MUST_CHECK bool seep_window_map(int fd, uint64_t bytes,
 void seep_window_drop(void);
 
 // The program limits its address space from now on: what is reserved and not used is unmapped.
+// Takes image_lock, as seep_window_open_all() does.
 void seep_window_limit(uint64_t limit_bytes);
 
 // A filter of system calls is coming: opens what may be needed after that.

@@ -16,12 +16,13 @@
 uint64_t seep_mapping_moment(void);
 
 // Addresses are those of whole pages but with SEEP_MAPPING_BREAK.
-// [start, start + bytes) has been mapped: what the table had there is gone. The thread is entered.
+// [start, start + bytes) has been mapped: what the table had there is gone. No room: counted as a loss. Takes
+// map_lock.
 void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes, uint32_t kind,
                       enum seep_via via, struct seep_caller caller);
-// What was there at `moment` has been unmapped. Needs no thread.
+// What was there at `moment` has been unmapped. Needs no thread. Takes map_lock.
 void seep_mapping_remove(uint64_t start, uint64_t bytes, uint64_t moment);
-// The kind of the mapping that covers `address`; 0: not known.
+// The kind of the mapping that covers `address`; 0: not known. Takes map_lock.
 uint32_t seep_mapping_kind(uint64_t address);
 
 // Makes the index again from the table: in a child of fork, and when a hook has been left by longjmp.

@@ -27,8 +27,8 @@ SEEP_INLINE enum seep_family family_of_release(enum seep_release release) {
                                                   : SEEP_FAMILY_MALLOC;
 }
 
-// A block of `site` was freed, and its counters do not say that this way is right. The thread
-// is entered, as for all here.
+// A block of `site` was freed, and its counters do not say that this way is right. The stack of the release
+// is walked only where it is wrong. Takes misuse_lock; what has no room in the table is counted as a loss.
 void seep_misuse_check(struct seep_thread *thread, struct seep_image_counters *counters, uint32_t site,
                        uint64_t address, uint64_t size, enum seep_release release, struct seep_caller caller);
 // A block that the map does not have was freed.

@@ -9,6 +9,13 @@
 // and with the parent!). `seep_g.alive` and all struct seep_thread are in MADV_WIPEONFORK memory:
 // in a child they read as zero, so the check that every hook makes anyway (guard == READY) fails
 // and leads to fork.c before anything of the parent's image is written.
+//
+// Context of a function in the headers of this folder, where none is given: a hook of the calling thread is
+// at work, its guard is taken, and no lock of ours is held. The hook may have been called in a signal handler
+// of the program; so nothing here waits for what the interrupted code holds: a lock that this thread already
+// has is not to be had. System calls are those of sys.h, which leave errno alone.
+//
+// Locks: image_lock is the innermost. It may be taken under any other, and none under it.
 #ifndef SEEP_PRELOAD_PRELOAD_H
 #define SEEP_PRELOAD_PRELOAD_H
 
@@ -34,7 +41,9 @@ struct seep_lock {
     _Atomic uint32_t owner; // tid, 0: free
 };
 
-// false: not to be had (its owner was killed, or is the code that a signal handler interrupted).
+// false: not to be had (its owner was killed, or is the code that a signal handler interrupted). Not
+// recursive: false at once for the thread that has it. Waits for about a second at most. A lock whose owner
+// ended is taken over: what the lock protects counts only once it is complete.
 SEEP_MUST_CHECK bool seep_lock_take(struct seep_lock *lock);
 void seep_lock_release(struct seep_lock *lock);
 
@@ -474,40 +483,65 @@ SEEP_INLINE void seep_readable_mapped(uintptr_t start, uint64_t bytes) {
 void seep_readable_under_valgrind(
     void); // which reads a limit by itself, and dies of it where that cannot be read
 
-// start.c: finds the real functions and makes the image, once. true: hooks may record.
+// start.c: finds the real functions and makes the image, once. true: hooks may record. false: the library is
+// passive, or another thread is starting it at this moment; a hook then passes through. Any thread may be the
+// first, and needs no guard. Keeps errno, though it calls libc.
 bool seep_start(void);
 // real_functions.c: fills seep_g.real, and the facts about an allocator before or after ours in the search
-// order.
+// order. Only from seep_start(). It asks the loader, which may call our hooks: the boot allocator serves
+// these.
 void seep_real_find(void);
 // NULL contains nothing.
 bool seep_path_contains(const char *path, const char *word);
-// settings.c: prints invalid settings on standard error, and takes their defaults.
+// settings.c: prints invalid settings on standard error, and takes their defaults. Only from seep_start().
 void seep_config_read(struct seep_config *ret_config);
 
-// image.c
-bool seep_image_create(void);         // false: header->... cannot be had; go passive
-bool seep_image_create_as_copy(void); // fork.c: a new image in place of the parent's
-bool seep_image_is_ours(void);        // fork.c: there is one and it is this process's own
-void seep_fork_none_is_ours(void);    // and none any more, of our own or of a parent's
-// give_up.c: whether any of the image is there; the next piece from *at on that is not the image's; and,
-// before memory is mapped over or moved: where it is the image's, recording ends.
+// image.c: the memory file, mapped, with an empty image in it; sets seep_g.fd, base, header and what points
+// into the image. false: no such file, or no address space for it: go passive. Only from seep_start().
+bool seep_image_create(void);
+// image.c: a new image in place of the parent's, in a child of fork. false: it cannot be had.
+bool seep_image_create_as_copy(void);
+bool seep_image_is_ours(void); // fork.c: there is one and it is this process's own. Anywhere, without a lock
+void seep_fork_none_is_ours(void); // and none any more, of our own or of a parent's
+// give_up.c: whether any of the image is there; the next piece from *at on that is not the image's, false:
+// there is none before `end`; and, before memory is mapped over or moved: where it is the image's, recording
+// ends for good, after a wait of 50 ms at most for the hooks that are at work. None takes a lock; the last
+// needs no thread.
 bool seep_memory_is_ours(uint64_t start, uint64_t bytes);
 bool seep_memory_rest(uint64_t *at, uint64_t end, uint64_t *ret_start, uint64_t *ret_bytes);
 void seep_memory_goes(uint64_t start, uint64_t bytes);
-bool seep_area_open(enum seep_area_kind area,
-                    uint64_t bytes); // image_window.c: [0, bytes) accessible; image_lock held
+// image_window.c: makes [0, bytes) of the area accessible. false, and then nothing has changed: beyond the
+// size that the area may have or the address space that is left, or a filter of system calls is there. Not
+// counted as a loss: only the caller knows of what. With image_lock held; the second takes it where the area
+// must grow.
+bool seep_area_open(enum seep_area_kind area, uint64_t bytes);
 bool seep_area_lock_and_open(enum seep_area_kind area, uint64_t bytes);
+// Tells the reader of the image that this memory is the library's (header.own). NULL is none. Without a lock.
+// SEEP_IMAGE_OWN_RANGES can be told; what comes after them is the program's in the account.
 void seep_own_note(const void *memory, size_t bytes);
-void *seep_own_memory(size_t bytes); // zeroed private memory that stays, told to the reader; or NULL
+// The same for fresh memory: private, zeroed, never freed; or NULL.
+void *seep_own_memory(size_t bytes);
+// Of `nr_pages` image pages from `from` on, which is aligned to the machine's pages: a byte each, of which
+// bit 0 says that the file has the page. false: the kernel does not say.
 bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present);
-uint32_t seep_pages_take(uint64_t bytes);              // the first of them, fresh and zeroed; 0: none
-uint64_t seep_string(const char *text, size_t length); // offset in the strings area, 0: no room
+// The number of the first of as many image pages as hold `bytes`, fresh and zeroed; 0: none. They stay
+// taken. Takes image_lock.
+uint32_t seep_pages_take(uint64_t bytes);
+// A copy, with a 0 behind it, of `length` bytes, of which none need be 0: its offset in the strings area, 0:
+// no room, or 16 KiB or more. Takes image_lock.
+uint64_t seep_string(const char *text, size_t length);
 
 // thread.c: the thread, ready to be entered, or NULL: pass through (the loss is counted). `frame`:
 // CPU_FRAME() of the function that enters it.
+// Not entered yet: its guard is idle, or that of a hook that a longjmp has left, of which all is mended.
 struct seep_thread *seep_thread_slow(uint64_t frame);
+// Counters of this thread for the SEEP_CHUNK_SITES sites around `site`. false: no room, which is counted.
+// Takes image_lock.
 bool seep_counters_chunk(struct seep_thread *thread, uint32_t site);
-bool seep_thread_deeper(struct seep_thread *thread); // memo and walk for deeper stacks; false: at the limit
+// Four times the room for frames, slots and walk, which are copied; old pointers into them lead nowhere. The
+// memo and the recent stacks are empty after it. false: no memory, or SEEP_MAX_DEPTH is reached; nothing has
+// changed.
+bool seep_thread_deeper(struct seep_thread *thread);
 
 // fork.c: what a child has lost for its parent's report, in memory that they share and in which nothing is
 // but counts by SEEP_LOST_FORK and SEEP_LOST_EXEC. The parent takes them over now and then.
@@ -521,7 +555,8 @@ bool seep_fork_child(bool *ret_made);
 bool seep_fork_lacks_image(void);
 // Makes the image of a forked child now, before a call that would make it impossible.
 void seep_fork_make_image(void);
-void seep_fork_prepare(void); // atfork handlers
+// The handlers of pthread_atfork: no guard is taken in them.
+void seep_fork_prepare(void);
 void seep_fork_in_child(void);
 uint64_t seep_fork_ns(void);       // CLOCK_MONOTONIC at the fork of this process; UINT64_MAX: not known
 uint64_t seep_fork_image_ns(void); // and of when the image is that it copies
@@ -567,9 +602,12 @@ struct seep_file_id {
     uint64_t device;
     uint64_t inode;
 };
-bool seep_file_identify(int fd, struct seep_file_id *ret_id);
+bool seep_file_identify(int fd, struct seep_file_id *ret_id); // false: not open
+// Moves *fd to a high number where the limit allows it, and identifies it. false: not open.
 bool seep_file_keep(int *fd, struct seep_file_id *ret_id);
 bool seep_file_is(int fd, const struct seep_file_id *id);
+// Writes the trace that is left where there is no tool. Nothing while another thread does so, or where the
+// image is not this process's own. Needs no thread.
 void seep_dump(void);
 // Appends a record of events (image/raw.h), with its header, to the dump that is not yet written: so it
 // begins. false: it cannot be, now or for ever.
@@ -597,14 +635,17 @@ uint64_t seep_park_place(void);
 void seep_park_again(void);          // it has parked, and may not leave: the next time counts as well
 void seep_park_leaving(uint64_t sp); // exit() was called, above `sp` is the program's
 
-// module.c: what covers `pc`. false: no module (JIT code).
+// module.c: what covers `pc`. The object is the module's own memory, readable until the program closes it.
 struct seep_module_at {
     struct seep_cfi_object object;
     uint32_t module; // id in the image, 0: table full
     uint64_t bias_rt;
 };
-bool seep_module_find(uint64_t pc, struct seep_module_at *ret_at); // rules_lock held
-void seep_modules_at_start(void);                                  // those that the loader has mapped
-void seep_modules_check(void);                                     // after a dlclose
+// false: no module (JIT code). rules_lock held. A module that the image does not have yet is added to it.
+bool seep_module_find(uint64_t pc, struct seep_module_at *ret_at);
+// Adds those that the loader has mapped. Only from seep_start(), before there is a second thread.
+void seep_modules_at_start(void);
+// After a dlclose: marks modules that are gone, drops their rules, and then ends all memos. Takes rules_lock.
+void seep_modules_check(void);
 
 #endif

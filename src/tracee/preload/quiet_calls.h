@@ -12,6 +12,8 @@ void seep_quiet_recover(struct seep_thread *thread);
 
 // Around a real function that may call our hooks, and returns: the hooks record nothing. The result of the
 // first call is passed to the second. `frame`: CPU_FRAME() of the function that calls both.
+// NULL: the thread records nothing now (it has no slot, or a hook is at work); then the second call does
+// nothing.
 struct seep_thread *seep_quiet_begin(uint64_t frame);
 void seep_quiet_end(struct seep_thread *thread);
 

@@ -18,7 +18,10 @@
 void seep_record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                             uint64_t pc, uint64_t sp, uint64_t bp);
 
-// Cold halves, record_slow.c.
+// Cold halves, record_slow.c, for where is_special(). Takes the block out of map or table and notes it for a
+// fork: its site, 0: not a block we know. seep_record_free_special() counts what it took: NULL, or counters
+// that do not say that this way of freeing is right (seep_misuse_check). seep_record_put_back() undoes the
+// first.
 uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
                                   enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp);
 struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,
@@ -40,6 +43,8 @@ void seep_nested_end(struct seep_thread *thread, const struct seep_nested *neste
 // function.
 bool seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                        struct seep_caller caller, const struct seep_nested *nested);
+// A block that is not known was freed: it was allocated past us, or before a moment from which we record, or
+// it is freed twice; counted as what it is, as far as that can be told.
 void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
                               struct seep_caller caller);
 void seep_record_unknown_kept(struct seep_thread *thread); // it was not freed after all

@@ -12,17 +12,19 @@
 
 #define SEEP_FILTER_SHIFT 16
 
-bool seep_sample_prepare(void);                     // at start: the filter
-void seep_sample_begin(struct seep_thread *thread); // a thread's first point
+// From seep_start(): the filter. false: no memory for it.
+bool seep_sample_prepare(void);
+// A thread's first point, when it has got its slot.
+void seep_sample_begin(struct seep_thread *thread);
 
-// Records an allocation that a point fell into. The thread is entered.
+// Records an allocation that a point fell into. Takes odd_lock; no room is counted as a loss.
 void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                         struct seep_caller caller);
 // seep_record_again().
 struct seep_nested;
 bool seep_sample_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                        struct seep_caller caller, const struct seep_nested *nested);
-// Takes a block out that may have been recorded: its site or 0. The thread is entered.
+// Takes a block out that may have been recorded: its site or 0. Takes odd_lock.
 uint32_t seep_sample_take(const void *block, uint64_t *ret_size);
 // Returns what count_free does.
 struct seep_image_counters *seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size,

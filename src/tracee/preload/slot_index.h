@@ -20,8 +20,9 @@ struct seep_slot_index {
 
 // Key 0 is none. A key that is there gets the new slot. false: no memory.
 SEEP_MUST_CHECK bool seep_slot_put(struct seep_slot_index *index, uint64_t key, uint32_t slot);
+// Both O(1).
 uint32_t seep_slot_find(const struct seep_slot_index *index, uint64_t key); // 0: not there
 uint32_t seep_slot_take(struct seep_slot_index *index, uint64_t key);       // finds and removes
-void seep_slot_clear(struct seep_slot_index *index);
+void seep_slot_clear(struct seep_slot_index *index);                        // and gives its memory back
 
 #endif

@@ -23,7 +23,8 @@
 #define SEEP_ALIGNS_STACK
 #endif
 
-// The slow half: walks, grows the memo and the tree. Never 0: SEEP_SITE_UNKNOWN when all else fails.
+// The slow half: walks, grows the memo and the tree. Never 0: SEEP_SITE_UNKNOWN when all else fails. May take
+// rules_lock and tree_lock, one after the other.
 // The caller as numbers: a struct would be put in memory on the fast path too.
 SEEP_ALIGNS_STACK uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc,
                                            uint64_t sp, uint64_t bp);

@@ -16,12 +16,15 @@
 #endif
 
 // The child of `parent` for `frame`, made if need be. 0: no room. `path`: its seep_path_hash.
+// Takes tree_lock for a child that is not there yet, as the next does for a site.
 uint32_t seep_tree_child(uint32_t parent, uint64_t frame, uint32_t path);
 
 // The site of `node` and `via`, made if need be. SEEP_SITE_UNKNOWN: no room (counted).
 uint32_t seep_tree_site(uint32_t node, enum seep_via via);
 
-// Fills rule and frame of walk->pc. false: the rules lock is not to be had.
+// Fills rule and frame of walk->pc, from the module's call-frame information, and keeps them in the table;
+// those of JIT code, which comes and goes, it does not keep. false: `pc` is the trampoline of a return probe,
+// or rules_lock is not to be had.
 bool seep_rule_learn(struct seep_walk_frame *walk);
 
 // What there is at `pc`, which a frame record says is a return address.
