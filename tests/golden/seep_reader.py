@@ -58,16 +58,19 @@ class Take:
         return self.end - self.at
 
     def leb(self, limit=U64):
+        at, data = self.at, self.data
         value = shift = 0
         while True:
-            if self.at >= self.end or shift > 63:
+            if at >= self.end or shift > 63:
                 raise BadTrace("number is cut or too long")
-            byte = self.data[self.at]
-            self.at += 1
+            byte = data[at]
+            at += 1
+            if byte < 0x80:
+                value |= byte << shift
+                break
             value |= (byte & 0x7F) << shift
             shift += 7
-            if byte < 0x80:
-                break
+        self.at = at
         if value > limit:
             raise BadTrace("number out of range")
         return value

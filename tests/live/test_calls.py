@@ -11,7 +11,7 @@ from harness import BUILD, PROGRAMS, SEEP, environment, need, read_witness, run,
 from small_programs import program_source
 
 LIBRARY = BUILD / 'libseep-record.so'
-TWO = ('sh', '-c', f"{PROGRAMS / 'gcc-O2@plain'} & {PROGRAMS / 'gcc-O2@threads'}; wait")  # at the same time
+TWO = ('sh', '-c', f"{PROGRAMS / 'gcc-O2@plain'} & {PROGRAMS / 'gcc-O2@storm'}; wait")  # at the same time
 LINE = re.compile(
     rb'(malloc\t\d+|calloc\t\d+ \d+|realloc\t(?:0x[0-9a-f]+|\(nil\)) \d+|posix_memalign\t\d+ \d+|aligned_alloc\t\d+ \d+|'
     rb'memalign\t\d+ \d+|p?valloc\t\d+|operator new(?:\[\])?\t\d+|(?:free|operator delete(?:\[\])?)\t0x[0-9a-f]+)'
@@ -101,7 +101,7 @@ def test_counts_without_the_tool(tmp_path):
     assert whole['totals']['allocations'] > 0 and whole['totals']['live_bytes'] is None
 
 
-@pytest.mark.parametrize('name', ['plain', 'threads', 'resize', 'failures', 'operators'])
+@pytest.mark.parametrize('name', ['plain', 'storm', 'resize', 'failures', 'operators'])
 def test_a_line_for_each_call(name, tmp_path):
     log = tmp_path / 'calls.log'
     done, (process,) = mode(tmp_path, 'log', PROGRAMS / f'gcc-O2@{name}', options=['--log', log],
@@ -112,7 +112,7 @@ def test_a_line_for_each_call(name, tmp_path):
     assert len(gave) == saw['now']['allocations'] == process['totals']['allocations']
     assert sum(line.startswith(b'realloc') for line in gave) == process['totals']['by_function'].get('realloc', 0)
     assert not any(process['health']['lost'].values()), process['health']
-    if name == 'threads':
+    if name == 'storm':
         return  # what a realloc frees may be handed out again before its line is written
     # Every block is handed out once before it is freed.
     live = set()

@@ -426,21 +426,29 @@ def test_strangers_at_the_socket_are_refused(for_every_user):
 NARROW = program_source('confined_narrow.c')
 
 
-@pytest.mark.parametrize('sample', [None, '65536'])
-@pytest.mark.parametrize('words', [['return'], ['exit'], ['_exit'], ['beside', '120']])
-def test_a_filter_that_kills_for_getpid(words, sample, tmp_path):
-    """Also where another thread's attempts to install one fail meanwhile."""
+@pytest.fixture(scope='module')
+def narrow(tmp_path_factory):
     need('gcc')
-    (tmp_path / 'narrow.c').write_text(NARROW)
-    assert run(['gcc', '-O1', '-w', '-pthread', tmp_path / 'narrow.c', '-o', tmp_path / 'narrow']).code == 0
-    plain = run([tmp_path / 'narrow', *words])
-    assert plain.code == 0, plain
+    folder = tmp_path_factory.mktemp('narrow')
+    (folder / 'narrow.c').write_text(NARROW)
+    assert run(['gcc', '-O1', '-w', '-pthread', folder / 'narrow.c', '-o', folder / 'narrow']).code == 0
+    return folder / 'narrow'
+
+
+@pytest.mark.parametrize('sample', [None, '65536'])
+@pytest.mark.parametrize('words, out', [(['return'], b''), (['exit'], b''), (['_exit'], b''), (['beside', '60'], b'0 ended otherwise\n')])
+def test_a_filter_that_kills_for_getpid(words, out, sample, narrow, tmp_path):
+    """Also where another thread's attempts to install one fail meanwhile."""
     settings = {'SEEP_SAMPLE': sample} if sample else {}
-    done = run([tmp_path / 'narrow', *words], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null', **settings))
-    assert (done.code, done.out, done.err) == (0, plain.out, b''), done
+    done = run([narrow, *words], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null', **settings))
+    assert (done.code, done.out, done.err) == (0, out, b''), done
     options = ['--sample', sample] if sample else []
-    done = run([SEEP, 'run', '-q', *options, '-o', tmp_path / 'x.seep', tmp_path / 'narrow', *words])
-    assert (done.code, done.out) == (0, plain.out), done
+    done = run([SEEP, 'run', '-q', *options, '-o', tmp_path / 'x.seep', narrow, *words])
+    assert (done.code, done.out) == (0, out), done
+
+
+def test_without_seep_that_filter_kills_no_one(narrow):
+    assert run([narrow, 'return']).code == run([narrow, 'beside', '3']).code == 0
 
 
 def test_a_child_that_limits_itself_before_it_allocates(tmp_path):

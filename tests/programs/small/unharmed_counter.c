@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // clang-format off
-// Forbids itself to read the processor's counter, in the way of its argument (prctl, syscall, or exec: so it begins),
-// and allocates in two threads. Exits with 7.
+// Forbids itself to read the processor's counter, in the way of its first argument (prctl, syscall, or exec: so it
+// begins), and allocates in two threads, the second argument's times three. Exits with 7.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static int nr_blocks = 20000;
+
 static void *work(void *unused) {
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < nr_blocks; i++) {
         void *volatile block = malloc((size_t)(10 + i % 1000));
         free(block);
     }
@@ -20,6 +22,8 @@ static void *work(void *unused) {
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "";
     pthread_t thread;
+    if (argc > 2)
+        nr_blocks = atoi(argv[2]);
     work(NULL);
     if (strcmp(how, "syscall") == 0)
         syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
