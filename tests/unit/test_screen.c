@@ -164,6 +164,12 @@ static void test_tabs(void **state) {
     golden(&f, "80x24-tree", 80, 24, false);
     keys(&f, "t?");
     golden(&f, "80x24-help", 80, 24, false);
+    golden(&f, "40x12-help", 40, 12, false);
+    for (int i = 0; i < 100; i++)
+        seep_screen_key(&f.screen, SEEP_KEY_DOWN);
+    golden(&f, "40x12-help-end", 40, 12, false);
+    seep_screen_key(&f.screen, SEEP_KEY_ESCAPE);
+    assert_false(f.screen.help);
     end(&f);
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "screen/screen.h"
+#include "screen/screen_parts.h"
 
 const char *const seep_tab_names[SEEP_TAB_NR + 1] = {
     [SEEP_TAB_SITES] = "sites",     [SEEP_TAB_FUNCTIONS] = "functions",
@@ -281,6 +281,8 @@ enum seep_wish seep_screen_key(struct seep_screen *screen, int key) {
     screen->message[0] = 0;
     if (screen->input)
         return type(screen, key);
+    if (screen->help && seep_screen_help_key(screen, key))
+        return SEEP_WISH_NONE;
     if (screen->help && key != 'q') {
         screen->help = false;
         if (key == '?' || key == 'h' || key == SEEP_KEY_ESCAPE)
@@ -293,6 +295,7 @@ enum seep_wish seep_screen_key(struct seep_screen *screen, int key) {
     case '?':
     case 'h':
         screen->help = true;
+        screen->help_first = 0;
         break;
     case '/':
         begin_input(screen, SEEP_INPUT_FILTER, screen->filter);

@@ -77,6 +77,9 @@ struct seep_screen {
     bool no_detail;
     bool detail_has_keys; // up and down move the stack
     bool help;
+    int help_first; // row of the list of keys at the top
+    int help_last;  // the greatest help_first; of the last drawing
+    int help_rows;  // that there was room for
     bool frozen;
     uint32_t tid; // 0: all threads
     char filter[SEEP_INPUT_MAX];

@@ -164,31 +164,6 @@ static void draw_keys(const struct seep_screen *screen, struct seep_canvas *canv
     }
 }
 
-static void draw_help(struct seep_canvas *canvas) {
-    static const char *const lines[] = {
-        "1-8, left, right   sites functions lines modules threads processes leaks log",
-        "up down j k        choose a row; PageUp PageDown Home End",
-        "Enter              the row's stack and blocks; in the tree: open, close",
-        "Tab                the keys move the stack, and the rows again",
-        "/                  only what has a function, file or module like this; Esc ends it",
-        "s                  sort by the next column; or click on its head",
-        "t                  the call tree of what is live",
-        "m, d               mark this moment; sort by what came since",
-        "< >                only what one thread did",
-        "S                  scan the memory for leaks: the program waits for that long",
-        "X                  record no allocations; record them again",
-        "Space              freeze, and go on",
-        "+ -                look less often, more often",
-        "w                  save what there is now as a trace",
-        ":                  filter sort mark save scan tree thread freeze quit stop",
-        "                   start, depth N (of the program's stacks), or a tab",
-        "q                  quit; the program goes on",
-    };
-    seep_canvas_put(canvas, 1, 0, -1, SEEP_ATTR_BOLD, "seep top: keys (any of them goes back)");
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(lines); i++)
-        seep_canvas_put(canvas, 1, 2 + (int)i, -1, 0, lines[i]);
-}
-
 // ---- the whole ----
 
 static void draw_log(const struct seep_screen *screen, struct seep_canvas *canvas, int y, int nr) {
@@ -256,7 +231,7 @@ void seep_screen_draw(struct seep_screen *screen, struct seep_canvas *canvas) {
     if (!screen->live->look.session)
         return;
     if (screen->help && !screen->plain) {
-        draw_help(canvas);
+        seep_screen_draw_help(screen, canvas);
         return;
     }
     // Of a small terminal the rows have half at least.

@@ -47,6 +47,13 @@ void seep_screen_draw_leak(struct seep_canvas *canvas, int y, const struct seep_
 void seep_screen_draw_branch(const struct seep_screen *screen, struct seep_canvas *canvas, int y,
                              size_t index, bool chosen);
 
+// ---- screen_help.c ----
+
+// The list of keys.
+void seep_screen_draw_help(struct seep_screen *screen, struct seep_canvas *canvas);
+// Moves the list, if it is longer than the screen. false: the key is none that moves it.
+bool seep_screen_help_key(struct seep_screen *screen, int key);
+
 // ---- screen_refresh.c ----
 
 // Makes the table anew if it is stale, or has too few rows for `room` rows on the screen. The table reaches
