@@ -3,7 +3,10 @@
 import ctypes
 import json
 import os
+import pty
+import select
 import shutil
+import signal
 import pathlib
 import re
 import subprocess
@@ -258,6 +261,47 @@ def test_sql_forms_prompt_and_wrong_use(run, seep, recording, plain):
     assert done.stdout.split() == ["1", "1", "2", "2"], done
     one_line(run(seep, "sql", plain, "select wrong from site"), 2, "no such column", ".schema")
     one_line(run(seep, "sql", "/nonexistent.seep", "select 1"), 1, "/nonexistent.seep")
+
+
+def test_events_joined_with_themselves(run, seep, tmp_path):
+    """Each walk over the events has its own place in the file: of several chunks the outer one went on where the inner one was."""
+    done, trace = imported(run, seep, tmp_path, "".join("malloc\t8\t0x%x\n" % (i * 16) for i in range(1, 9001)), "log")
+    assert done.returncode == 0 and len(list(chunks(trace))) > 1, done
+    if "without" in run(seep, "sql", trace, "select 1").stderr:
+        pytest.skip("seep was built without SQLite")
+    join = "select a.address / 16000 n from event a cross join event b on b.address = a.address where a.address % 16000 = 0"
+    assert [row["n"] for row in rows(run, seep, trace, join)] == list(range(1, 10))
+
+
+def test_ctrl_c_at_the_prompt(run, seep, recording):
+    """It ends the statement, and drops a line that is not finished; the session goes on."""
+    if "without" in run(seep, "sql", recording, "select 1").stderr:
+        pytest.skip("seep was built without SQLite")
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen([seep, "sql", recording], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+
+    def until(what, interrupt=False):
+        nonlocal said
+        while what not in said:
+            if select.select([ours], [], [], 0.05)[0]:
+                said += os.read(ours, 65536)
+            elif interrupt:
+                child.send_signal(signal.SIGINT)
+        said = said.split(what, 1)[1]
+
+    until(b"seep> ")
+    os.write(ours, b"with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n;\n")
+    until(b"sql: interrupted", interrupt=True)
+    os.write(ours, b"select 'wrong'\n")
+    until(b"...> ")
+    until(b"seep> ", interrupt=True)
+    os.write(ours, b"select 6 * 7;\n")
+    until(b"42")
+    os.write(ours, b".quit\n")
+    assert child.wait(60) == 0
+    os.close(ours)
 
 
 def test_shrink(run, seep, recording, plain, tmp_path):

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep sql FILE 'select ...'`: questions in SQL to a trace; without a statement a prompt.
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,20 @@ static const struct seep_option_group sql_group = {
 
 // ---- asking ------------------------------------------------------------------------------------------
 
+// Ctrl-C at the prompt ends a statement, or drops the line, and not the session.
+static struct seep_sql *asked;
+
+static void stop_asked(int number) {
+    (void)number;
+    seep_sql_stop(asked);
+}
+
+// `flags` 0: a line that is read ends, too. SA_RESTART: what is written is written whole.
+static void catch_interrupts(int flags) {
+    struct sigaction action = {.sa_handler = stop_asked, .sa_flags = flags};
+    sigaction(SIGINT, &action, NULL);
+}
+
 static struct seep_error *ask(struct seep_sql *sql, const char *statements, enum seep_sql_form form) {
     struct seep_error *error = seep_sql_run(sql, statements, form, stdout);
     fflush(stdout);
@@ -46,13 +62,23 @@ static struct seep_error *ask(struct seep_sql *sql, const char *statements, enum
 // Lines until one ends with a semicolon. A statement that is wrong does not end the session.
 static struct seep_error *converse(struct seep_sql *sql, enum seep_sql_form form) {
     bool shows = isatty(STDIN_FILENO);
+    asked = sql;
     char *line = NULL, *whole = NULL;
     size_t capacity = 0, used = 0;
     struct seep_error *error = NULL;
     for (;;) {
         if (shows)
             fputs(used ? "   ...> " : "seep> ", stderr);
+        if (shows)
+            catch_interrupts(0);
+        errno = 0;
         ssize_t nr = getline(&line, &capacity, stdin);
+        if (nr <= 0 && shows && errno == EINTR) {
+            clearerr(stdin);
+            fputc('\n', stderr);
+            used = 0;
+            continue;
+        }
         if (nr <= 0)
             break;
         char *larger = realloc(whole, used + (size_t)nr + 1);
@@ -70,6 +96,8 @@ static struct seep_error *converse(struct seep_sql *sql, enum seep_sql_form form
         bool ends = used && (whole[used - 1] == ';' || whole[0] == '.');
         if (!ends)
             continue;
+        if (shows)
+            catch_interrupts(SA_RESTART);
         struct seep_error *wrong = ask(sql, whole, form);
         used = 0;
         if (wrong && !shows) {
@@ -81,6 +109,8 @@ static struct seep_error *converse(struct seep_sql *sql, enum seep_sql_form form
     }
     if (!error && used && !shows)
         error = ask(sql, whole, form);
+    if (shows)
+        signal(SIGINT, SIG_DFL);
     free(line);
     free(whole);
     return error;

@@ -15,9 +15,24 @@ static struct seep_error *next_chunk(void *data, const struct seep_chunk **ret_c
     return error;
 }
 
+static struct seep_error *open_again(void *data, void **ret_data) {
+    struct seep_event_file *file = NULL;
+    struct seep_error *error = seep_event_file_again(data, &file);
+    *ret_data = file;
+    return error;
+}
+
+static void close_file(void *data) {
+    seep_event_file_close(data);
+}
+
 struct seep_event_source seep_events_of(struct seep_event_file *file) {
-    return (struct seep_event_source){
-        .data = file, .rewind = rewind_events, .next = file ? next_chunk : NULL, .time = seep_chunk_ns};
+    return (struct seep_event_source){.data = file,
+                                      .rewind = rewind_events,
+                                      .next = file ? next_chunk : NULL,
+                                      .time = seep_chunk_ns,
+                                      .again = open_again,
+                                      .close = close_file};
 }
 
 // Indexed by the profile of the process.

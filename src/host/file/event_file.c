@@ -450,6 +450,11 @@ struct seep_error *seep_event_file_open(const char *path, struct seep_event_file
     return error;
 }
 
+struct seep_error *seep_event_file_again(const struct seep_event_file *file,
+                                         struct seep_event_file **ret_file) {
+    return seep_event_file_open(file->path, ret_file);
+}
+
 const char *seep_event_file_rest(const struct seep_event_file *file, size_t i,
                                  int64_t *ret_start_realtime_ns) {
     return file->rests ? seep_event_rests_path(file->rests, i, ret_start_realtime_ns) : NULL;

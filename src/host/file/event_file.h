@@ -19,6 +19,9 @@ bool seep_event_file_is_one(const char *path);
 
 // SEEP_E_UNSUPPORTED where the file has no events.
 SEEP_MUST_CHECK struct seep_error *seep_event_file_open(const char *path, struct seep_event_file **ret_file);
+// The same file once more, for a walk that goes on beside that of the first.
+SEEP_MUST_CHECK struct seep_error *seep_event_file_again(const struct seep_event_file *file,
+                                                         struct seep_event_file **ret_file);
 void seep_event_file_close(struct seep_event_file *file); // takes NULL
 
 // The next chunk; *ret_chunk NULL: there is none. Valid until the next call; the events are those of

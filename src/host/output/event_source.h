@@ -15,6 +15,9 @@ struct seep_event_source {
     struct seep_error *(*next)(void *data, const struct seep_chunk **ret_chunk,
                                const struct seep_recorded **ret_events);
     int64_t (*time)(const struct seep_chunk *chunk, uint64_t stamp);
+    // The data of a second walk over the same events, for close().
+    struct seep_error *(*again)(void *data, void **ret_data);
+    void (*close)(void *data);
 };
 
 #endif

@@ -4,6 +4,7 @@
 // process goes into the walk over the chunks; SQLite checks every row once more, so the walk may give too
 // many and never too few.
 #include <inttypes.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ struct seep_sql {
     const struct seep_sql_sites *sites;
     struct seep_view *made; // by `sites`
     const struct seep_event_source *events;
+    bool is_walked; // the data of `events` has a cursor
+    volatile sig_atomic_t stopped;
     int64_t **row_of;            // by process looked at, by site: its id in the table `site`, or -1
     bool wants_ids;              // of sites, in events
     bool wants_sites, has_sites; // the tables of sites and their names
@@ -52,6 +55,7 @@ struct limits {
 struct cursor {
     sqlite3_vtab_cursor base; // first
     struct seep_sql *sql;
+    void *data; // of the events: a statement that joins them with themselves walks twice at once
     struct limits limits;
     const struct seep_chunk *chunk;
     const struct seep_recorded *events;
@@ -129,7 +133,24 @@ static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor) {
     return SQLITE_OK;
 }
 
-static int close_cursor(sqlite3_vtab_cursor *cursor) {
+static struct seep_error *begin_walk(struct cursor *cursor) {
+    struct seep_sql *sql = cursor->sql;
+    if (cursor->data)
+        return NULL;
+    if (sql->is_walked)
+        return sql->events->again(sql->events->data, &cursor->data);
+    sql->is_walked = true;
+    cursor->data = sql->events->data;
+    return NULL;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base) {
+    struct cursor *cursor = (struct cursor *)base;
+    struct seep_sql *sql = cursor->sql;
+    if (cursor->data && cursor->data == sql->events->data)
+        sql->is_walked = false;
+    else if (cursor->data)
+        sql->events->close(cursor->data);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -183,8 +204,11 @@ static int next_in_chunk(struct cursor *cursor) {
 static int go_on(struct cursor *cursor) {
     const struct limits *limits = &cursor->limits;
     while (next_in_chunk(cursor) != SQLITE_ROW) {
-        struct seep_error *error =
-            cursor->sql->events->next(cursor->sql->events->data, &cursor->chunk, &cursor->events);
+        if (cursor->sql->stopped) {
+            cursor->done = true;
+            return SQLITE_INTERRUPT;
+        }
+        struct seep_error *error = cursor->sql->events->next(cursor->data, &cursor->chunk, &cursor->events);
         if (error)
             return fail(cursor, error);
         cursor->at = 0;
@@ -232,8 +256,9 @@ static int begin(sqlite3_vtab_cursor *base, int plan, const char *codes, int arg
         return fail(cursor, seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                               "sql: there are no events in this trace"),
                                             "'seep run --mode record' keeps them"));
-    struct seep_error *error =
-        cursor->sql->events->rewind(cursor->sql->events->data, limits->from_ns, limits->to_ns);
+    struct seep_error *error = begin_walk(cursor);
+    if (!error)
+        error = cursor->sql->events->rewind(cursor->data, limits->from_ns, limits->to_ns);
     return error ? fail(cursor, error) : go_on(cursor);
 }
 
@@ -320,6 +345,8 @@ static struct seep_error *failed(struct seep_sql *sql) {
     }
     if (sqlite3_errcode(sql->db) == SQLITE_NOMEM)
         return seep_error_no_memory();
+    if (sql->stopped)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "sql: interrupted");
     return seep_error_hint(seep_error_create(SEEP_E_USAGE, "sql: %s", sqlite3_errmsg(sql->db)),
                            "seep sql FILE '.schema' shows the tables");
 }
@@ -511,6 +538,7 @@ static struct seep_error *step_all(struct seep_sql *sql, sqlite3_stmt *statement
 struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements, enum seep_sql_form form,
                                 FILE *out) {
     struct seep_error *error = NULL;
+    sql->stopped = 0;
     if (strcmp(statements, ".schema") == 0)
         statements =
             "SELECT sql || ';' AS schema FROM sqlite_schema WHERE name <> 'event' AND sql IS NOT NULL "
@@ -522,9 +550,16 @@ struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements, en
             return failed(sql);
         if (statement)
             error = fill_wanted(sql);
+        if (statement && !error && sql->stopped) // while tables were filled
+            error = failed(sql);
         if (statement && !error)
             error = step_all(sql, statement, form, out);
         sqlite3_finalize(statement);
     }
     return error;
+}
+
+void seep_sql_stop(struct seep_sql *sql) {
+    sql->stopped = 1;
+    sqlite3_interrupt(sql->db); // for signal handlers, too: sqlite.org/c3ref/interrupt.html
 }

@@ -34,5 +34,7 @@ void seep_sql_close(struct seep_sql *sql); // takes NULL
 // One or more statements; what they find is written in that form.
 SEEP_MUST_CHECK struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements,
                                                 enum seep_sql_form form, FILE *out);
+// Ends the statements that run, with an error. For signal handlers, too.
+void seep_sql_stop(struct seep_sql *sql);
 
 #endif
