@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/process_tree.h"
+#include "base/search.h"
 
 // A profile by (pid, start, index).
 struct place {
@@ -34,15 +35,7 @@ static int compare_starts(const void *left, const void *right) {
 static const struct place *latest(const struct place *places, size_t nr, uint32_t pid,
                                   const struct place *at) {
     struct place key = {.start_ns = at->start_ns, .pid = pid, .index = at->index};
-    size_t low = 0;
-    size_t high = nr;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_places(&places[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEEP_FIRST_WHERE(i, nr, compare_places(&places[i], &key) >= 0);
     return pid && low && places[low - 1].pid == pid ? &places[low - 1] : NULL;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "names/kallsyms.h"
+#include "base/search.h"
 
 struct function {
     uint64_t address;
@@ -171,14 +172,7 @@ struct seep_error *seep_kallsyms_read(struct seep_kallsyms **ret_symbols) {
 
 bool seep_kallsyms_find(const struct seep_kallsyms *symbols, uint64_t address,
                         struct seep_kernel_function *ret_function) {
-    size_t low = 0, high = symbols->nr;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (symbols->functions[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = SEEP_FIRST_WHERE(at, symbols->nr, symbols->functions[at].address > address);
     if (!low)
         return false;
     uint64_t start = symbols->functions[low - 1].address, offset = address - start;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/search.h"
 #include "names/ranges.h"
 
 void seep_ranges_deinit(struct seep_ranges *ranges) {
@@ -40,15 +41,7 @@ void seep_ranges_seal(struct seep_ranges *ranges) {
 }
 
 size_t seep_ranges_upto(const struct seep_ranges *ranges, uint64_t address) {
-    size_t low = 0, high = ranges->nr;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges->items[middle].low <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return SEEP_FIRST_WHERE(at, ranges->nr, ranges->items[at].low > address);
 }
 
 const struct seep_range *seep_ranges_next(const struct seep_ranges *ranges, uint64_t address, size_t *at) {

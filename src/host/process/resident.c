@@ -11,6 +11,7 @@
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "base/map_line.h"
+#include "base/search.h"
 #include "process/resident.h"
 
 static uint64_t kib_after(const char *line, const char *key) {
@@ -151,16 +152,7 @@ static bool move_window(struct seep_resident *resident, uint64_t start, uint64_t
 
 // The first region of the window that ends above `address`, by halves.
 static size_t first_above(const struct seep_resident *resident, uint64_t address) {
-    size_t low = 0;
-    size_t high = resident->nr_regions;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (resident->regions[middle].end > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return SEEP_FIRST_WHERE(at, resident->nr_regions, resident->regions[at].end > address);
 }
 
 uint64_t seep_resident_bytes(struct seep_resident *resident, uint64_t start, uint64_t end) {

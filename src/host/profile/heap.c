@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "profile/heap.h"
+#include "base/search.h"
 #include "image/bpf_events.h"
 #include "image/sample.h"
 
@@ -128,14 +129,7 @@ struct seep_error *seep_heap_add_area(struct seep_heap *heap, const struct seep_
 }
 
 static uint32_t module_at(const struct seep_heap *heap, uint64_t address) {
-    size_t low = 0, high = heap->nr_areas;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (heap->areas[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEEP_FIRST_WHERE(at, heap->nr_areas, heap->areas[at].start > address);
     return low && address < heap->areas[low - 1].end ? heap->areas[low - 1].module : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profile/heap.h"
+#include "base/search.h"
 
 struct seep_error *seep_heap_map_site(struct seep_heap *heap, uint32_t site,
                                       struct seep_mapping_counts **ret_counts) {
@@ -34,15 +35,8 @@ static void count_unmap(struct seep_mapping_counts *counts, uint64_t bytes) {
 
 // The first mapping that ends behind `address`.
 static size_t find_mapping(const struct seep_heap *heap, uint64_t address) {
-    size_t low = 0, high = heap->nr_mappings;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (heap->mappings[middle].start + heap->mappings[middle].bytes <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return SEEP_FIRST_WHERE(at, heap->nr_mappings,
+                            heap->mappings[at].start + heap->mappings[at].bytes > address);
 }
 
 static struct seep_error *insert(struct seep_heap *heap, size_t at, const struct seep_heap_mapping *mapping) {

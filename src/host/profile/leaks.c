@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "base/search.h"
 #include "profile/profile.h"
 
 const char *const seep_kind_names[SEEP_KIND_NR + 1] = {"unknown",  "lost",      "indirect",
@@ -40,14 +41,7 @@ struct seep_leaked seep_profile_leaked(const struct seep_profile *profile) {
 const struct seep_held *seep_profile_held(const struct seep_profile *profile, uint32_t site,
                                           uint32_t *ret_nr) {
     const struct seep_leaks *leaks = &profile->leaks;
-    uint32_t low = 0, high = leaks->nr_held;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (leaks->held[middle].site < site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEEP_FIRST_WHERE(at, leaks->nr_held, leaks->held[at].site >= site);
     uint32_t nr = 0;
     while (low + nr < leaks->nr_held && leaks->held[low + nr].site == site)
         nr++;

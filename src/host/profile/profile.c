@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "base/search.h"
 #include "profile/profile.h"
 
 struct seep_error *seep_profile_create(struct seep_profile **ret_profile) {
@@ -157,15 +158,8 @@ static uint64_t above(uint64_t a, uint64_t b) {
 }
 
 static struct seep_mapping_site *map_site_of(const struct seep_profile *profile, uint32_t site) {
-    uint32_t low = 0;
-    uint32_t high = profile->nr_mapping_sites;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (profile->mapping_sites[middle].site < site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low =
+        SEEP_FIRST_WHERE(at, profile->nr_mapping_sites, profile->mapping_sites[at].site >= site);
     return low < profile->nr_mapping_sites && profile->mapping_sites[low].site == site
                ? &profile->mapping_sites[low]
                : NULL;

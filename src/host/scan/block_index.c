@@ -5,6 +5,7 @@
 
 #include "base/large.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "scan/block_index.h"
 
 #define APART_BYTES ((uint64_t)64 << 10) // starts that are further apart are in two clusters
@@ -138,14 +139,7 @@ void seep_block_index_deinit(struct seep_block_index *index) {
 // A cluster, its end behind the last chunk, or a hole between two: what has the address, which is in [low,
 // high).
 static struct seep_index_place look_up(const struct seep_block_index *index, uint64_t address) {
-    size_t low = 0, high = index->nr_clusters;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index->clusters[middle].high <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEEP_FIRST_WHERE(at, index->nr_clusters, index->clusters[at].high > address);
     const struct seep_block_cluster *cluster = &index->clusters[low];
     if (address < cluster->low)
         return (struct seep_index_place){

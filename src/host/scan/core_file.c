@@ -11,6 +11,7 @@
 
 #include "base/read_at.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "process/elf_notes.h"
 #include "scan/core_file.h"
 
@@ -73,14 +74,7 @@ static struct seep_error *settle_segments(struct seep_core *core, const char *na
 }
 
 const struct seep_core_segment *seep_core_find(const struct seep_core *core, uint64_t address) {
-    size_t low = 0, high = core->nr_segments;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (core->segments[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEEP_FIRST_WHERE(at, core->nr_segments, core->segments[at].end > address);
     return low < core->nr_segments && core->segments[low].start <= address ? &core->segments[low] : NULL;
 }
 

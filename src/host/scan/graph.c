@@ -5,6 +5,7 @@
 
 #include "base/large.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "scan/graph.h"
 #include "scan/memory.h"
 
@@ -180,14 +181,7 @@ static bool add_object(struct seep_graph *graph, uint32_t block, uint64_t vtable
 }
 
 uint64_t seep_graph_vtable_of(const struct seep_graph *graph, uint32_t block) {
-    size_t low = 0, high = graph->nr_objects;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (graph->objects[middle].block < block)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEEP_FIRST_WHERE(at, graph->nr_objects, graph->objects[at].block >= block);
     return low < graph->nr_objects && graph->objects[low].block == block ? graph->objects[low].vtable : 0;
 }
 

@@ -6,20 +6,16 @@
 
 #include "base/large.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "scan/graph.h"
 #include "scan/graph_leaders.h"
 
 static bool has_vtable_at(const struct seep_graph *graph, uint32_t block, uint32_t off) {
-    size_t low = 0, high = graph->nr_vtables;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct seep_map_of_places *place = &graph->vtables[middle];
-        if (place->block < block || (place->block == block && place->off < off))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < graph->nr_vtables && graph->vtables[low].block == block && graph->vtables[low].off == off;
+    const struct seep_map_of_places *places = graph->vtables;
+    const size_t low =
+        SEEP_FIRST_WHERE(at, graph->nr_vtables,
+                         places[at].block > block || (places[at].block == block && places[at].off >= off));
+    return low < graph->nr_vtables && places[low].block == block && places[low].off == off;
 }
 
 static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t off) {

@@ -20,6 +20,7 @@
 #include "base/map.h"
 #include "base/map_line.h"
 #include "base/page_scan.h"
+#include "base/search.h"
 #include "confine/opener.h"
 #include "process/gone.h"
 #include "process/rights.h"
@@ -290,14 +291,7 @@ void seep_memory_close(struct seep_memory *memory) {
 }
 
 const struct seep_memory_area *seep_memory_find(const struct seep_memory *memory, uint64_t address) {
-    size_t low = 0, high = memory->nr_mappings;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (memory->mappings[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEEP_FIRST_WHERE(at, memory->nr_mappings, memory->mappings[at].end > address);
     const struct seep_memory_area *found = low < memory->nr_mappings ? &memory->mappings[low] : NULL;
     return found && found->start <= address ? found : NULL;
 }

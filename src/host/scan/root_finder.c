@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "scan/loaded_module.h"
+#include "base/search.h"
 #include "scan/root_finder.h"
 
 bool seep_root_add_range(struct seep_root_finder *finder, struct seep_root_range range) {
@@ -102,13 +103,7 @@ bool seep_root_has_blocks(const struct seep_graph *graph, uint64_t start, uint64
 }
 
 const struct seep_mapping *seep_root_mapped_from(const struct seep_profile *profile, uint64_t address) {
-    uint32_t low = 0, high = profile->nr_mappings;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (profile->mappings[middle].start + profile->mappings[middle].bytes <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEEP_FIRST_WHERE(
+        at, profile->nr_mappings, profile->mappings[at].start + profile->mappings[at].bytes > address);
     return low < profile->nr_mappings ? &profile->mappings[low] : NULL;
 }

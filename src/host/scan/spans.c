@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/search.h"
 #include "scan/spans.h"
 
 void seep_spans_deinit(struct seep_spans *spans) {
@@ -40,15 +41,7 @@ void seep_spans_settle(struct seep_spans *spans) {
 }
 
 size_t seep_spans_from(const struct seep_spans *spans, uint64_t address) {
-    size_t low = 0, high = spans->nr_items;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans->items[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return SEEP_FIRST_WHERE(at, spans->nr_items, spans->items[at].end > address);
 }
 
 const struct seep_span *seep_spans_find(const struct seep_spans *spans, uint64_t address) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "base/search.h"
 #include "view/view_build.h"
 
 static void add_totals(struct seep_pool_totals *into, const struct seep_pool_totals *from) {
@@ -115,14 +116,7 @@ static void name_pools(const struct seep_view_part *part, struct seep_view_pool_
     for (uint32_t i = 0; i < profile->nr_pieces; i++) {
         const struct seep_piece *piece = &profile->pieces[i];
         const char *name = piece->pool < profile->nr_pools ? profile->pools[piece->pool].name : NULL;
-        size_t low = 0, high = nr_rows;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (rows[middle].site < piece->site)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        const size_t low = SEEP_FIRST_WHERE(at, nr_rows, rows[at].site >= piece->site);
         if (low == nr_rows || rows[low].site != piece->site || !name)
             continue;
         if (!rows[low].name && !rows[low].several)

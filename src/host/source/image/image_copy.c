@@ -7,6 +7,7 @@
 
 #include "base/large.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "source/image/image_copy.h"
 
 // Not const: constants are in the file of the program.
@@ -82,17 +83,7 @@ struct seep_error *seep_image_copy_note(struct seep_image_copy *copy, enum seep_
 
 // Index of the first extent that ends after `off`.
 static size_t find_extent(const struct seep_image_copy *copy, uint64_t off) {
-    size_t low = 0;
-    size_t high = copy->nr_extents;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct seep_image_extent *extent = &copy->extents[middle];
-        if (extent->off + extent->nr_bytes <= off)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return SEEP_FIRST_WHERE(at, copy->nr_extents, copy->extents[at].off + copy->extents[at].nr_bytes > off);
 }
 
 size_t seep_image_next(const struct seep_image_copy *copy, uint64_t *at, uint64_t end,
