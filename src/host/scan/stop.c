@@ -440,15 +440,10 @@ static struct seep_error *keep_unburied(struct seep_stopped *stopped, pid_t tid)
     return NULL;
 }
 
-static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
-    if (has_ended(stopped->pid, tid))
-        return NULL;
+// `sleeps`: in a call that goes on after the stop.
+static struct seep_error *stop_it(struct seep_stopped *stopped, pid_t tid, bool sleeps) {
     if (!seep_grow(&stopped->threads, &stopped->capacity, stopped->nr_threads + 1, sizeof(*stopped->threads)))
         return seep_error_no_memory();
-    struct seep_futex_wait wait = {.stop_ends_it = false};
-    bool sleeps = stopped->leaving && seep_futex_wait_find(stopped->pid, tid, &wait);
-    if (sleeps && wait.stop_ends_it)
-        return leave_asleep(stopped, tid, &wait);
     long tracer;
     int trouble = seize(stopped, tid, &tracer);
     if (trouble == ESRCH || (trouble && has_ended(stopped->pid, tid)))
@@ -473,6 +468,16 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
             err = keep_unburied(stopped, stopped->pid);
     }
     return err;
+}
+
+static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
+    if (has_ended(stopped->pid, tid))
+        return NULL;
+    if (!seep_grow(&stopped->threads, &stopped->capacity, stopped->nr_threads + 1, sizeof(*stopped->threads)))
+        return seep_error_no_memory();
+    struct seep_futex_wait wait = {.stop_ends_it = false};
+    bool sleeps = stopped->leaving && seep_futex_wait_find(stopped->pid, tid, &wait);
+    return sleeps && wait.stop_ends_it ? leave_asleep(stopped, tid, &wait) : stop_it(stopped, tid, sleeps);
 }
 
 // One look at all threads; *ret_new: there was one that had to be stopped.
@@ -523,7 +528,13 @@ static bool is_replaced(const struct seep_stopped *stopped) {
     return !stopped->leaving && is_known(stopped, pid) && state_of(pid, pid) != 't';
 }
 
-static struct seep_error *stop_all(struct seep_stopped *stopped) {
+static struct seep_error *stop_rounds(struct seep_stopped *stopped) {
+    int timer;
+    bool has_timer = start_timer(&timer);
+    sigset_t late, before;
+    sigemptyset(&late);
+    sigaddset(&late, SIGALRM);
+    sigprocmask(SIG_UNBLOCK, &late, &before); // on Linux: of this thread
     bool found_new = true;
     struct seep_error *err = NULL;
     while (!err && found_new) {
@@ -531,6 +542,28 @@ static struct seep_error *stop_all(struct seep_stopped *stopped) {
         if (!err && !found_new)
             check_sleepers(stopped, &found_new);
     }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (has_timer)
+        syscall(SYS_timer_delete, timer);
+    return err;
+}
+
+// Whether the process has its first thread only. The kernel counts the threads as links of the folder.
+// Source: proc_task_getattr() of Linux.
+static bool is_single(pid_t pid) {
+    char path[64];
+    struct stat folder;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    return stat(path, &folder) == 0 && folder.st_nlink == 3;
+}
+
+// If a process that leaves has one thread, that thread waits for us. Before it stops, only a signal handler
+// can make another thread.
+static struct seep_error *stop_all(struct seep_stopped *stopped) {
+    bool single = stopped->leaving && is_single(stopped->pid);
+    struct seep_error *err = single ? stop_it(stopped, stopped->pid, false) : NULL;
+    if (!err && !(single && is_single(stopped->pid)))
+        err = stop_rounds(stopped);
     if (err)
         return err;
     stopped->is_replaced = is_replaced(stopped);
@@ -557,16 +590,7 @@ static struct seep_error *stop_once(pid_t pid, bool leaving, struct seep_stopped
     stopped->pid = pid;
     stopped->leaving = leaving;
     (void)seep_stop_holds();
-    int timer;
-    bool has_timer = start_timer(&timer);
-    sigset_t late, before;
-    sigemptyset(&late);
-    sigaddset(&late, SIGALRM);
-    sigprocmask(SIG_UNBLOCK, &late, &before); // on Linux: of this thread
     struct seep_error *err = stop_all(stopped);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (has_timer)
-        syscall(SYS_timer_delete, timer);
     if (err) {
         *ret_again = stopped->other_seep || stopped->is_replaced;
         seep_resume_process(stopped);
