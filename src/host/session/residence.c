@@ -132,6 +132,7 @@ static bool count_pages(const struct seep_residence *residence, struct tracked_b
 void seep_residence_look(struct seep_residence *residence, int64_t now_ns) {
     if (now_ns < residence->next_ns || residence->failed)
         return;
+    int64_t begin_cpu_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t cpu_ns = seep_process_cpu_ns(residence->pid);
     residence->cpu_ns = cpu_ns ? cpu_ns : residence->cpu_ns;
     if (residence->pagemap_fd < 0 && residence->nr_blocks) {
@@ -146,6 +147,7 @@ void seep_residence_look(struct seep_residence *residence, int64_t now_ns) {
         if (!count_pages(residence, &residence->blocks[residence->next], &nr_read))
             break;
     }
-    int64_t took_ns = seep_monotonic_ns() - now_ns;
+    // Not the time in which other work had the processor: the rest would be as many times longer.
+    int64_t took_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
     residence->next_ns = now_ns + SEEP_MAX(took_ns * REST_TIMES, (int64_t)LOOK_EVERY_NS);
 }
