@@ -46,7 +46,7 @@ AREAS = {
         'glibc', "jemalloc, mimalloc, tcmalloc as the program's own", 'jemalloc, mimalloc, tcmalloc by LD_PRELOAD',
         'jemalloc, mimalloc, tcmalloc by --allocator', 'another allocator in front of libseep.so', 'musl',
         'other releases of the C library',
-        'a static allocator that exports malloc', 'a static allocator that exports nothing', 'C++ sized and aligned new',
+        'a static allocator that exports malloc', 'a malloc over that of glibc', 'a static allocator that exports nothing', 'C++ sized and aligned new',
         'mismatched new[] and free', 'double free', 'what malloc promises (errno, alignment, zero, overflow)',
     ],
     'Kinds of memory': [

@@ -10,6 +10,8 @@ from small_programs import program_source
 COVERS = [
     ('a static allocator that exports malloc', 'declared', 'test_own_malloc_is_said',
      "the program calls its own; 'seep attach' sees it"),
+    ('a malloc over that of glibc', 'covered', 'test_names_of_libc',
+     "of the program, by `__libc_malloc` and the like: these names are hooks, too"),
 ]
 
 SOURCE = program_source('own_malloc.c')
@@ -38,6 +40,19 @@ __attribute__((constructor)) static void again(void) {
         execv(words[0], words);
 }
 """
+
+
+@pytest.mark.parametrize("flags", [["-DOWN"], []], ids=["own malloc", "direct calls"])
+def test_names_of_libc(run, seep, tmp_path, flags):
+    """What calls glibc's allocator by names of its own is seen, and counts once."""
+    (tmp_path / "own.c").write_text(program_source('own_malloc_over_libc.c'))
+    subprocess.run(["gcc", "-O0", "-fno-builtin", *flags, "-o", "own", "own.c"], check=True, cwd=tmp_path)
+    assert run(seep, "run", "-q", "-o", "own.seep", "./own").returncode == 0
+    report = report_json.spread(json.loads(run(seep, "report", "--json", "own.seep").stdout))
+    totals, leaks = report["totals"], report["leaks"]
+    assert report["health"]["complete"] is True
+    assert (totals["allocations"], totals["frees"], totals["unknown_frees"]) == (9, 6, 0), totals
+    assert leaks["lost"] == {"blocks": 3, "bytes": 1001 + 1002 + 1003}, leaks
 
 
 def test_two_lives_of_one_process_are_one_line(run, seep, tmp_path):

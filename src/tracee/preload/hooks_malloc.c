@@ -10,6 +10,10 @@
 #include "preload/boot_allocator.h"
 #include "preload/hooks.h"
 
+// What a program, or an allocator in front of us, calls by a name of glibc's own. With musl, and before all
+// functions are known, there is only one allocator.
+#define LIBC(function) (seep_g.real.libc.function ? seep_g.real.libc.function : seep_g.real.function)
+
 SEEP_EXPORT void *malloc(size_t size) {
     if (SEEP_UNLIKELY(seep_g.apart))
         return seep_malloc_apart(size);
@@ -18,11 +22,12 @@ SEEP_EXPORT void *malloc(size_t size) {
     return allocated(block, bytes, SEEP_VIA_MALLOC);
 }
 
-static SEEP_NOINLINE void free_long(void *block, uint64_t pc, uint64_t sp, uint64_t bp) {
+static SEEP_NOINLINE void free_long(void *block, uint64_t pc, uint64_t sp, uint64_t bp,
+                                    void (*real)(void *)) {
     if (!block || SEEP_UNLIKELY(seep_boot_has(block)))
         return;
     seep_released_long(block, SEEP_RELEASE_FREE, pc, sp, bp);
-    seep_g.real.free(block);
+    real(block);
 }
 
 // NULL and what the boot allocator gave out are no blocks of the map: the short way does not know them.
@@ -36,12 +41,12 @@ SEEP_EXPORT void free(void *block) {
         return;
     }
     struct seep_caller caller = SEEP_HOOK_CALLER();
-    free_long(block, caller.pc, caller.sp, caller.bp);
+    free_long(block, caller.pc, caller.sp, caller.bp, seep_g.real.free);
 }
 
 SEEP_NOINLINE void seep_free_here(void *block) {
     struct seep_caller caller = SEEP_HOOK_CALLER();
-    free_long(block, caller.pc, caller.sp, caller.bp);
+    free_long(block, caller.pc, caller.sp, caller.bp, seep_g.real.free);
 }
 
 SEEP_NOINLINE void *seep_allocated_here(void *block, size_t size, enum seep_via via) {
@@ -134,37 +139,49 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
     thread_leave(thread);
 }
 
-// `quick`: for realloc itself; else small.
-SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, bool quick) {
+// Functions that few programs call often share this. Jumped to: the caller of the hook is its caller.
+static SEEP_NOINLINE void *allocated_here(void *block, size_t size, enum seep_via via) {
+    return allocated_rarely(block, size, via, SEEP_HOOK_CALLER());
+}
+
+#define VIA_LIBC_REALLOC SEEP_VIA_NR // of seep_realloc_here
+
+// `quick`: for realloc itself; else small, and `other` is called.
+SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, bool quick,
+                             void *(*other)(void *, size_t)) {
     if (!block) {
-        void *fresh = seep_g.real.realloc(NULL, size);
-        return quick ? allocated(fresh, size, via) : allocated_rarely(fresh, size, via, SEEP_HOOK_CALLER());
+        void *fresh = quick ? seep_g.real.realloc(NULL, size) : other(NULL, size);
+        return quick ? allocated(fresh, size, via) : allocated_here(fresh, size, via);
     }
     if (SEEP_UNLIKELY(seep_boot_has(block)))
         return seep_boot_move(block, size);
     struct intent intent = begin_realloc(block);
-    void *fresh = seep_g.real.realloc(block, size);
+    void *fresh = quick ? seep_g.real.realloc(block, size) : other(block, size);
     // realloc(p, 0) that returns NULL has given the block back (C17 7.22.3.5, glibc, musl before 1.2.3).
     end_realloc(block, intent, fresh, !fresh && size == 0, size, via, quick);
     return fresh;
 }
 
 SEEP_NOINLINE void *seep_realloc_here(void *block, size_t size, enum seep_via via) {
-    return reallocate(block, size, via, false);
+    void *(*real)(void *, size_t) = seep_g.real.realloc;
+    if (via == VIA_LIBC_REALLOC) {
+        real = LIBC(realloc);
+        via = SEEP_VIA_REALLOC;
+    }
+    return reallocate(block, size, via, false, real);
 }
 
 SEEP_EXPORT void *realloc(void *block, size_t size) {
     if (SEEP_UNLIKELY(seep_g.apart))
         return seep_realloc_apart(block, size);
-    return reallocate((void *)SEEP_KEPT(block), SEEP_KEPT(size), SEEP_VIA_REALLOC, true);
+    return reallocate((void *)SEEP_KEPT(block), SEEP_KEPT(size), SEEP_VIA_REALLOC, true, NULL);
 }
 
 SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
     size_t bytes;
     if (SEEP_UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
         errno = ENOMEM;
-        allocated_rarely(NULL, 0, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
-        return NULL;
+        return allocated_here(NULL, 0, SEEP_VIA_REALLOCARRAY);
     }
     // Somebody in front of us has none, and its free takes the block back.
     if (SEEP_UNLIKELY(seep_g.front_realloc != NULL))
@@ -179,25 +196,21 @@ SEEP_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size) 
 }
 
 SEEP_EXPORT void *aligned_alloc(size_t alignment, size_t size) {
-    void *block = seep_g.real.aligned_alloc(alignment, size);
-    return allocated_rarely(block, size, SEEP_VIA_ALIGNED_ALLOC, SEEP_HOOK_CALLER());
+    return allocated_here(seep_g.real.aligned_alloc(alignment, size), size, SEEP_VIA_ALIGNED_ALLOC);
 }
 
 SEEP_EXPORT void *memalign(size_t alignment, size_t size) {
-    void *block = seep_g.real.memalign(alignment, size);
-    return allocated_rarely(block, size, SEEP_VIA_MEMALIGN, SEEP_HOOK_CALLER());
+    return allocated_here(seep_g.real.memalign(alignment, size), size, SEEP_VIA_MEMALIGN);
 }
 
 SEEP_EXPORT void *valloc(size_t size) {
-    void *block = seep_g.real.valloc(size);
-    return allocated_rarely(block, size, SEEP_VIA_VALLOC, SEEP_HOOK_CALLER());
+    return allocated_here(seep_g.real.valloc(size), size, SEEP_VIA_VALLOC);
 }
 
 SEEP_EXPORT void *pvalloc(size_t size) {
     void *block = seep_g.real.pvalloc(size);
     // tcmalloc rounds up past the end of all numbers to a block of nothing: no block is larger than this.
-    allocated_rarely(block, size <= PTRDIFF_MAX ? size : 0, SEEP_VIA_PVALLOC, SEEP_HOOK_CALLER());
-    return block;
+    return allocated_here(block, size <= PTRDIFF_MAX ? size : 0, SEEP_VIA_PVALLOC);
 }
 
 SEEP_EXPORT size_t malloc_usable_size(void *block) {
@@ -206,30 +219,48 @@ SEEP_EXPORT size_t malloc_usable_size(void *block) {
     return seep_g.real.usable_size ? seep_g.real.usable_size(block) : 0;
 }
 
-// An allocator in front of us takes it back.
-static void give_back(void *block) {
+// Gone from glibc 2.26's headers, still called by old programs. An allocator in front of us takes it back.
+SEEP_EXPORT void cfree(void *block);
+SEEP_EXPORT void cfree(void *block) {
     if (SEEP_UNLIKELY(seep_g.front_free != NULL))
         seep_g.front_free(block);
     else
         free(block);
 }
 
-// Gone from glibc 2.26's headers, still called by old programs.
-SEEP_EXPORT void cfree(void *block);
-SEEP_EXPORT void cfree(void *block) {
-    give_back(block);
+// C23. Real ones that exist check more, but glibc 2.36 and musl have none: free is what they mean. They have
+// more arguments, which are not looked at.
+SEEP_EXPORT void free_sized_here(void *block) __asm__("free_sized") __attribute__((alias("cfree")));
+SEEP_EXPORT void free_aligned_sized_here(void *block) __asm__("free_aligned_sized")
+    __attribute__((alias("cfree")));
+
+// ---- glibc's own names ----
+
+// A malloc that a program defines itself is often built on these. Each counts as the function of the
+// standard. An allocator behind us may be built on them too: then its functions are quiet (quiet_calls.h).
+
+SEEP_EXPORT void *__libc_malloc(size_t size);
+SEEP_EXPORT void *__libc_malloc(size_t size) {
+    return allocated_here(LIBC(malloc)(size), size, SEEP_VIA_MALLOC);
 }
 
-// C23. Real ones that exist check more, but glibc 2.36 and musl have none: free is what they mean.
-SEEP_EXPORT void free_sized(void *block, size_t size);
-SEEP_EXPORT void free_sized(void *block, size_t size) {
-    (void)size;
-    give_back(block);
+SEEP_EXPORT void *__libc_calloc(size_t count, size_t size);
+SEEP_EXPORT void *__libc_calloc(size_t count, size_t size) {
+    return allocated_here(LIBC(calloc)(count, size), count * size, SEEP_VIA_CALLOC);
 }
 
-SEEP_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
-SEEP_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size) {
-    (void)alignment;
-    (void)size;
-    give_back(block);
+SEEP_EXPORT void *__libc_realloc(void *block, size_t size);
+SEEP_EXPORT void *__libc_realloc(void *block, size_t size) {
+    return seep_realloc_here(block, size, VIA_LIBC_REALLOC);
+}
+
+SEEP_EXPORT void *__libc_memalign(size_t alignment, size_t size);
+SEEP_EXPORT void *__libc_memalign(size_t alignment, size_t size) {
+    return allocated_here(LIBC(memalign)(alignment, size), size, SEEP_VIA_MEMALIGN);
+}
+
+SEEP_EXPORT void __libc_free(void *block);
+SEEP_EXPORT void __libc_free(void *block) {
+    struct seep_caller caller = SEEP_HOOK_CALLER();
+    free_long(block, caller.pc, caller.sp, caller.bp, LIBC(free));
 }

@@ -285,6 +285,13 @@ struct seep_real {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*usable_size)(void *);
+    struct { // the same of glibc, by names that nothing stands in front of; NULL with musl
+        void *(*malloc)(size_t);
+        void (*free)(void *);
+        void *(*calloc)(size_t, size_t);
+        void *(*realloc)(void *, size_t);
+        void *(*memalign)(size_t, size_t);
+    } libc;
     int (*dlclose)(void *);
     void (*exit_now)(int);
     void (*exit)(int);

@@ -98,6 +98,8 @@ static void *quiet_pvalloc(size_t size) {
     QUIETLY(void *, inner.pvalloc(size));
 }
 
+#define LIBC_PREFIX "__libc_" // of names of glibc's own, which are hooks, too
+
 #define MEMBER(name) offsetof(struct seep_real, name)
 
 static const struct {
@@ -117,7 +119,12 @@ static const struct {
     {MEMBER(pvalloc), false, "pvalloc", (void (*)(void))quiet_pvalloc},
 };
 
+static bool is_of_libc(const char *name) {
+    return __builtin_strncmp(name, LIBC_PREFIX, sizeof(LIBC_PREFIX) - 1) == 0;
+}
+
 static bool is_of_family(const char *name) {
+    name += is_of_libc(name) ? sizeof(LIBC_PREFIX) - 1 : 0;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(functions); i++)
         if (__builtin_strcmp(functions[i].name, name) == 0)
             return true;
@@ -133,7 +140,7 @@ static bool may_make_malloc(const char *name) {
 }
 
 static bool may_make_free(const char *name) {
-    return __builtin_strcmp(name, "realloc") == 0;
+    return __builtin_strcmp(name, "realloc") == 0 || (is_of_libc(name) && is_of_family(name));
 }
 
 static bool is_look_up(const char *name) {

@@ -149,6 +149,11 @@ static void find_loader(void) {
     X(valloc, "valloc")                                                                                      \
     X(pvalloc, "pvalloc")                                                                                    \
     X(usable_size, "malloc_usable_size")                                                                     \
+    X(libc.malloc, "__libc_malloc")                                                                          \
+    X(libc.free, "__libc_free")                                                                              \
+    X(libc.calloc, "__libc_calloc")                                                                          \
+    X(libc.realloc, "__libc_realloc")                                                                        \
+    X(libc.memalign, "__libc_memalign")                                                                      \
     X(dlclose, "dlclose")                                                                                    \
     X(exit_now, "_exit")                                                                                     \
     X(exit, "exit")                                                                                          \
