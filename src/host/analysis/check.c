@@ -8,6 +8,7 @@
 
 #include "base/sum.h"
 #include "analysis/check.h"
+#include "base/file_name.h"
 #include "names/library_code.h"
 #include "profile/health.h"
 #include "view/own_operators.h"
@@ -49,8 +50,7 @@ static bool end_line(struct builder *builder) {
 
 // The file's own name, of a library without its version.
 static bool put_module(struct builder *builder, const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = seep_file_name(path);
     const char *version = strstr(name, ".so.");
     return put(builder, "[", 1) &&
            put(builder, name, version ? (size_t)(version - name) + 3 : strlen(name)) && put(builder, "]", 1);
@@ -58,8 +58,7 @@ static bool put_module(struct builder *builder, const char *path) {
 
 static bool put_frame(struct builder *builder, const struct seep_leak_frame *frame) {
     const char *function = frame->function ? frame->function : "??";
-    const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
-    const char *file = slash ? slash + 1 : frame->file;
+    const char *file = frame->file ? seep_file_name(frame->file) : NULL;
     if (!frame->runtime && !put(builder, function, strlen(function)))
         return false;
     if (!frame->runtime && file &&

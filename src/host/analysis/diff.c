@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/diff.h"
+#include "base/file_name.h"
 #include "base/sum.h"
 #include "view/stacks.h"
 
@@ -55,14 +56,9 @@ static uint64_t mix_number(uint64_t hash, uint64_t number) {
     return mix(hash, &number, sizeof(number));
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 // The module without folder and without the version behind ".so".
 static uint64_t mix_module(uint64_t hash, const struct side *side, const char *module) {
-    const char *name = base_name(module);
+    const char *name = seep_file_name(module);
     if (side->program && strcmp(name, side->program) == 0)
         return mix_text(hash, "the program");
     const char *so = strstr(name, ".so");
@@ -171,7 +167,7 @@ static void print_key(const struct side *side, const struct seep_view_row *row, 
     int by = side->view->options.by;
     if (by == SEEP_BY_PROCESS) {
         size_t digits = strspn(from, "0123456789 ");
-        from = base_name(from + digits);
+        from = seep_file_name(from + digits);
         length = strlen(from);
     } else if (by == SEEP_BY_THREAD) {
         const char *who = strrchr(from, '('); // behind the name, which may have parentheses of its own
@@ -429,7 +425,7 @@ static bool same_text(const char *a, const char *b) {
 
 static const char *program_of(const struct seep_session *session) {
     const char *exe = session->nr_profiles ? session->profiles[0]->process.exe : NULL;
-    return exe && *exe ? base_name(exe) : NULL;
+    return exe && *exe ? seep_file_name(exe) : NULL;
 }
 
 static bool is_scanned(const struct seep_session *session) {

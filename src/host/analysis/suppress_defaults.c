@@ -10,6 +10,7 @@
 
 #include "profile/profile.h"
 #include "analysis/suppress.h"
+#include "base/file_name.h"
 #include "profile/health.h"
 
 static const char function[] = "__lsan_default_suppressions";
@@ -97,9 +98,8 @@ static struct seep_error *note_unread(struct seep_profile *profile, const char *
 
 static struct seep_error *add_text(struct seep_suppress_rules *rules, struct seep_profile *profile,
                                    const char *text) {
-    const char *slash = strrchr(profile->process.exe, '/');
     char file[256];
-    snprintf(file, sizeof(file), "%s in %.200s", function, slash ? slash + 1 : profile->process.exe);
+    snprintf(file, sizeof(file), "%s in %.200s", function, seep_file_name(profile->process.exe));
     size_t first = rules->nr_rules;
     struct seep_error *error = seep_suppress_rules_parse(rules, file, text, strlen(text));
     for (size_t i = first; i < rules->nr_rules; i++)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file_name.h"
 #include "command/run_options.h"
 #include "command/running.h"
 #include "command/trace_name.h"
@@ -91,9 +92,8 @@ static bool is_one_file(const char *a, const char *b) {
     if (has_a || has_b)
         return has_a && has_b && S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev &&
                of_a.st_ino == of_b.st_ino;
-    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
     char *folder_a = seep_folder_of(a), *folder_b = seep_folder_of(b);
-    bool is = strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b) == 0 && folder_a && folder_b &&
+    bool is = strcmp(seep_file_name(a), seep_file_name(b)) == 0 && folder_a && folder_b &&
               stat(folder_a, &of_a) == 0 && stat(folder_b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
               of_a.st_ino == of_b.st_ino;
     free(folder_a);

@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_name.h"
 #include "base/text_copy.h"
 #include "command/trace_name.h"
 
 struct seep_error *seep_trace_name(const char *pattern, const char *program, uint32_t pid, char **ret_name) {
-    const char *slash = strrchr(program, '/');
-    const char *name = slash && slash[1] ? slash + 1 : program;
+    const char *name = seep_file_name(program);
     char *text = NULL;
     size_t nr_bytes = 0;
     FILE *out = open_memstream(&text, &nr_bytes);

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "names/kallsyms.h"
 #include "base/search.h"
+#include "names/kallsyms.h"
 
 struct function {
     uint64_t address;

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "core/attr.h"
 #include "names/library_code.h"
 
@@ -54,8 +55,7 @@ bool seep_module_is_runtime(const char *path) {
         "libdl",       "libseep",         "libjemalloc",
         "libmimalloc", "libtcmalloc",     "libtcmalloc_minimal",
     };
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = seep_file_name(path);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++) {
         size_t nr = strlen(names[i]);
         if (strncmp(name, names[i], nr) == 0 &&

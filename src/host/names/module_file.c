@@ -12,6 +12,7 @@
 
 #include <elfutils/libdwelf.h>
 
+#include "base/file_name.h"
 #include "base/text_copy.h"
 #include "confine/foreign.h"
 #include "confine/opener.h"
@@ -240,8 +241,7 @@ static struct seep_error *try_names(struct seep_file_search *search, const struc
                                     const struct seep_symbol_file *main, const char *path, const char *link,
                                     struct seep_symbol_file **file) {
     const char *directory = target_directory(search, main), *root = seep_file_search_debug_dir(search);
-    const char *base = strrchr(path, '/');
-    base = base ? base + 1 : path;
+    const char *base = seep_file_name(path);
     bool in_sysroot = !search->debug_dir;
     struct seep_error *error = NULL;
     if (directory && link && !strchr(link, '/')) {

@@ -5,8 +5,8 @@
 // A suite for each process, named as its program, with the same cases in every run.
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/file_name.h"
 #include "base/words.h"
 #include "output/check_report.h"
 #include "output/format.h"
@@ -293,7 +293,7 @@ struct seep_error *seep_check_put_junit(FILE *out, const struct seep_check *chec
 }
 
 void seep_check_put_junit_not_run(FILE *out, const struct seep_check_not_run *not_run) {
-    const char *slash = strrchr(not_run->program, '/'), *name = slash ? slash + 1 : not_run->program;
+    const char *name = seep_file_name(not_run->program);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
           "<testsuites name=\"seep check\" tests=\"1\" failures=\"0\" errors=\"1\">\n <testsuite name=\"",
           out);

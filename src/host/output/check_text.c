@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_name.h"
 #include "base/words.h"
 #include "output/check_report.h"
 #include "output/format.h"
@@ -123,18 +124,11 @@ const char *seep_path_from_here(const char *path) {
 void seep_put_check_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation) {
     for (uint32_t i = 0; i < stack->nr_frames && i < FRAMES_SHOWN; i++) {
         const struct seep_leak_frame *frame = &stack->frames[i];
-        const char *slash = strrchr(frame->module, '/');
         fputs(indentation, out);
         seep_put_escaped(out, frame->function ? frame->function : "??");
-        if (frame->file) {
-            fputs(" (", out);
-            seep_put_escaped(out, seep_path_from_here(frame->file));
-            if (frame->line)
-                fprintf(out, ":%u", frame->line);
-            fputs(")", out);
-        }
+        seep_put_source(out, frame->file ? seep_path_from_here(frame->file) : NULL, frame->line);
         fputs(" [", out);
-        seep_put_escaped(out, slash ? slash + 1 : frame->module);
+        seep_put_escaped(out, seep_file_name(frame->module));
         if (!frame->function)
             fprintf(out, "+0x%" PRIx64, frame->offset);
         fputs(frame->inlined ? "] (inlined)\n" : "]\n", out);
@@ -185,7 +179,7 @@ static void put_name(FILE *out, const struct seep_leak_frame *frame) {
 }
 
 static void put_frame(FILE *out, const struct seep_leak_frame *frame, const char *indentation) {
-    const char *slash = strrchr(frame->module, '/'), *module = slash ? slash + 1 : frame->module;
+    const char *module = seep_file_name(frame->module);
     fputs(indentation, out);
     if (frame->function)
         put_name(out, frame);
@@ -203,8 +197,7 @@ static void put_frame(FILE *out, const struct seep_leak_frame *frame, const char
 }
 
 static const char *library_of(const struct seep_leak_frame *frame) {
-    const char *slash = strrchr(frame->module, '/');
-    return !frame->runtime ? "templates of the C++ library" : slash ? slash + 1 : frame->module;
+    return !frame->runtime ? "templates of the C++ library" : seep_file_name(frame->module);
 }
 
 // Frames of one library from *at on are one line: the function that was called, where it has a name. *at is

@@ -93,6 +93,22 @@ char *seep_escape(const char *text) {
     return result;
 }
 
+void seep_put_source(FILE *out, const char *file, uint32_t line) {
+    if (!file)
+        return;
+    fputs(" (", out);
+    seep_put_escaped(out, file);
+    if (line)
+        fprintf(out, ":%" PRIu32, line);
+    fputc(')', out);
+}
+
+void seep_put_module(FILE *out, const char *module) {
+    fputs(" [", out);
+    seep_put_escaped(out, module);
+    fputc(']', out);
+}
+
 size_t seep_text_width(const char *text) {
     size_t width = 0;
     for (; *text; text++)

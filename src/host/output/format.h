@@ -17,6 +17,9 @@
 void seep_put_escaped(FILE *out, const char *text);
 // The same as a new string; NULL: out of memory.
 SEEP_MUST_CHECK char *seep_escape(const char *text);
+// " (file:line)" and " [module]" of a frame, escaped. A file that is NULL is not written, nor is line 0.
+void seep_put_source(FILE *out, const char *file, uint32_t line);
+void seep_put_module(FILE *out, const char *module);
 // Columns that escaped text takes, one per character.
 size_t seep_text_width(const char *text);
 
@@ -39,11 +42,11 @@ struct seep_style {
 };
 struct seep_style seep_style_of(FILE *out);
 
-// Start and end of emphasis; "" without colour.
 // Escaped text that begins at column `indent`, broken at its blanks where the terminal ends; further lines
 // begin there too. As it is where `out` is no terminal. A word that is wider than a line stays whole.
 void seep_put_wrapped(FILE *out, const struct seep_style *style, unsigned indent, const char *text);
 
+// Start and end of emphasis; "" without colour.
 const char *seep_style_bold(const struct seep_style *style);
 const char *seep_style_dim(const struct seep_style *style);
 const char *seep_style_warn(const struct seep_style *style);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "output/json_text.h"
 #include "output/output.h"
 #include "profile/pointers.h"
@@ -97,14 +98,13 @@ static struct seep_error *name_of(struct snapshot *s, uint32_t site, uint32_t *r
         char text[512] = "(no stack)";
         if (frame != SEEP_NO_FRAME) {
             struct seep_view_frame shown = seep_view_frame_of(s->view, frame, symbol, inlined);
-            const char *slash = shown.file ? strrchr(shown.file, '/') : NULL;
             if (!shown.function)
                 snprintf(text, sizeof(text), "%s+0x%" PRIx64, shown.module, shown.offset);
             else if (!shown.file)
                 snprintf(text, sizeof(text), "%s", shown.function);
             else
-                snprintf(text, sizeof(text), "%.400s (%.80s:%u)", shown.function,
-                         slash ? slash + 1 : shown.file, shown.line);
+                snprintf(text, sizeof(text), "%.400s (%.80s:%u)", shown.function, seep_file_name(shown.file),
+                         shown.line);
         }
         s->names[site] = string_of(&s->strings, text) + 1;
     }

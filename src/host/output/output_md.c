@@ -42,14 +42,9 @@ static struct seep_error *put_stack(FILE *out, const struct seep_view_frame *fra
             seep_put_escaped(out, frames[i].name);
         else
             fprintf(out, "+0x%llx", (unsigned long long)frames[i].offset);
-        if (frames[i].file) {
-            fputs(" (", out);
-            seep_put_escaped(out, frames[i].file);
-            fprintf(out, ":%u)", frames[i].line);
-        }
-        fputs(" [", out);
-        seep_put_escaped(out, frames[i].module);
-        fputs("]\n", out);
+        seep_put_source(out, frames[i].file, frames[i].line);
+        seep_put_module(out, frames[i].module);
+        fputc('\n', out);
     }
     if (nr > DEPTH)
         fprintf(out, "    ... %zu more\n", nr - DEPTH);

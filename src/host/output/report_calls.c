@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Prints calls one by one, see report_calls.h.
 #include <inttypes.h>
-#include <string.h>
 
+#include "base/file_name.h"
 #include "image/bpf_events.h"
 #include "profile/profile.h"
 #include "output/format.h"
 #include "output/report_calls.h"
-
-static const char *last_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 static void put_caller(FILE *out, const struct seep_symbol_frame *frame, uint64_t offset, const char *path) {
     fputs(" from ", out);
@@ -21,13 +16,10 @@ static void put_caller(FILE *out, const struct seep_symbol_frame *frame, uint64_
     } else {
         fprintf(out, "0x%" PRIx64, offset);
     }
-    fputs(" [", out);
-    seep_put_escaped(out, last_name(path));
-    fputc(']', out);
+    seep_put_module(out, seep_file_name(path));
     if (frame->file) {
-        fputs("  (", out);
-        seep_put_escaped(out, last_name(frame->file));
-        fprintf(out, ":%u)", frame->line);
+        fputc(' ', out);
+        seep_put_source(out, seep_file_name(frame->file), frame->line);
     }
 }
 

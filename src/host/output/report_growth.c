@@ -186,14 +186,8 @@ static struct seep_error *put_growing(FILE *out, struct seep_view *view, const s
         seep_put_escaped(out, frames[at].name);
     else
         fprintf(out, "+0x%" PRIx64, frames[at].offset);
-    if (frames[at].file) {
-        fputs(" (", out);
-        seep_put_escaped(out, frames[at].file);
-        fprintf(out, ":%u)", frames[at].line);
-    }
-    fputs(" [", out);
-    seep_put_escaped(out, frames[at].module);
-    fputc(']', out);
+    seep_put_source(out, frames[at].file, frames[at].line);
+    seep_put_module(out, frames[at].module);
     if (view->nr_processes > 1)
         fprintf(out, " in pid %" PRIu32, view->session->profiles[row->growth_process]->process.pid);
     fputc('\n', out);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "base/map.h"
 #include "base/sum.h"
 #include "names/library_code.h"
@@ -84,11 +85,9 @@ static struct seep_error *make_lines(const struct seep_view_frame *frame, struct
     if (frame->function)
         return seep_lsan_lines_init(ret_lines, frame->function, frame->linkage) ? NULL
                                                                                 : seep_error_no_memory();
-    const char *slash = strrchr(frame->module, '/');
     *ret_lines = (struct seep_lsan_lines){NULL, NULL, false};
-    return asprintf(&ret_lines->whole, "leak:%s", slash ? slash + 1 : frame->module) < 0
-               ? seep_error_no_memory()
-               : NULL;
+    return asprintf(&ret_lines->whole, "leak:%s", seep_file_name(frame->module)) < 0 ? seep_error_no_memory()
+                                                                                     : NULL;
 }
 
 static enum tier tier_of(const struct seep_view_frame *frame, const struct seep_lsan_lines *lines) {

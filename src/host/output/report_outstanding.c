@@ -35,13 +35,10 @@ static void put_frame(FILE *out, const struct seep_view_frame *frame) {
     } else {
         fprintf(out, "0x%" PRIx64, frame->offset);
     }
-    fputs(" [", out);
-    seep_put_escaped(out, frame->module);
-    fputc(']', out);
+    seep_put_module(out, frame->module);
     if (frame->file) {
-        fputs("  (", out);
-        seep_put_escaped(out, frame->file);
-        fprintf(out, ":%u)", frame->line);
+        fputc(' ', out);
+        seep_put_source(out, frame->file, frame->line);
     }
     fputc('\n', out);
 }

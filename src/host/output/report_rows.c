@@ -279,20 +279,11 @@ static void put_frame(FILE *out, const struct seep_view_frame *frame, size_t nr_
     fputs("      ", out);
     put_frame_name(out, frame);
     fputs(seep_style_dim(style), out);
-    if (frame->file) {
-        fputs(" (", out);
-        seep_put_escaped(out, frame->file);
-        if (frame->line)
-            fprintf(out, ":%u", frame->line);
-        fputc(')', out);
-    }
-    if (strcmp(frame->module, "[jit]") == 0) {
+    seep_put_source(out, frame->file, frame->line);
+    if (strcmp(frame->module, "[jit]") == 0)
         fputs(" [jit]", out);
-    } else {
-        fputs(" [", out);
-        seep_put_escaped(out, frame->module);
-        fputc(']', out);
-    }
+    else
+        seep_put_module(out, frame->module);
     fputs(seep_style_off(style), out);
     if (frame->inlined)
         fputs(" (inlined)", out);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "base/numbers.h"
 #include "base/sum.h"
 #include "base/words.h"
@@ -78,7 +79,7 @@ static bool ends_library(const struct seep_view_frame *frames, size_t nr, size_t
 
 // Of "/usr/lib/x86_64-linux-gnu/libc.so.6" "obj:*/libc.so*": the folder and the version differ.
 static void put_library(FILE *out, const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = seep_file_name(path);
     const char *version = strstr(name, ".so");
     char bare[128];
     snprintf(bare, sizeof(bare), "%.*s", version ? (int)(version - name + 3) : (int)strlen(name), name);

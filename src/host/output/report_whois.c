@@ -2,11 +2,11 @@
 // See report_whois.h. Most important first: what it is, who holds it, where it comes from.
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <jansson.h>
 
 #include "base/words.h"
+#include "base/file_name.h"
 #include "base/version.h"
 #include "output/format.h"
 #include "output/report_text.h"
@@ -15,11 +15,6 @@
 #include "profile/health.h"
 
 // ---- text ----
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 static void put_line(FILE *out, const char *name, const char *text) {
     fprintf(out, "  %-12s", name);
@@ -34,17 +29,13 @@ static void put_frame(FILE *out, const struct seep_whois_frame *frame) {
         seep_put_escaped(out, frame->function);
     } else {
         snprintf(place, sizeof(place), "+0x%" PRIx64, frame->offset);
-        seep_put_escaped(out, base_name(frame->module));
+        seep_put_escaped(out, seep_file_name(frame->module));
         fputs(place, out);
     }
-    if (frame->file && frame->line) {
-        fputs(" (", out);
-        seep_put_escaped(out, base_name(frame->file));
-        fprintf(out, ":%u)", frame->line);
-    }
-    fputs(" [", out);
-    seep_put_escaped(out, base_name(frame->module));
-    fprintf(out, "]%s\n", frame->inlined ? " (inlined)" : "");
+    if (frame->file && frame->line)
+        seep_put_source(out, seep_file_name(frame->file), frame->line);
+    seep_put_module(out, seep_file_name(frame->module));
+    fputs(frame->inlined ? " (inlined)\n" : "\n", out);
 }
 
 static void put_pointers(FILE *out, const struct seep_whois *whois) {

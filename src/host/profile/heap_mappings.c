@@ -4,8 +4,8 @@
 // heap.h. Mappings count as the library counts them: image/layout.h, struct seep_image_mapping_site.
 #include <string.h>
 
-#include "profile/heap.h"
 #include "base/search.h"
+#include "profile/heap.h"
 
 struct seep_error *seep_heap_map_site(struct seep_heap *heap, uint32_t site,
                                       struct seep_mapping_counts **ret_counts) {

@@ -2,8 +2,8 @@
 // The classes of blocks: names, and the figures that follow from them. See profile.h.
 #include <string.h>
 
-#include "base/sum.h"
 #include "base/search.h"
+#include "base/sum.h"
 #include "profile/profile.h"
 
 const char *const seep_kind_names[SEEP_KIND_NR + 1] = {"unknown",  "lost",      "indirect",

@@ -5,11 +5,11 @@
 // login shell's ("-bash") or a title ("nginx: worker process").
 #include <string.h>
 
+#include "base/file_name.h"
 #include "profile/profile.h"
 
 static const char *base_of(const char *path) {
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash && slash[1] ? slash + 1 : path ? path : "";
+    return path ? seep_file_name(path) : "";
 }
 
 static bool has_blank(const char *text, size_t length) {

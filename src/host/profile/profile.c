@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sum.h"
 #include "base/search.h"
+#include "base/sum.h"
 #include "profile/profile.h"
 
 struct seep_error *seep_profile_create(struct seep_profile **ret_profile) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "profile/texts.h"
 
 void seep_texts_deinit(struct seep_texts *names) {
@@ -60,11 +61,6 @@ static const char *extend(const char *text, const char *at) {
     return at;
 }
 
-static const char *last_component(const char *text) {
-    const char *slash = strrchr(text, '/');
-    return slash && slash[1] ? slash + 1 : text;
-}
-
 // Lengthens all texts that look the same as another one. *ret_changed: there were such.
 static struct seep_error *extend_equal(const struct seep_texts *names, const char **shown,
                                        bool *ret_changed) {
@@ -101,7 +97,7 @@ struct seep_error *seep_texts_shorten(const struct seep_texts *names, bool full,
     if (!shown)
         return seep_error_no_memory();
     for (size_t i = 0; i < names->nr; i++)
-        shown[i] = full ? names->texts[i] : last_component(names->texts[i]);
+        shown[i] = full ? names->texts[i] : seep_file_name(names->texts[i]);
     // Distinct texts differ at the latest when they are whole; 64 rounds are more than any real path
     // has components, and a hostile one is then shown in a shorter form.
     bool changed = !full && names->nr > 1;

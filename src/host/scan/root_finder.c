@@ -2,8 +2,8 @@
 // What the files that find roots ask of mappings, modules and threads, see root_finder.h.
 #include <string.h>
 
-#include "scan/loaded_module.h"
 #include "base/search.h"
+#include "scan/loaded_module.h"
 #include "scan/root_finder.h"
 
 bool seep_root_add_range(struct seep_root_finder *finder, struct seep_root_range range) {

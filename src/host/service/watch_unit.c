@@ -11,6 +11,7 @@
 
 #include "analysis/account.h"
 #include "base/clock.h"
+#include "base/file_name.h"
 #include "base/interrupt.h"
 #include "base/map.h"
 #include "file/session_file.h"
@@ -98,8 +99,8 @@ static struct seep_error *hold(struct watching *watching, pid_t pid) {
         close(image);
         close(process);
     } else {
-        const char *exe = profile->process.exe ? profile->process.exe : "program", *slash = strrchr(exe, '/');
-        snprintf(held.name, sizeof(held.name), "%s", slash ? slash + 1 : exe);
+        const char *exe = profile->process.exe ? profile->process.exe : "program";
+        snprintf(held.name, sizeof(held.name), "%s", seep_file_name(exe));
         held.start_ns = profile->process.start_realtime_ns;
         watching->held[watching->nr_held++] = held;
     }

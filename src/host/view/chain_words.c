@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "base/text_copy.h"
 #include "names/short_name.h"
 #include "view/chain_words.h"
@@ -59,11 +60,6 @@ static struct seep_error *put_type(struct seep_chain_words *words, const char *t
     return err;
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static struct seep_error *find_variable(struct seep_chain_words *words, const struct seep_module *module,
                                         uint64_t address, const char **ret_name, uint64_t *ret_off) {
     struct seep_symbols *symbols = words->stacks->symbols;
@@ -94,7 +90,7 @@ static struct seep_error *put_variable(struct seep_chain_words *words, const str
     if (!whole && variable->off && !inside)
         seep_chain_put(words, "+0x%" PRIx64, variable->off);
     if (variable->file && variable->line)
-        seep_chain_put(words, " (%s:%u)", base_name(variable->file), variable->line);
+        seep_chain_put(words, " (%s:%u)", seep_file_name(variable->file), variable->line);
     if (whole || variable->off)
         return NULL;
     return seep_symbols_pointee(symbols, variable->type, &words->type);
@@ -121,7 +117,7 @@ static struct seep_error *put_data(struct seep_chain_words *words, const struct 
     if (!err && variable.name) {
         seep_chain_put(words, "global ");
         err = put_variable(words, &variable, link->whole);
-        seep_chain_put(words, " in %s", base_name(module->path));
+        seep_chain_put(words, " in %s", seep_file_name(module->path));
         return err;
     }
     if (!err)
@@ -131,7 +127,7 @@ static struct seep_error *put_data(struct seep_chain_words *words, const struct 
     seep_chain_put(words, name ? "global %s" : "data", name);
     if (name && !link->whole)
         seep_chain_put(words, "+0x%" PRIx64, off);
-    seep_chain_put(words, name ? " in %s" : " of %s", base_name(module->path));
+    seep_chain_put(words, name ? " in %s" : " of %s", seep_file_name(module->path));
     if (!name && !link->whole)
         seep_chain_put(words, "+0x%" PRIx64, link->at);
     return NULL;
@@ -185,7 +181,7 @@ static struct seep_error *put_function(struct seep_chain_words *words, const str
         return NULL;
     err = put_name(words, " in ", frame->function);
     if (!err && frame->file && frame->line)
-        seep_chain_put(words, " (%s:%u)", base_name(frame->file), frame->line);
+        seep_chain_put(words, " (%s:%u)", seep_file_name(frame->file), frame->line);
     return err;
 }
 
@@ -234,10 +230,10 @@ static struct seep_error *put_site(struct seep_chain_words *words, uint32_t site
     if (at->function)
         err = put_name(words, " from ", at->function);
     else
-        seep_chain_put(words, " from %s+0x%" PRIx64, base_name(stacks->modules[where->module].path),
+        seep_chain_put(words, " from %s+0x%" PRIx64, seep_file_name(stacks->modules[where->module].path),
                        where->offset);
     if (at->file && at->line)
-        seep_chain_put(words, " (%s:%u)", base_name(at->file), at->line);
+        seep_chain_put(words, " (%s:%u)", seep_file_name(at->file), at->line);
     return err;
 }
 

@@ -5,6 +5,7 @@
 // GLIBCXX_TUNABLES.
 #include <string.h>
 
+#include "base/file_name.h"
 #include "view/exception_pool.h"
 
 static const struct seep_stack_module *module_of(const struct seep_stacks *stacks, uint32_t node) {
@@ -13,8 +14,7 @@ static const struct seep_stack_module *module_of(const struct seep_stacks *stack
 }
 
 static bool is_named(const struct seep_stack_module *module, const char *beginning) {
-    const char *slash = strrchr(module->path, '/');
-    return strncmp(slash ? slash + 1 : module->path, beginning, strlen(beginning)) == 0;
+    return strncmp(seep_file_name(module->path), beginning, strlen(beginning)) == 0;
 }
 
 // The library's frames, and below them the loader that initializes it. Needs no names, which stripped

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "base/numbers.h"
 #include "base/sum.h"
 #include "base/words.h"
@@ -37,9 +38,8 @@ static struct seep_error *describe(struct seep_view *view, uint32_t frame, unsig
         return error;
     const struct seep_symbol_frame *f = &symbol->frames[inlined];
     const struct seep_stack_module *in = &view->stacks->modules[view->stacks->frames[frame].module];
-    const char *slash = strrchr(in->path, '/'), *module = slash ? slash + 1 : in->path;
-    const char *file_slash = f->file ? strrchr(f->file, '/') : NULL;
-    const char *file = file_slash ? file_slash + 1 : f->file;
+    const char *module = seep_file_name(in->path);
+    const char *file = f->file ? seep_file_name(f->file) : NULL;
     char *name = NULL;
     if (f->function && !view->options.full_names)
         error = seep_name_shorten(f->function, &name);

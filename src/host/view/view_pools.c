@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sum.h"
 #include "base/search.h"
+#include "base/sum.h"
 #include "view/view_build.h"
 
 static void add_totals(struct seep_pool_totals *into, const struct seep_pool_totals *from) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "source/attach/heap.skel.h"
+#include "base/file_name.h"
 #include "confine/foreign.h"
 #include "confine/opener.h"
 #include "process/process_map.h"
@@ -83,8 +84,7 @@ static bool is_wanted(const struct seep_attached *attached, const char *path) {
     size_t nr = strlen(wanted), nr_path = strlen(path);
     if (strchr(wanted, '/'))
         return nr_path >= nr && strcmp(path + nr_path - nr, wanted) == 0;
-    const char *name = strrchr(path, '/');
-    name = name ? name + 1 : path;
+    const char *name = seep_file_name(path);
     return is_called(name, wanted) || (strncmp(name, "lib", 3) == 0 && is_called(name + 3, wanted));
 }
 

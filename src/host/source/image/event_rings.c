@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file_name.h"
 #include "base/map.h"
 #include "base/read_at.h"
 #include "source/image/event_rings.h"
@@ -190,13 +191,12 @@ char *seep_event_rings_rest(const struct seep_event_rings *rings, const char *pa
     if (off < strings->size && !seep_read_at(rings->fd, strings->off + off, exe,
                                              (size_t)SEEP_MIN(strings->size - off, sizeof(exe) - 1)))
         return NULL;
-    const char *slash = strrchr(exe, '/');
     char *name = NULL;
     size_t bytes;
     FILE *to = open_memstream(&name, &bytes);
     for (const char *at = pattern; to && *at; at++) {
         if (at[0] == '%' && at[1] == 'e')
-            fputs(slash ? slash + 1 : exe, to), at++;
+            fputs(seep_file_name(exe), to), at++;
         else if (at[0] == '%' && at[1] == 'p')
             fprintf(to, "%u", rings->head.header.pid), at++;
         else

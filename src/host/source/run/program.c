@@ -11,6 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/file_name.h"
 #include "process/elf_file.h"
 #include "source/run/library_fit.h"
 #include "source/run/program.h"
@@ -276,8 +277,7 @@ char *seep_library_of_others(const char *library, const char *machine) {
 // library on to its program.
 static bool is_emulator_for(const char *path, const struct elf_facts *facts,
                             const struct elf_facts *library) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = seep_file_name(path);
     return facts->is_elf && library->is_elf && !same_machine(facts, library) &&
            strncmp(name, "qemu-", 5) == 0;
 }
