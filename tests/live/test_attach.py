@@ -674,13 +674,13 @@ def test_the_exit_status_is_0_while_the_program_runs_on():
 def test_a_small_buffer_counts_what_it_loses(from_start, tmp_path):
     program, env = from_start(STEPS)
     trace = tmp_path / 'small.seep'
-    done = run([SEEP, 'attach', '--buffer', '4K', '--output', trace, '-c', '%s 2000' % program], env=env, input=b'\n\n',
+    done = run([SEEP, 'attach', '--buffer', '4K', '--output', trace, '-c', '%s 600' % program], env=env, input=b'\n\n',
                cwd=tmp_path)
     assert done.code == 0, done
     process, = report(trace)
     lost = process['health']['lost'].get('ring', 0)
     seen = process['totals']['allocations']
-    made = 2000 * (54 + 51 + 51 + 50)
+    made = 600 * (54 + 51 + 51 + 50)
     assert lost > 0 and b'health: INCOMPLETE' in done.out, process['health']
     assert seen < made <= seen + lost
 
