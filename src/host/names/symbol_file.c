@@ -83,7 +83,10 @@ static size_t room_for(size_t file_bytes) {
 static void *map_zeros(size_t nr_bytes) {
     void *memory =
         mmap(NULL, nr_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, nr_bytes, MADV_HUGEPAGE); // all of it is written: fewer page faults
+    return memory;
 }
 
 // Reads until the end of the file, as far as it is there. false: errno says why not.
