@@ -22,6 +22,7 @@
 #include "source/attach/private_file.h"
 #include "process/process_map.h"
 #include "source/attach/attach_parts.h"
+#include "source/attach/exec_gate.h"
 #include "source/attach/traced_process.h"
 
 #define POLL_MS 10
@@ -60,7 +61,9 @@ struct seep_error *seep_attached_run(struct seep_attached *attached, int64_t end
                                      const volatile sig_atomic_t *stop) {
     for (;;) {
         bool ended = has_ended(attached->pidfd);
-        struct seep_error *err = seep_attach_drain(attached);
+        struct seep_error *err = seep_attach_look_at_waiting(attached);
+        if (!err)
+            err = seep_attach_drain(attached);
         if (err)
             return err;
         if (ended) {
@@ -76,7 +79,8 @@ struct seep_error *seep_attached_run(struct seep_attached *attached, int64_t end
         if (left_ns <= 0 || *stop)
             return NULL;
         struct pollfd events[] = {{.fd = ring_buffer__epoll_fd(attached->ring), .events = POLLIN},
-                                  {.fd = attached->pidfd, .events = POLLIN}};
+                                  {.fd = attached->pidfd, .events = POLLIN},
+                                  {.fd = seep_exec_gate_fd(attached->gate), .events = POLLIN}};
         poll(events, SEEP_ARRAY_SIZE(events), (int)SEEP_MIN((left_ns + 999999) / 1000000, (int64_t)POLL_MS));
     }
 }
@@ -337,6 +341,8 @@ static struct seep_error *start_program(struct seep_attached *attached, int *ret
         attached->options.about_to_run(attached->options.about_to_run_context);
     attached->options.pid = attached->held.pid;
     err = open_pidfd(attached, attached->held.pid);
+    if (attached->scope == SEEP_BPF_SCOPE_FAMILY)
+        attached->gate = seep_exec_gate_create(attached->held.pid);
     if (!err)
         err = seep_attach_add_process(attached, attached->held.pid, &process);
     if (!err)
@@ -384,6 +390,7 @@ void seep_attached_destroy(struct seep_attached *attached) {
         return;
     if (attached->options.argv)
         seep_held_program_abandon(&attached->held);
+    seep_exec_gate_destroy(attached->gate);
     for (size_t i = 0; i < attached->nr_attachments; i++)
         seep_attach_attachment_deinit(&attached->attachments[i]);
     free(attached->attachments);

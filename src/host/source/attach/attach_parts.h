@@ -14,6 +14,7 @@
 #include "source/attach/object_contents.h"
 
 struct seep_code_area;
+struct seep_exec_gate;
 
 // A file that some process has mapped as code.
 struct seep_attach_object {
@@ -82,6 +83,7 @@ struct seep_attached {
     uint64_t nr_ignored;
     int pidfd;
     struct seep_held_program held; // with options.argv
+    struct seep_exec_gate *gate;   // of what that one starts; NULL: there is none
     int64_t start_ns;              // CLOCK_MONOTONIC
     int64_t now_ns;                // since then, when the latest events were taken
     uint32_t generation;
@@ -192,6 +194,11 @@ void seep_attach_close_landings(struct seep_attached *attached);
 // For struct seep_held_program_visitor: gives the program a copy of its own of a file that gets probes, and
 // of its loader.
 void seep_attach_opens(void *context, pid_t pid, const char *path);
+
+// ---- attach_exec.c ----
+
+// Reads the programs that wait to be executed, and lets them go.
+SEEP_MUST_CHECK struct seep_error *seep_attach_look_at_waiting(struct seep_attached *attached);
 
 // ---- attach_scope.c ----
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Programs that processes of one mount namespace are about to execute: each waits until its file has been
+// looked at. The kernel asks (fanotify, FAN_OPEN_EXEC_PERM), for the mounts that were there when the gate was
+// made; it lets all go when the tool ends, by SIGKILL too. A thread of the gate lets go what nobody takes, so
+// that nothing waits for a tool that is busy with something else.
+// Source: fanotify(7), fanotify_init(2), fanotify_mark(2) (Linux 5.0).
+// Proof: tests/live/test_attach_exec.py.
+#ifndef SEEP_SOURCE_ATTACH_EXEC_GATE_H
+#define SEEP_SOURCE_ATTACH_EXEC_GATE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct seep_exec_gate;
+
+struct seep_exec_waiting {
+    pid_t pid; // 0: none
+    int fd;    // of the file
+};
+
+// For the mount namespace of `pid`. NULL: this kernel has no such events, or we lack CAP_SYS_ADMIN.
+struct seep_exec_gate *seep_exec_gate_create(pid_t pid);
+void seep_exec_gate_destroy(struct seep_exec_gate *gate); // takes NULL
+
+int seep_exec_gate_fd(const struct seep_exec_gate *gate); // to poll; -1 for NULL
+// One that waits; it must be let go.
+struct seep_exec_waiting seep_exec_gate_take(struct seep_exec_gate *gate);
+void seep_exec_gate_let_go(struct seep_exec_gate *gate, const struct seep_exec_waiting *waiting);
+
+#endif

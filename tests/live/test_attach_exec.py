@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep attach -- PROG: a program that is executed waits until its file and its libraries have been read, and not for ever."""
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import SEEP, children_of, environment, need, report, root_only, run, wait_until
+from test_attach import can  # noqa: F401 (fixture)
+
+
+def test_a_large_program_is_complete_from_its_first_call(can, tmp_path):  # noqa: F811
+    """The compiler proper has ended before its call-frame information is read, if it does not wait."""
+    need('gcc')
+    root_only()
+    (tmp_path / 'empty.c').write_text('int main(void) { return 0; }\n')
+    trace = tmp_path / 'gcc.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', 'gcc', '-O2', '-c', tmp_path / 'empty.c', '-o', tmp_path / 'empty.o'])
+    assert done.code == 0, done
+    processes = {Path(process['process']['exe']).name: process for process in report(trace)}
+    assert processes['cc1']['totals']['allocations'] > 1000, processes['cc1']['totals']
+    assert {name: process['health']['cut'] for name, process in processes.items()} == dict.fromkeys(processes, {})
+
+
+def echoed(attached, word):
+    """The shell's answer to a word, behind what the tool says."""
+    return any(line == word for line in iter(attached.stdout.readline, b''))
+
+
+def say(attached, word):
+    attached.stdin.write(word)
+    attached.stdin.flush()
+
+
+@pytest.mark.parametrize('stopped', [False, True])
+def test_who_waits_goes_on_when_the_tool_is_killed(can, tmp_path, stopped):  # noqa: F811
+    root_only()
+    script = 'while read word; do /bin/echo $word; done'
+    with subprocess.Popen([SEEP, 'attach', '--output', tmp_path / 't.seep', '--', 'sh', '-c', script], env=environment(),
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as attached:
+        say(attached, b'one\n')
+        assert echoed(attached, b'one\n')
+        if stopped:  # then the next program waits for it
+            os.kill(attached.pid, signal.SIGSTOP)
+            say(attached, b'two\n')
+            shell, = [pid for pid in children_of(attached.pid) if Path(f'/proc/{pid}/comm').read_text() == 'sh\n']
+            wait_until(lambda: any('fanotify' in Path(f'/proc/{pid}/wchan').read_text() for pid in children_of(shell)), 'it waits')
+        attached.kill()
+        if not stopped:
+            say(attached, b'two\n')
+        assert echoed(attached, b'two\n')
+        attached.stdin.close()
