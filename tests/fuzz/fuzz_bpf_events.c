@@ -11,6 +11,7 @@
 #include "source/attach/attach_parts.h"
 #include "source/attach/profile_traced.h"
 #include "source/attach/traced_process.h"
+#include "unwind/row_kinds.h"
 #include "fuzz.h"
 
 #define PIDS       8u
@@ -19,6 +20,23 @@
 
 static uint32_t pid_of(uint64_t value) {
     return FIRST_PID + (uint32_t)(value % PIDS);
+}
+
+// Rows of each kind, 4 KiB of code each, for the program at 4096.
+#define KIND_SHIFT 12u
+#define NR_PAGES   (60u)
+
+static void give_rows(struct seep_attached *attached, struct seep_traced_process *process) {
+    static uint64_t rows[SEEP_ROW_UNSUPPORTED + 1], index[NR_PAGES + 1];
+    const struct seep_bpf_mapping mapping = {.start = 4096, .end = 65536, .base = 4096, .nr_pages = NR_PAGES};
+    for (uint64_t kind = 0; kind < SEEP_ARRAY_SIZE(rows); kind++)
+        rows[kind] = kind << KIND_SHIFT | 2ull << 32 | kind << 48 | 1ull << 52 | 0xfeull << 56;
+    for (uint64_t page = 0; page <= NR_PAGES; page++)
+        index[page] = SEEP_MIN((page + 3) / 4, (uint64_t)SEEP_ARRAY_SIZE(rows));
+    attached->tables.rows = rows;
+    attached->tables.index = index;
+    struct seep_error *error = seep_attach_set_code(process, &mapping, 1, (uint32_t[]){0, 1});
+    MUST(!error);
 }
 
 static struct seep_attached *start(uint8_t how) {
@@ -43,6 +61,7 @@ static struct seep_attached *start(uint8_t how) {
     if (!error)
         error = seep_heap_add_area(&process->heap, &area);
     MUST(!error);
+    give_rows(attached, process);
     return attached;
 }
 

@@ -21,7 +21,8 @@ def put(target, name, data):
 
 # ---- records of the ring (image/bpf_events.h) ----
 
-ALLOC, FREE, RESIZE, RESIZED, FAILED, STACK, LANDING, MODULES, MET, CODE, FORK, EXEC, EXIT, MAP, UNMAP, FAULT, SAMPLE, UNREAD = range(1, 19)
+ALLOC, FREE, RESIZE, RESIZED, FAILED, STACK, LANDING, MODULES, MET, CODE, FORK, EXEC, EXIT, MAP, UNMAP, FAULT, SAMPLE, UNREAD, \
+    REST = range(1, 20)
 
 
 def event(kind, address=0, pid=0, rest=b'', detail=0):
@@ -52,6 +53,9 @@ def bpf_events():
     names = b''.join(name.ljust(64, b'\0') for name in (b'closed.so', b'nowhere'))
     put('bpf_events', 'unread', b'\1' + event(UNREAD, 21, rest=struct.pack('<QQQQQ', 0x7000, 0x9000, 1, 2, 3) + names) +
         stack(21, 0x8000, end=7) + alloc(ALLOC, 0x100000, 64, 21))
+    words = struct.pack('<12Q', *[0x2005, 0x7f0040, 0x3005, 0x7f0050, 0x2105] * 2, 0x5005, 0x6005)
+    rest = struct.pack('<QQQQIIB7x', 0x2004, 0x7f0000, 0x7f0020, 0x7f1000, 1, len(words), 0) + words
+    put('bpf_events', 'rest', b'\1' + event(REST, 21, rest=rest) + stack(21, 0x2005, end=6) + alloc(ALLOC, 0x100000, 64, 21))
     put('bpf_events', 'code', b'\1' + event(CODE, 0x7000, rest=struct.pack('<QQQQ', 0x9000, 1, 2, 3)))
 
 

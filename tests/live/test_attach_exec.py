@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import SEEP, children_of, environment, need, report, root_only, run, wait_until
+from harness import SEEP, children_of, environment, has_ended, need, report, root_only, run, wait_until
 from test_attach import can  # noqa: F401 (fixture)
 
 
@@ -34,21 +34,31 @@ def say(attached, word):
     attached.stdin.flush()
 
 
-@pytest.mark.parametrize('stopped', [False, True])
-def test_who_waits_goes_on_when_the_tool_is_killed(can, tmp_path, stopped):  # noqa: F811
+@pytest.mark.parametrize('by', ['STOP', 'KILL'])
+def test_nobody_waits_for_a_tool_that_is_stopped_or_killed(can, tmp_path, by):  # noqa: F811
     root_only()
     script = 'while read word; do /bin/echo $word; done'
     with subprocess.Popen([SEEP, 'attach', '--output', tmp_path / 't.seep', '--', 'sh', '-c', script], env=environment(),
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as attached:
         say(attached, b'one\n')
         assert echoed(attached, b'one\n')
-        if stopped:  # then the next program waits for it
-            os.kill(attached.pid, signal.SIGSTOP)
-            say(attached, b'two\n')
-            shell, = [pid for pid in children_of(attached.pid) if Path(f'/proc/{pid}/comm').read_text() == 'sh\n']
-            wait_until(lambda: any('fanotify' in Path(f'/proc/{pid}/wchan').read_text() for pid in children_of(shell)), 'it waits')
-        attached.kill()
-        if not stopped:
-            say(attached, b'two\n')
+        attached.send_signal(signal.Signals[f'SIG{by}'])
+        say(attached, b'two\n')
         assert echoed(attached, b'two\n')
+        attached.kill()
         attached.stdin.close()
+
+
+def test_who_waits_goes_on_at_the_end_of_the_tool(can, tmp_path):  # noqa: F811
+    """Nobody is left behind at the gate either."""
+    root_only()
+    with subprocess.Popen([SEEP, 'attach', '--output', tmp_path / 't.seep', '--', 'sh', '-c', 'echo begun; while :; do /bin/true; done'],
+                          env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as attached:
+        assert echoed(attached, b'begun\n')
+        shell, = [pid for pid in children_of(attached.pid) if Path(f'/proc/{pid}/comm').read_text() == 'sh\n']
+        keeper, = [pid for pid in children_of(attached.pid) if Path(f'/proc/{pid}/comm').read_text() == 'seep-exec-gate\n']
+        attached.kill()
+        wait_until(lambda: has_ended(keeper), 'the gatekeeper has ended')
+        seen = children_of(shell)
+        wait_until(lambda: children_of(shell) not in (seen, []), 'another program runs')
+        os.killpg(attached.pid, signal.SIGKILL)

@@ -34,6 +34,7 @@ enum seep_bpf_kind {
     SEEP_BPF_FAULT,   // seep_bpf_alloc: a page was touched that was not in memory
     SEEP_BPF_SAMPLE,  // seep_bpf_sample: a block that the program's own allocator took as a sample
     SEEP_BPF_UNREAD,  // seep_bpf_unread: address is the stack that was cut in such code
+    SEEP_BPF_REST,    // seep_bpf_rest: what that stack had in memory; SEEP_BPF_STACK follows
 };
 
 #define SEEP_BPF_NOT_TAKEN 1u
@@ -152,6 +153,23 @@ struct seep_bpf_unread {
     uint64_t end;
     struct seep_bpf_file file;
     char names[SEEP_BPF_NAMES_MAX][SEEP_BPF_NAME_BYTES]; // "" behind the first part
+};
+
+// The memory of a stack from the frame on that it was cut in, where its walk can go on when the code is read.
+// Two sizes, because the ring gives out only constant ones.
+#define SEEP_BPF_REST_SMALL 6144u
+#define SEEP_BPF_REST_LARGE 32768u
+struct seep_bpf_rest {
+    struct seep_bpf_event event; // address: the stack
+    uint64_t pc;                 // its last frame
+    uint64_t sp;                 // where the bytes were
+    uint64_t bp;
+    uint64_t start_stack; // of the main thread
+    uint32_t generation;  // of the process
+    uint32_t nr_bytes;
+    uint8_t exact;
+    uint8_t reserved[7];
+    uint8_t bytes[];
 };
 
 #define SEEP_BPF_ARGS_BYTES 1024u

@@ -208,6 +208,12 @@ struct seep_error *seep_heap_last_module(struct seep_heap *heap, uint64_t id, ui
     return NULL;
 }
 
+static bool is_in_module(const struct seep_heap *heap, uint32_t id, uint64_t address) {
+    const struct seep_module *module = &heap->modules[id].module;
+    address = address & SEEP_BPF_EXACT ? address & ~SEEP_BPF_EXACT : address - 1;
+    return id && address >= module->start_rt && address < module->end_rt;
+}
+
 struct seep_error *seep_heap_stack(struct seep_heap *heap, uint64_t id, const uint64_t *addresses,
                                    uint32_t nr_addresses, uint32_t end) {
     uint32_t via = 0, node = 0, first = 0;
@@ -226,7 +232,9 @@ struct seep_error *seep_heap_stack(struct seep_heap *heap, uint64_t id, const ui
     struct seep_error *err = end ? cut_node(heap, end - 1, &node) : NULL;
     const uint64_t *last = seep_map_find(&heap->last_modules, id);
     for (uint32_t i = nr_addresses; !err && i-- > first;) {
-        uint32_t module = last && i == nr_addresses - 1 ? (uint32_t)*last : module_of(heap, addresses[i]);
+        uint32_t module = last && is_in_module(heap, (uint32_t)*last, addresses[i])
+                              ? (uint32_t)*last
+                              : module_of(heap, addresses[i]);
         err = frame_node(heap, addresses[i], module, node, &node);
     }
     if (err)

@@ -44,13 +44,16 @@ struct seep_walk {
     uint64_t unknown_pc; // the first that had no row; 0: all had one
     uint64_t
         unread; // it met code of this file (seep_id_of) that is not read yet, after nr_known frames; or 0
+    uint64_t unknown_sp; // of that frame
+    uint64_t unknown_bp;
     uint32_t nr_known; // frames up to that one
     uint32_t generation;
     bool first_exact;
     bool exact;
     bool cut;
     uint8_t reason; // enum seep_cut
-    uint8_t reserved[4];
+    bool unknown_exact;
+    uint8_t reserved[3];
     struct seep_place place;
 };
 
@@ -427,6 +430,9 @@ __noinline int seep_leave_frame(struct seep_walk *walk, struct seep_bpf_thread *
             return 1;
         if (!walk->unknown_pc) {
             walk->unknown_pc = walk->exact ? walk->pc : walk->pc - 1;
+            walk->unknown_exact = walk->exact;
+            walk->unknown_sp = walk->sp;
+            walk->unknown_bp = walk->bp;
             walk->nr_known = at + 1;
         }
         if (!seep_walk_pointer(walk, thread, &cfa, &bp))
@@ -499,6 +505,60 @@ static __always_inline uint64_t seep_stack_seed(uint32_t pid, uint32_t generatio
     return (seed ^ bpf_get_current_task_btf()->group_leader->start_time) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+static long seep_copy_end(struct task_struct *task, struct vm_area_struct *vma, void *context) {
+    *(uint64_t *)context = vma->vm_end;
+    return 0;
+}
+
+// The memory of the stack from `sp` on, halved where a page of it is not there. Returns how much there is.
+static __always_inline uint32_t seep_copy_rest(uint8_t *to, uint32_t nr, uint32_t most, uint64_t sp) {
+    for (int i = 0; i < 4; i++) {
+        if (nr > most)
+            nr = most;
+        if (!bpf_probe_read_user(to, nr, (const void *)sp))
+            return nr;
+        nr = nr / 2 & ~7u;
+    }
+    return 0;
+}
+
+#define SEEP_SEND_REST(most)                                                                                 \
+    do {                                                                                                     \
+        struct seep_bpf_rest *rest = bpf_ringbuf_reserve(&seep_events, sizeof(*rest) + (most), 0);           \
+        if (!rest)                                                                                           \
+            return false;                                                                                    \
+        seep_fill_event(&rest->event, SEEP_BPF_REST, 0, id);                                                 \
+        rest->pc = walk->unknown_pc;                                                                         \
+        rest->sp = walk->unknown_sp;                                                                         \
+        rest->bp = walk->unknown_bp;                                                                         \
+        rest->start_stack = start_stack;                                                                     \
+        rest->generation = walk->generation;                                                                 \
+        rest->exact = walk->unknown_exact;                                                                   \
+        rest->nr_bytes = seep_copy_rest(rest->bytes, nr, (most), walk->unknown_sp);                          \
+        bpf_ringbuf_submit(rest, BPF_RB_NO_WAKEUP);                                                          \
+        return true;                                                                                         \
+    } while (0)
+
+// Sends the memory of a stack that was cut in code that is not read yet. Only half of the ring is for that,
+// because what it cannot hold is cut, but an event for which there is no room is lost.
+__noinline int seep_send_rest(struct seep_walk *walk, uint64_t id) {
+    if (!walk || !seep_unwind_cfi || !seep_find_vma)
+        return false;
+    if (bpf_ringbuf_query(&seep_events, BPF_RB_AVAIL_DATA) >
+        bpf_ringbuf_query(&seep_events, BPF_RB_RING_SIZE) / 2)
+        return false;
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+    uint64_t start_stack = BPF_CORE_READ(task, mm, start_stack), sp = walk->unknown_sp, end = 0;
+    bpf_find_vma(bpf_get_current_task_btf(), sp, seep_copy_end, &end, 0);
+    if (start_stack > sp && start_stack < end)
+        end = start_stack;
+    uint64_t left = end > sp ? end - sp : SEEP_BPF_REST_LARGE;
+    uint32_t nr = (uint32_t)(left < SEEP_BPF_REST_LARGE ? left : SEEP_BPF_REST_LARGE);
+    if (nr <= SEEP_BPF_REST_SMALL)
+        SEEP_SEND_REST(SEEP_BPF_REST_SMALL);
+    SEEP_SEND_REST(SEEP_BPF_REST_LARGE);
+}
+
 // Walks from these registers into thread->stack. Returns the id of the stack; 0: there is none. Global, as
 // seep_find_row: the verifier looks at the walk once in a program.
 __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc, uint64_t sp, uint64_t bp,
@@ -531,7 +591,11 @@ __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc,
     thread->is_walking = 0;
     if (walk->unread) {
         thread->stack.nr_frames = walk->nr_known;
-        walk->hash ^= walk->unread; // the same walk may be right when the code is read
+        // The same walk may be right when the code is read. Each stack has its memory, so it has its own id.
+        uint64_t first_id = walk->hash ^ walk->unread;
+        walk->hash = (first_id ^ bpf_ktime_get_ns()) * UINT64_C(0x9e3779b97f4a7c15);
+        if (!seep_send_rest(walk, walk->hash ? walk->hash : 1))
+            walk->hash = first_id;
         seep_tell_unread(walk->unknown_pc, walk->hash ? walk->hash : 1);
     }
     thread->stack.end = walk->unread ? 1 + SEEP_CUT_UNREAD : walk->cut ? 1 + walk->reason : 0;

@@ -4,17 +4,26 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "source/attach/attach_parts.h"
 #include "image/bpf_events.h"
 
-static struct seep_error *took_stack(struct seep_traced_process *process, const void *data, size_t nr_bytes) {
+static struct seep_error *took_stack(const struct seep_attached *attached,
+                                     struct seep_traced_process *process, const void *data, size_t nr_bytes) {
     const struct seep_bpf_stack *stack = data;
     if (nr_bytes < sizeof(*stack) || stack->nr_frames > (nr_bytes - sizeof(*stack)) / sizeof(uint64_t))
         return NULL;
     const uint64_t *addresses = (const uint64_t *)(stack + 1);
-    return seep_heap_stack(&process->heap, stack->event.address, addresses, stack->nr_frames, stack->end);
+    uint64_t frames[SEEP_BPF_FRAMES_MAX], id = stack->event.address;
+    uint32_t nr = stack->nr_frames, end = stack->end;
+    if (end == 1 + SEEP_CUT_UNREAD && process->rest && nr < SEEP_BPF_FRAMES_MAX) {
+        memcpy(frames, addresses, nr * sizeof(*frames));
+        addresses = frames;
+        nr = seep_attach_walk_rest(attached, process, id, frames, nr, &end);
+    }
+    return seep_heap_stack(&process->heap, id, addresses, nr, end);
 }
 
 // The whole of a time of which the event has the lower half: 35 minutes before or after now.
@@ -87,16 +96,20 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
         return took_call(attached, process, kind, event, nr_bytes);
     struct seep_error *err = NULL;
     uint32_t moved;
+    bool is_loading = process->is_loading;
     switch (event->kind) {
     case SEEP_BPF_STACK:
-        return took_stack(process, event, nr_bytes);
+        return took_stack(attached, process, event, nr_bytes);
     case SEEP_BPF_MODULES:
         process->is_loading = false;
+        seep_attach_forget_code(process);
         // The present mappings are those of the latest such event. For earlier stacks the kernel sends the
         // code (SEEP_BPF_CODE).
         moved = seep_bpf_tables_moved(&attached->tables, (uint32_t)process->heap.pid);
         if (!moved || moved == event->address)
             err = seep_attach_update_process(attached, process);
+        if (!err && is_loading)
+            err = seep_attach_keep_code(process);
         break;
     case SEEP_BPF_EXEC:
         err = seep_attach_took_exec(attached, process, program ? program : "", &birth);
@@ -114,6 +127,9 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
     case SEEP_BPF_UNREAD:
         if (nr_bytes >= offsetof(struct seep_bpf_unread, names))
             err = seep_attach_took_unread(attached, process, (const void *)event, nr_bytes);
+        break;
+    case SEEP_BPF_REST:
+        err = seep_attach_took_rest(process, (const void *)event, nr_bytes);
         break;
     case SEEP_BPF_FORK:
         err = seep_attach_took_fork(attached, process, (pid_t)event->address, birth.at_ns);

@@ -26,7 +26,8 @@ struct look {
 
 static bool is_elf(int fd) {
     char magic[4];
-    return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && memcmp(magic, "\177ELF", sizeof(magic)) == 0;
+    return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+           memcmp(magic, "\177ELF", sizeof(magic)) == 0;
 }
 
 static bool is_known(const struct seep_attached *attached, const struct seep_code_area *area) {
@@ -70,8 +71,8 @@ static void look_at_file(void *context, int fd, const char *path) {
 static struct seep_error *look_at_program(struct seep_attached *attached,
                                           const struct seep_exec_waiting *waiting) {
     struct look look = {.attached = attached, .pid = waiting->pid};
-    char name[64], real[PATH_MAX];
-    snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)getpid(), waiting->fd); // another process opens it
+    char name[SEEP_EXEC_GATE_PATH_BYTES], real[PATH_MAX];
+    seep_exec_gate_path(attached->gate, waiting, name);
     int fd = seep_open_regular(-1, name);
     if (fd < 0)
         return NULL;

@@ -347,8 +347,10 @@ static struct seep_error *start_program(struct seep_attached *attached, int *ret
         err = seep_attach_add_process(attached, attached->held.pid, &process);
     if (!err)
         err = seep_held_program_load(&attached->held, &visitor, attached);
-    if (!err && attached->held.released)
+    if (!err && attached->held.released) {
         process->begun_ns = attached->held.released_ns - attached->start_ns;
+        err = seep_attach_keep_code(process);
+    }
     if (!err)
         err = check_allocator(attached);
     return err;

@@ -55,6 +55,9 @@ enum seep_probe_choice { SEEP_PROBES_BEST, SEEP_PROBES_MULTI, SEEP_PROBES_PERF }
 #define SEEP_ATTACH_RING_BYTES      (UINT64_C(16) << 20)
 #define SEEP_ATTACH_RING_BYTES_MANY (UINT64_C(64) << 20) // of a control group, or of all
 
+struct seep_traced_code;
+struct seep_bpf_rest;
+
 // A traced process. Its fields are set by the events and read by all others.
 struct seep_traced_process {
     struct seep_heap heap;
@@ -77,6 +80,8 @@ struct seep_traced_process {
     int wait_status;
     struct seep_note *notes; // what a reader must know, in the heap's arena
     size_t nr_notes;
+    struct seep_traced_code *code; // malloc'ed; NULL: nothing is known
+    struct seep_bpf_rest *rest;    // malloc'ed: of the stack that comes next; NULL
 };
 
 struct seep_attached;

@@ -83,6 +83,17 @@ static struct seep_error *add_module(const struct seep_attached *attached,
     return seep_heap_add_module(&process->heap, &module, &ret_area->module);
 }
 
+static struct seep_bpf_mapping mapping_of(const struct seep_attach_object *object,
+                                          const struct seep_code_area *area, uint64_t bias) {
+    return (struct seep_bpf_mapping){
+        .start = area->start,
+        .end = area->end,
+        .base = bias + object->base,
+        .first_page = object->place.first_page,
+        .nr_pages = object->place.nr_pages,
+    };
+}
+
 static struct seep_error *add_area(struct seep_attached *attached, struct seep_traced_process *process,
                                    const struct seep_code_area *area, struct layout *layout) {
     size_t index;
@@ -96,13 +107,7 @@ static struct seep_error *add_area(struct seep_attached *attached, struct seep_t
         return err;
     layout->nr_areas++;
     layout->objects[layout->nr_mappings] = index;
-    layout->mappings[layout->nr_mappings++] = (struct seep_bpf_mapping){
-        .start = area->start,
-        .end = area->end,
-        .base = bias + object->base,
-        .first_page = object->place.first_page,
-        .nr_pages = object->place.nr_pages,
-    };
+    layout->mappings[layout->nr_mappings++] = mapping_of(object, area, bias);
     return warn_of_breakpoints(object, process, area);
 }
 
@@ -156,6 +161,9 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
                                           attached->generation,
                                           process->is_loading ? SEEP_BPF_PROCESS_LOADING : 0);
     if (!err && !later)
+        err = seep_attach_set_code(process, layout.mappings, layout.nr_mappings,
+                                   (uint32_t[]){moved, attached->generation});
+    if (!err && !later)
         err = seep_heap_set_areas(&process->heap, layout.areas, layout.nr_areas, attached->now_ns);
     // The probes come last, because their first stacks need all tables.
     for (size_t i = 0; i < layout.nr_mappings && !err; i++)
@@ -165,6 +173,13 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
     free(layout.mappings);
     seep_process_map_deinit(&map);
     return err;
+}
+
+static struct seep_error *add_code(struct seep_traced_process *process,
+                                   const struct seep_attach_object *object, const struct seep_code_area *area,
+                                   uint64_t bias) {
+    struct seep_bpf_mapping mapping = mapping_of(object, area, bias);
+    return seep_attach_add_code(process, &mapping);
 }
 
 struct seep_error *seep_attach_took_code(struct seep_attached *attached, struct seep_traced_process *process,
@@ -180,6 +195,8 @@ struct seep_error *seep_attach_took_code(struct seep_attached *attached, struct 
         struct seep_heap_area traced;
         uint64_t bias;
         struct seep_error *err = add_module(attached, process, object, &area, &traced, &bias);
+        if (!err)
+            err = add_code(process, object, &area, bias);
         return err ? err : seep_heap_add_area(&process->heap, &traced);
     }
     return NULL;
@@ -251,6 +268,8 @@ static struct seep_error *add_closed(struct seep_attached *attached, struct seep
     }
     if (!err)
         err = add_module(attached, process, object, area, &unused, &bias);
+    if (!err && !object->unreadable)
+        err = add_code(process, object, area, bias);
     if (!err)
         *ret_module = unused.module;
     return err;

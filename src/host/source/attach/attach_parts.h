@@ -140,6 +140,27 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_took_code(struct seep_attached *a
                                                          struct seep_traced_process *process,
                                                          const struct seep_bpf_code *code);
 
+// ---- attach_rest.c ----
+
+// All code that the process has mapped, in these generations of it.
+SEEP_MUST_CHECK struct seep_error *seep_attach_set_code(struct seep_traced_process *process,
+                                                        const struct seep_bpf_mapping *mappings, size_t nr,
+                                                        const uint32_t generations[2]);
+// One mapping more.
+SEEP_MUST_CHECK struct seep_error *seep_attach_add_code(struct seep_traced_process *process,
+                                                        const struct seep_bpf_mapping *mapping);
+// What is known now is what its loader mapped at its start.
+SEEP_MUST_CHECK struct seep_error *seep_attach_keep_code(struct seep_traced_process *process);
+// Its loader has changed what is mapped.
+void seep_attach_forget_code(struct seep_traced_process *process);
+// The memory of a stack that was cut.
+SEEP_MUST_CHECK struct seep_error *seep_attach_took_rest(struct seep_traced_process *process,
+                                                         const struct seep_bpf_rest *rest, size_t nr_bytes);
+// Walks on from the last of `nr` frames, if the memory of this stack was sent. `frames` has room for
+// SEEP_BPF_FRAMES_MAX. Returns how many there are then.
+uint32_t seep_attach_walk_rest(const struct seep_attached *attached, struct seep_traced_process *process,
+                               uint64_t id, uint64_t *frames, uint32_t nr, uint32_t *end);
+
 // ---- attach_processes.c ----
 
 // The latest of this pid; NULL: not traced.

@@ -96,3 +96,22 @@ struct seep_error *seep_bpf_tables_ignore_process(struct seep_bpf_tables *tables
 void seep_bpf_tables_forget_process(struct seep_bpf_tables *tables, uint32_t pid) {
     bpf_map_delete_elem(tables->processes_fd, &pid);
 }
+
+// As the kernel's side finds it: seep_find_row().
+uint64_t seep_bpf_tables_row(const struct seep_bpf_tables *tables, const struct seep_bpf_mapping *mapping,
+                             uint64_t address) {
+    if (address < mapping->base || (address - mapping->base) >> SEEP_BPF_PAGE_SHIFT >= mapping->nr_pages)
+        return 0;
+    uint64_t offset = address - mapping->base;
+    uint64_t at = mapping->first_page + (offset >> SEEP_BPF_PAGE_SHIFT);
+    uint64_t low = tables->index[at], high = tables->index[at + 1];
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (SEEP_BPF_ROW_ADDRESS(tables->rows[middle]) <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    uint64_t row = low ? tables->rows[low - 1] : 0;
+    return SEEP_BPF_ROW_ADDRESS(row) <= offset ? row : 0;
+}

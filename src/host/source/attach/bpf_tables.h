@@ -52,4 +52,8 @@ SEEP_MUST_CHECK struct seep_error *seep_bpf_tables_ignore_process(struct seep_bp
 // Removes a process, known or left alone. One that is not there is no error.
 void seep_bpf_tables_forget_process(struct seep_bpf_tables *tables, uint32_t pid);
 
+// The row of code in this mapping; 0: there is none.
+uint64_t seep_bpf_tables_row(const struct seep_bpf_tables *tables, const struct seep_bpf_mapping *mapping,
+                             uint64_t address);
+
 #endif

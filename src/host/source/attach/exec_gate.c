@@ -1,99 +1,135 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Programs that wait to be executed, see exec_gate.h.
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/fanotify.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/live_thread.h"
 #include "source/attach/exec_gate.h"
 
-#define WAITING_MAX 64u
-#define PATIENCE_NS INT64_C(500000000) // of one that nobody takes
-#define SLICE_MS    50
+#define WAITING_MAX    64
+#define PATIENCE_NS    INT64_C(500000000)  // of one that is not taken
+#define READING_NS     INT64_C(5000000000) // of one that is being read
+#define SLICE_MS       50
+#define GATE_FANOTIFY  3 // descriptors of the gatekeeper
+#define GATE_SOCKET    4
+#define FIRST_OF_FILES 5
 
 struct seep_exec_gate {
-    int fanotify;
-    int came; // eventfd: somebody waits
-    int end;  // eventfd: the thread is to end
-    pthread_t thread;
-    pthread_mutex_t lock; // of what follows
-    struct seep_exec_waiting waiting[WAITING_MAX];
-    int64_t since_ns[WAITING_MAX];
+    pid_t keeper;
+    int socket;
+};
+
+// From the tool to the gatekeeper.
+struct word {
+    int fd;
+    bool go; // false: it is being read
+};
+
+// ---- the gatekeeper, which is a process of its own: it goes on while the tool is stopped ----
+
+struct waiting {
+    int fd;
+    int64_t until_ns;
+};
+
+struct keeper {
+    struct waiting waiting[WAITING_MAX];
     size_t nr_waiting;
 };
 
-static void answer(const struct seep_exec_gate *gate, const struct seep_exec_waiting *waiting) {
-    struct fanotify_response response = {.fd = waiting->fd, .response = FAN_ALLOW};
-    ssize_t nr = write(gate->fanotify, &response, sizeof(response));
+static void answer(int fd) {
+    struct fanotify_response response = {.fd = fd, .response = FAN_ALLOW};
+    ssize_t nr = write(GATE_FANOTIFY, &response, sizeof(response));
     (void)nr; // one that was killed meanwhile waits no longer
-    close(waiting->fd);
+    close(fd);
 }
 
-// The oldest, under the lock.
-static struct seep_exec_waiting remove_first(struct seep_exec_gate *gate) {
-    struct seep_exec_waiting first = gate->waiting[0];
-    gate->nr_waiting--;
-    memmove(gate->waiting, gate->waiting + 1, gate->nr_waiting * sizeof(*gate->waiting));
-    memmove(gate->since_ns, gate->since_ns + 1, gate->nr_waiting * sizeof(*gate->since_ns));
-    return first;
-}
-
-static void add(struct seep_exec_gate *gate, const struct seep_exec_waiting *waiting) {
-    pthread_mutex_lock(&gate->lock);
-    bool fits = gate->nr_waiting < WAITING_MAX;
-    if (fits) {
-        gate->waiting[gate->nr_waiting] = *waiting;
-        gate->since_ns[gate->nr_waiting++] = seep_monotonic_ns();
-    }
-    pthread_mutex_unlock(&gate->lock);
-    if (fits)
-        eventfd_write(gate->came, 1);
+static void add(struct keeper *keeper, pid_t pid, int fd) {
+    struct seep_exec_waiting told = {pid, fd};
+    if (keeper->nr_waiting == WAITING_MAX ||
+        send(GATE_SOCKET, &told, sizeof(told), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(told))
+        answer(fd);
     else
-        answer(gate, waiting);
+        keeper->waiting[keeper->nr_waiting++] = (struct waiting){fd, seep_monotonic_ns() + PATIENCE_NS};
 }
 
-static void read_events(struct seep_exec_gate *gate) {
+static void read_events(struct keeper *keeper) {
     _Alignas(struct fanotify_event_metadata) char events[4096];
-    ssize_t left = read(gate->fanotify, events, sizeof(events));
+    ssize_t left = read(GATE_FANOTIFY, events, sizeof(events));
     const struct fanotify_event_metadata *event = (const void *)events;
     for (; FAN_EVENT_OK(event, left); event = FAN_EVENT_NEXT(event, left))
         if (event->fd >= 0)
-            add(gate, &(struct seep_exec_waiting){event->pid, event->fd});
+            add(keeper, event->pid, event->fd);
 }
 
-// Those that nobody took in time, or all. Returns whether others wait.
-static bool let_go_old(struct seep_exec_gate *gate, bool all) {
-    int64_t now_ns = seep_monotonic_ns();
-    pthread_mutex_lock(&gate->lock);
-    while (gate->nr_waiting && (all || now_ns - gate->since_ns[0] > PATIENCE_NS)) {
-        struct seep_exec_waiting old = remove_first(gate);
-        answer(gate, &old);
-    }
-    bool others = gate->nr_waiting != 0;
-    pthread_mutex_unlock(&gate->lock);
-    return others;
+static void let_go(struct keeper *keeper, size_t i) {
+    answer(keeper->waiting[i].fd);
+    keeper->waiting[i] = keeper->waiting[--keeper->nr_waiting];
 }
 
-static void *watch(void *context) {
-    struct seep_exec_gate *gate = context;
-    struct pollfd events[] = {{.fd = gate->fanotify, .events = POLLIN}, {.fd = gate->end, .events = POLLIN}};
-    bool others = false;
-    while (!(events[1].revents & POLLIN)) {
-        if (poll(events, 2, others ? SLICE_MS : -1) > 0 && events[0].revents & POLLIN)
-            read_events(gate);
-        others = let_go_old(gate, false);
+// false: the tool has ended.
+static bool hear(struct keeper *keeper) {
+    struct word word;
+    ssize_t nr = recv(GATE_SOCKET, &word, sizeof(word), MSG_DONTWAIT);
+    if (nr < 0)
+        return errno == EAGAIN || errno == EINTR;
+    for (size_t i = 0; nr == sizeof(word) && i < keeper->nr_waiting; i++) {
+        if (keeper->waiting[i].fd != word.fd)
+            continue;
+        keeper->waiting[i].until_ns = seep_monotonic_ns() + READING_NS;
+        if (word.go)
+            let_go(keeper, i);
+        break;
     }
-    return NULL;
+    return nr == sizeof(word);
 }
+
+static _Noreturn void keep(void) {
+    struct keeper keeper = {.nr_waiting = 0};
+    struct pollfd events[] = {{.fd = GATE_FANOTIFY, .events = POLLIN}, {.fd = GATE_SOCKET, .events = POLLIN}};
+    for (;;) {
+        events[0].revents = events[1].revents = 0;
+        poll(events, 2, keeper.nr_waiting ? SLICE_MS : -1);
+        if (events[0].revents & POLLIN)
+            read_events(&keeper);
+        if (events[1].revents && !hear(&keeper))
+            _exit(0); // the kernel lets all go
+        int64_t now_ns = seep_monotonic_ns();
+        for (size_t i = keeper.nr_waiting; i-- > 0;)
+            if (now_ns > keeper.waiting[i].until_ns)
+                let_go(&keeper, i);
+    }
+}
+
+// Nothing of the tool's stays open in it: probes end with the tool.
+static _Noreturn void become_keeper(int fanotify, int socket) {
+    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE};
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+        signal(ignored[i], SIG_IGN);
+    prctl(PR_SET_NAME, "seep-exec-gate");
+    int high_fanotify = fcntl(fanotify, F_DUPFD, FIRST_OF_FILES),
+        high_socket = fcntl(socket, F_DUPFD, FIRST_OF_FILES);
+    if (dup2(high_fanotify, GATE_FANOTIFY) < 0 || dup2(high_socket, GATE_SOCKET) < 0)
+        _exit(1);
+    close_range(FIRST_OF_FILES, UINT32_MAX, 0);
+    for (int fd = 0; fd < GATE_FANOTIFY; fd++)
+        close(fd);
+    keep();
+}
+
+// ---- the tool ----
 
 // What is mounted over another mount has the name of both; that of a mount that is out of reach is refused.
 // Source: proc_pid_mountinfo(5).
@@ -106,77 +142,75 @@ static bool mark_mounts(int fanotify, pid_t pid) {
         if (sscanf(line, "%*s %*s %*s %*s %2047s", mount) != 1)
             continue;
         snprintf(path, sizeof(path), "/proc/%d/root%s", (int)seep_live_thread(pid), mount);
-        marked |= fanotify_mark(fanotify, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN_EXEC_PERM, AT_FDCWD,
-                                path) == 0;
+        marked |=
+            fanotify_mark(fanotify, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN_EXEC_PERM, AT_FDCWD, path) == 0;
     }
     if (file)
         fclose(file);
     return marked;
 }
 
-static bool start_thread(struct seep_exec_gate *gate) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); // they are for the tool's main thread
-    int trouble = pthread_create(&gate->thread, NULL, watch, gate);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return trouble == 0;
-}
-
-static void close_all(struct seep_exec_gate *gate) {
-    if (gate->fanotify >= 0)
-        close(gate->fanotify);
-    if (gate->came >= 0)
-        close(gate->came);
-    if (gate->end >= 0)
-        close(gate->end);
-    free(gate);
+static void close_if_open(int fd) {
+    if (fd >= 0)
+        close(fd);
 }
 
 struct seep_exec_gate *seep_exec_gate_create(pid_t pid) {
+    int sockets[2] = {-1, -1};
     struct seep_exec_gate *gate = calloc(1, sizeof(*gate));
-    if (!gate)
-        return NULL;
-    pthread_mutex_init(&gate->lock, NULL);
-    gate->came = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    gate->end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    gate->fanotify =
+    int fanotify =
         fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC | O_LARGEFILE);
-    if (gate->came >= 0 && gate->end >= 0 && gate->fanotify >= 0 && start_thread(gate)) {
-        if (mark_mounts(gate->fanotify, pid))
-            return gate;
-        seep_exec_gate_destroy(gate);
-        return NULL;
+    if (gate && fanotify >= 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0)
+        gate->keeper = fork();
+    if (gate && gate->keeper == 0 && sockets[0] >= 0)
+        become_keeper(fanotify, sockets[1]);
+    // Marked when there is somebody to answer.
+    bool works = gate && gate->keeper > 0 && mark_mounts(fanotify, pid);
+    close_if_open(fanotify);
+    close_if_open(sockets[1]);
+    if (works) {
+        gate->socket = sockets[0];
+        return gate;
     }
-    close_all(gate);
+    close_if_open(sockets[0]); // the gatekeeper ends by that
+    if (gate && gate->keeper > 0)
+        waitpid(gate->keeper, NULL, 0);
+    free(gate);
     return NULL;
 }
 
 void seep_exec_gate_destroy(struct seep_exec_gate *gate) {
     if (!gate)
         return;
-    eventfd_write(gate->end, 1);
-    pthread_join(gate->thread, NULL);
-    let_go_old(gate, true);
-    pthread_mutex_destroy(&gate->lock);
-    close_all(gate);
+    close(gate->socket);
+    while (waitpid(gate->keeper, NULL, 0) < 0 && errno == EINTR)
+        ;
+    free(gate);
 }
 
 int seep_exec_gate_fd(const struct seep_exec_gate *gate) {
-    return gate ? gate->came : -1;
+    return gate ? gate->socket : -1;
 }
 
-struct seep_exec_waiting seep_exec_gate_take(struct seep_exec_gate *gate) {
-    struct seep_exec_waiting first = {0, -1};
-    eventfd_t ignored;
-    pthread_mutex_lock(&gate->lock);
-    eventfd_read(gate->came, &ignored);
-    if (gate->nr_waiting)
-        first = remove_first(gate);
-    pthread_mutex_unlock(&gate->lock);
+static void say(const struct seep_exec_gate *gate, int fd, bool go) {
+    struct word word = {.fd = fd, .go = go};
+    ssize_t nr = send(gate->socket, &word, sizeof(word), MSG_NOSIGNAL);
+    (void)nr; // a gatekeeper that was killed keeps nothing back
+}
+
+struct seep_exec_waiting seep_exec_gate_take(const struct seep_exec_gate *gate) {
+    struct seep_exec_waiting first;
+    if (recv(gate->socket, &first, sizeof(first), MSG_DONTWAIT) != sizeof(first))
+        return (struct seep_exec_waiting){0, -1};
+    say(gate, first.fd, false);
     return first;
 }
 
-void seep_exec_gate_let_go(struct seep_exec_gate *gate, const struct seep_exec_waiting *waiting) {
-    answer(gate, waiting);
+void seep_exec_gate_path(const struct seep_exec_gate *gate, const struct seep_exec_waiting *waiting,
+                         char ret_path[SEEP_EXEC_GATE_PATH_BYTES]) {
+    snprintf(ret_path, SEEP_EXEC_GATE_PATH_BYTES, "/proc/%d/fd/%d", (int)gate->keeper, waiting->fd);
+}
+
+void seep_exec_gate_let_go(const struct seep_exec_gate *gate, const struct seep_exec_waiting *waiting) {
+    say(gate, waiting->fd, true);
 }

@@ -69,8 +69,8 @@ static void read_cache(struct needed *needed) {
     struct stat status;
     if (fd < 0)
         return;
-    if (!seep_is_handle(fd) && fstat(fd, &status) == 0 && status.st_size > (off_t)sizeof(struct cache_header) &&
-        status.st_size <= (off_t)CACHE_BYTES) {
+    if (!seep_is_handle(fd) && fstat(fd, &status) == 0 &&
+        status.st_size > (off_t)sizeof(struct cache_header) && status.st_size <= (off_t)CACHE_BYTES) {
         char *cache = malloc((size_t)status.st_size + 1);
         if (cache && pread(fd, cache, (size_t)status.st_size, 0) == status.st_size &&
             memcmp(cache, CACHE_MAGIC, strlen(CACHE_MAGIC)) == 0) {
@@ -109,8 +109,8 @@ static bool read_dynamic(const struct seep_elf_file *elf, struct dynamic *dynami
 }
 
 // Ends with NUL. false: it is not whole.
-static bool read_string(const struct seep_elf_file *elf, const struct dynamic *dynamic, uint64_t at, char *text,
-                        size_t capacity) {
+static bool read_string(const struct seep_elf_file *elf, const struct dynamic *dynamic, uint64_t at,
+                        char *text, size_t capacity) {
     if (at >= dynamic->nr_string_bytes)
         return false;
     size_t nr = SEEP_MIN((uint64_t)capacity, dynamic->nr_string_bytes - at);

@@ -99,5 +99,11 @@ void seep_traced_process_destroy(struct seep_traced_process *process) {
     if (!process)
         return;
     seep_heap_deinit(&process->heap);
+    if (process->code) {
+        free(process->code->mappings);
+        free(process->code->lasting);
+    }
+    free(process->code);
+    free(process->rest);
     free(process);
 }

@@ -3,7 +3,19 @@
 #ifndef SEEP_SOURCE_ATTACH_TRACED_PROCESS_H
 #define SEEP_SOURCE_ATTACH_TRACED_PROCESS_H
 
+#include "image/bpf_events.h"
 #include "source/attach/attach_heap.h"
+
+// Code that is mapped and where its rows are, as last told: for stacks that are walked here.
+struct seep_traced_code {
+    struct seep_bpf_mapping *mappings; // malloc'ed; of those that hold an address the last is right
+    size_t nr_mappings;
+    size_t capacity;
+    size_t nr_read;                   // of them; what follows was told by stacks since
+    uint32_t generations[2];          // of the process, in which those that were read are right; 0: none
+    struct seep_bpf_mapping *lasting; // malloc'ed: mapped at its start, which its loader never unmaps
+    size_t nr_lasting;
+};
 
 // Reads exe and arguments; what is not to be known is empty.
 SEEP_MUST_CHECK struct seep_error *seep_traced_process_create(pid_t pid,
