@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Memory that the program has put out of its own reach for a while (PROT_NONE) still holds what it held.
+// Memory out of the program's reach for a while, or made read-only or executable, still holds what it held.
 #include "corpus.h"
 #include <sys/mman.h>
 
@@ -36,6 +36,35 @@ static void shared(void) {
     mprotect(memory, 1 << 20, PROT_NONE);
 }
 
+// What a just-in-time compiler does.
+static void code(void) {
+    struct node **made = map(8192, MAP_PRIVATE);
+    made[3] = make(88); // EXPECT: reachable
+    // VALGRIND: lost: it takes only writable memory as roots
+    // LSAN: lost: as above
+    mprotect(made, 8192, PROT_READ | PROT_EXEC);
+    struct node **only = map(8192, MAP_PRIVATE);
+    only[3] = make(96); // EXPECT: reachable
+    // VALGRIND: lost: as above
+    // LSAN: lost: as above
+    mprotect(only, 8192, PROT_EXEC);
+    struct node **all = map(8192, MAP_PRIVATE);
+    all[3] = make(104); // EXPECT: reachable
+    // LSAN: lost: as above
+    mprotect(all, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+static void shared_read_only(void) {
+    int file = memfd_create("pool", 0);
+    if (file < 0 || ftruncate(file, 8192))
+        _exit(3);
+    struct node **memory = (struct node **)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    memory[3] = make(112); // EXPECT: reachable
+    // VALGRIND: lost: it takes only writable memory as roots
+    // LSAN: lost: as above
+    mprotect(memory, 8192, PROT_READ);
+}
+
 static void part_of_much(void) {
     const size_t much = (size_t)1 << 33;
     struct node **memory = map(much, MAP_PRIVATE);
@@ -56,6 +85,8 @@ static void thrown_away(void) {
 int main(void) {
     play(sealed);
     play(shared);
+    play(code);
+    play(shared_read_only);
     play(part_of_much);
     play(thrown_away);
     park();

@@ -56,14 +56,24 @@ bool seep_root_is_of_module(const struct seep_root_finder *finder, const struct 
     return seep_root_is_anonymous(mapping) || strcmp(mapping->path, finder->path) == 0;
 }
 
+// Shared memory that is no file which others may have made.
+static bool is_shared_memory(const struct seep_memory_area *mapping) {
+    return mapping->shared &&
+           (strncmp(mapping->path, "/dev/zero", 9) == 0 || strncmp(mapping->path, "/memfd:", 7) == 0 ||
+            strncmp(mapping->path, "/SYSV", 5) == 0);
+}
+
 bool seep_root_may_hold(const struct seep_memory_area *mapping) {
+    // Code that a program has made: trampolines and just-in-time compilers keep addresses beside it. Where
+    // shared memory is executable, the same memory is mapped a second time to be written.
+    bool is_code = mapping->executable && (mapping->shared || !seep_root_is_anonymous(mapping));
     if (!mapping->readable)
-        return (mapping->present_bytes || mapping->shared) && !mapping->executable;
+        return (mapping->present_bytes || mapping->shared) && !is_code;
     // Memory that a program has written and then made read-only still holds blocks: its own data, a private
     // copy of a file, memory that it shares with its children.
-    bool was_written = !*mapping->path || (mapping->was_written && !mapping->shared) ||
-                       (mapping->shared && strncmp(mapping->path, "/dev/zero", 9) == 0);
-    return mapping->writable || (was_written && !mapping->executable);
+    bool was_written = seep_root_is_anonymous(mapping) || (mapping->was_written && !mapping->shared) ||
+                       is_shared_memory(mapping);
+    return mapping->writable || (was_written && !is_code);
 }
 
 bool seep_root_is_device(const struct seep_memory_area *mapping) {
