@@ -144,12 +144,25 @@ static inline void keep(const struct seep_replay_op *op, void *block) {
     }
 }
 
+static void note_latency(const struct seep_replay_op *op, uint64_t taken_ticks) {
+    uint32_t bucket = seep_replay_bucket(taken_ticks);
+    __atomic_fetch_add(&results->latency[op->kind][bucket], 1, __ATOMIC_RELAXED);
+}
+
 static void call_timed(const struct seep_replay_op *op) {
     uint64_t before = ticks();
     void *block = call(op);
-    uint32_t bucket = seep_replay_bucket(ticks() - before);
+    uint64_t taken = ticks() - before;
     keep(op, block);
-    __atomic_fetch_add(&results->latency[op->kind][bucket], 1, __ATOMIC_RELAXED);
+    note_latency(op, taken);
+}
+
+// In place of a call: what the replayer does besides it.
+static void call_nothing(const struct seep_replay_op *op, bool is_timed) {
+    uint64_t before = is_timed ? ticks() : 0;
+    *(void *volatile *)&slots[op->slot] = NULL;
+    if (is_timed)
+        note_latency(op, ticks() - before);
 }
 
 // ---- what an advice would have the program do ------------------------------------------------------------
@@ -312,9 +325,10 @@ static void run(uint32_t index) {
     for (uint64_t i = 0; i < threads[index].nr_ops; i++) {
         const struct seep_replay_op *op = &first[i];
         if (op->kind < SEEP_REPLAY_CALLS_NR) {
+            bool is_timed = op->flags & SEEP_REPLAY_TIMED && !measures;
             if (is_empty)
-                *(void *volatile *)&slots[op->slot] = NULL;
-            else if (op->flags & SEEP_REPLAY_TIMED && !measures)
+                call_nothing(op, is_timed);
+            else if (is_timed)
                 call_timed(op);
             else
                 keep(op, call(op));
