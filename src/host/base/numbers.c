@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Numbers as people read them, see numbers.h.
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -60,10 +59,6 @@ struct seep_number seep_format_share(uint64_t part, uint64_t whole) {
     else
         snprintf(number.text, sizeof(number.text), "%.1f%%", share);
     return number;
-}
-
-double seep_sample_error_percent(uint64_t nr_samples) {
-    return nr_samples ? 100.0 / sqrt((double)nr_samples) : 100.0;
 }
 
 struct seep_number seep_format_duration(int64_t ns) {

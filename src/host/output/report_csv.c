@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers.h"
 #include "output/csv.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "profile/health.h"
+#include "view/sampling_error.h"
 #include "view/stack_table.h"
 
 static void put_count(FILE *out, const struct seep_view_row *row, uint32_t bits, uint64_t value) {

@@ -19,7 +19,7 @@
 #include "output/report_json.h"
 #include "profile/health.h"
 #include "view/exception_pool.h"
-#include "view/samples.h"
+#include "view/sampling_error.h"
 #include "view/stack_table.h"
 
 struct seep_error *seep_json_dump(FILE *out, json_t *value) {

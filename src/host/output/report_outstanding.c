@@ -12,6 +12,7 @@
 #include "output/report_text.h"
 #include "output/wrap.h"
 #include "profile/health.h"
+#include "view/sampling_error.h"
 
 #define INDENT     "        "
 #define SHARES_MAX 5u

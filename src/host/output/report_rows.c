@@ -12,6 +12,7 @@
 #include "view/exception_pool.h"
 #include "output/report_text.h"
 #include "profile/health.h"
+#include "view/sampling_error.h"
 #include "view/stacks.h"
 
 static int width_of(const char *text, int width) {

@@ -16,7 +16,7 @@
 #include "output/report_text.h"
 #include "output/wrap.h"
 #include "profile/health.h"
-#include "view/samples.h"
+#include "view/sampling_error.h"
 
 const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index) {
     return view->session->profiles[view->first_process + index];

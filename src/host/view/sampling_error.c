@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The error of live figures that are estimates, see samples.h.
+// The error of figures that are estimates, see sampling_error.h.
 #include <math.h>
 
-#include "view/samples.h"
+#include "view/sampling_error.h"
 
 // A block of size s is recorded with probability p = 1 - exp(-s / sample_bytes) and counts s/p then, so each
 // one that was recorded adds s^2 (1 - p) / p^2 to the variance. Source: Horvitz and Thompson, 1952.
@@ -26,4 +26,8 @@ struct seep_live_error seep_live_error_of(const struct seep_profile *const *prof
     }
     error.percent = sum > 0 ? 100 * sqrt(variance) / sum : 0;
     return error;
+}
+
+double seep_sample_error_percent(uint64_t nr_samples) {
+    return nr_samples ? 100.0 / sqrt((double)nr_samples) : 100.0;
 }

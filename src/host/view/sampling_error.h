@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// How far live figures of a sampled run can be wrong: by the samples that are live, which are fewer than all
-// of them.
-#ifndef SEEP_VIEW_SAMPLES_H
-#define SEEP_VIEW_SAMPLES_H
+// How far figures of a sampled run can be wrong: live ones by the samples that are live, which are fewer than
+// all of them.
+#ifndef SEEP_VIEW_SAMPLING_ERROR_H
+#define SEEP_VIEW_SAMPLING_ERROR_H
 
 #include "profile/profile.h"
 
@@ -14,5 +14,9 @@ struct seep_live_error {
 
 // Of profiles with health.sample_bytes; of the others all live blocks are known, and they add no error.
 struct seep_live_error seep_live_error_of(const struct seep_profile *const *profiles, size_t nr_profiles);
+
+// One standard deviation of an estimate from so many samples, in percent of it: blocks much smaller than
+// the sampling interval are Poisson, larger ones better than that.
+double seep_sample_error_percent(uint64_t nr_samples);
 
 #endif
