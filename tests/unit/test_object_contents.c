@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // A file that others can change is read by a worker, which says of it what the tool says of one of its own.
-// Arguments: files; `-w FOLDER` before them writes their answers there, as seeds of fuzz_foreign.
+// Arguments: files; `-w FOLDER` before them writes their answers there, as seeds of fuzz_untrusted.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -24,7 +24,7 @@ struct seep_error *seep_symbols_create(const struct seep_symbols_options *option
     struct seep_error *error =
         seep_file_search_init(&symbols->search, options->sysroot, debug_dir, options->giver);
     if (!error && !options->giver)
-        error = seep_foreign_symbols_create(&symbols->search, &symbols->names, &symbols->far);
+        error = seep_untrusted_symbols_create(&symbols->search, &symbols->names, &symbols->far);
     if (error) {
         seep_symbols_destroy(symbols);
         return error;
@@ -54,7 +54,7 @@ void seep_symbols_destroy(struct seep_symbols *symbols) {
         seep_map_deinit(&module->results[1]);
     }
     free(symbols->modules);
-    seep_foreign_symbols_destroy(symbols->far);
+    seep_untrusted_symbols_destroy(symbols->far);
     seep_map_deinit(&symbols->ids);
     seep_file_search_deinit(&symbols->search);
     seep_names_deinit(&symbols->names);
@@ -101,7 +101,7 @@ struct seep_error *seep_symbols_module(struct seep_symbols *symbols, const char 
     if (id.nr_bytes)
         memcpy(id_copy, id.bytes, id.nr_bytes);
     *module = (struct seep_symbols_module){.path = strchr(key, ' ') + 1, .id = {id_copy, id.nr_bytes}};
-    module->far = (struct seep_foreign_module){.path = module->path, .id = module->id};
+    module->far = (struct seep_untrusted_module){.path = module->path, .id = module->id};
     uint64_t *slot = seep_map_at(&symbols->ids, (uintptr_t)key, NULL);
     if (!slot)
         return seep_error_no_memory();
@@ -300,7 +300,7 @@ struct seep_error *seep_symbols_resolve(struct seep_symbols *symbols, unsigned m
         return NULL;
     }
     const struct seep_symbol *symbol = NULL;
-    error = module->is_far ? seep_foreign_resolve(symbols->far, &module->far, offset, exact, &symbol)
+    error = module->is_far ? seep_untrusted_resolve(symbols->far, &module->far, offset, exact, &symbol)
                            : look_up(symbols, module, offset, exact, &symbol);
     if (error)
         return error;
@@ -337,7 +337,7 @@ struct seep_error *seep_symbols_returned_text(struct seep_symbols *symbols, unsi
     *ret_found = false;
     *ret_text = NULL;
     if (!error && module->is_far)
-        return seep_foreign_returned_text(symbols->far, &module->far, function, ret_found, ret_text);
+        return seep_untrusted_returned_text(symbols->far, &module->far, function, ret_found, ret_text);
     if (error || !module->files.main)
         return error;
     uint64_t address;

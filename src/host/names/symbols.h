@@ -7,7 +7,7 @@
 // /usr/lib/debug and .gnu_debuglink, the build-id directories, debuginfod if DEBUGINFOD_URLS is set
 // (with a time limit). Results are kept: a frame is looked up once. Not thread-safe.
 //
-// Files that another user made, or can change, are read in a process without rights, see foreign_symbols.h.
+// Files that another user made, or can change, are read in a process without rights, see untrusted_symbols.h.
 #ifndef SEEP_NAMES_SYMBOLS_H
 #define SEEP_NAMES_SYMBOLS_H
 
@@ -26,7 +26,7 @@ struct seep_symbols_options {
     bool no_debuginfod;            // never ask, whatever the environment says
     bool hasty;                    // only for a moment: files are mapped, not copied (symbol_file.h)
     unsigned debuginfod_timeout_s; // 0: 10 s for all modules together
-    // For a reader of foreign files (foreign_reader.h): opens all files, paths are taken as they are. NULL:
+    // For a reader of foreign files (untrusted_reader.h): opens all files, paths are taken as they are. NULL:
     // we do.
     const struct seep_file_giver *giver;
 };

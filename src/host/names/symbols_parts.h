@@ -10,7 +10,7 @@
 #include "names/debug_info.h"
 #include "names/debug_layouts.h"
 #include "names/debug_variables.h"
-#include "names/foreign_symbols.h"
+#include "names/untrusted_symbols.h"
 #include "names/module_file.h"
 #include "names/names.h"
 #include "names/symbol_table.h"
@@ -23,8 +23,8 @@ struct seep_symbols_module {
     bool closed; // and closed: only its variables are left
     bool opened; // functions and lines were read
     bool named;  // its functions were given, no file is asked
-    bool is_far; // a file of it is another user's: see foreign_symbols.h
-    struct seep_foreign_module far;
+    bool is_far; // a file of it is another user's: see untrusted_symbols.h
+    struct seep_untrusted_module far;
     enum seep_symbols_quality quality;
     const char *trouble; // static text
     struct seep_module_files files;
@@ -47,7 +47,7 @@ struct seep_symbols {
     size_t nr_modules;
     size_t modules_capacity;
     struct seep_place place; // of the frame being looked up: too large for the stack
-    struct seep_foreign_symbols *far;
+    struct seep_untrusted_symbols *far;
     bool met_foreign; // from then on the reader of foreign files reads all that it may
 };
 
@@ -57,7 +57,7 @@ struct seep_type {
     struct seep_debug_info *info;
     unsigned generation; // of info, that the entry is of
     Dwarf_Die entry;
-    struct seep_foreign_type far; // where info is NULL
+    struct seep_untrusted_type far; // where info is NULL
 };
 
 // ---- symbols.c ----
@@ -80,7 +80,7 @@ SEEP_MUST_CHECK struct seep_error *seep_symbols_keep_type(struct seep_symbols *s
                                                           struct seep_debug_info *info, Dwarf_Die *entry,
                                                           const struct seep_type **ret_type);
 SEEP_MUST_CHECK struct seep_error *seep_symbols_keep_far_type(struct seep_symbols *symbols,
-                                                              const struct seep_foreign_type *far,
+                                                              const struct seep_untrusted_type *far,
                                                               const struct seep_type **ret_type);
 
 #endif

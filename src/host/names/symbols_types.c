@@ -7,7 +7,7 @@
 #include "names/symbols_parts.h"
 
 struct seep_error *seep_symbols_keep_far_type(struct seep_symbols *symbols,
-                                              const struct seep_foreign_type *far,
+                                              const struct seep_untrusted_type *far,
                                               const struct seep_type **ret_type) {
     *ret_type = NULL;
     if (!far->number)
@@ -51,7 +51,7 @@ struct seep_error *seep_symbols_declare(struct seep_symbols *symbols, const stru
                                         const char *name, const char **ret_text) {
     *ret_text = NULL;
     if (is_far(type))
-        return seep_foreign_declare(symbols->far, &type->far, name, ret_text);
+        return seep_untrusted_declare(symbols->far, &type->far, name, ret_text);
     if (!is_usable(type))
         return NULL;
     struct seep_type_text text = {.used = 0};
@@ -65,8 +65,8 @@ struct seep_error *seep_symbols_pointee(struct seep_symbols *symbols, const stru
     Dwarf_Die entry, to;
     *ret_type = NULL;
     if (is_far(type)) {
-        struct seep_foreign_type far_to;
-        struct seep_error *error = seep_foreign_pointee(symbols->far, &type->far, &far_to);
+        struct seep_untrusted_type far_to;
+        struct seep_error *error = seep_untrusted_pointee(symbols->far, &type->far, &far_to);
         return error ? error : seep_symbols_keep_far_type(symbols, &far_to, ret_type);
     }
     if (!is_usable(type))
@@ -90,8 +90,8 @@ struct seep_error *seep_symbols_class(struct seep_symbols *symbols, unsigned mod
     *ret_type = NULL;
     struct seep_error *error = seep_symbols_find_module(symbols, module_id, &module);
     if (!error && module->is_far) {
-        struct seep_foreign_type type;
-        error = seep_foreign_class(symbols->far, &module->far, name, &type);
+        struct seep_untrusted_type type;
+        error = seep_untrusted_class(symbols->far, &module->far, name, &type);
         return error ? error : seep_symbols_keep_far_type(symbols, &type, ret_type);
     }
     if (!error)
@@ -145,9 +145,9 @@ struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struc
                                        uint64_t off, struct seep_variable *ret_member) {
     *ret_member = (struct seep_variable){NULL};
     if (is_far(pointed->type)) {
-        struct seep_foreign_type type = {NULL};
+        struct seep_untrusted_type type = {NULL};
         struct seep_error *failed =
-            seep_foreign_member(symbols->far, &pointed->type->far, pointed, off, ret_member, &type);
+            seep_untrusted_member(symbols->far, &pointed->type->far, pointed, off, ret_member, &type);
         return failed ? failed : seep_symbols_keep_far_type(symbols, &type, &ret_member->type);
     }
     if (!is_usable(pointed->type) || off < pointed->at)

@@ -41,7 +41,7 @@ struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned 
     const struct seep_range *found = NULL;
     struct seep_error *error = seep_symbols_find_module_files(symbols, module_id, &module);
     if (!error && module->is_far)
-        return seep_foreign_variable(symbols->far, &module->far, offset, ret_name, ret_variable_offset);
+        return seep_untrusted_variable(symbols->far, &module->far, offset, ret_name, ret_variable_offset);
     if (!error)
         error = find_variable(module, offset, &found);
     if (error)
@@ -61,7 +61,7 @@ struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned 
 
 void seep_symbols_close_files(struct seep_symbols *symbols) {
     if (symbols->far)
-        seep_foreign_close_files(symbols->far);
+        seep_untrusted_close_files(symbols->far);
     for (size_t i = 0; i < symbols->nr_modules; i++) {
         struct seep_symbols_module *module = symbols->modules[i];
         bool is_used = module->opened || module->has_frames || module->debug_variables;
@@ -126,8 +126,8 @@ struct seep_error *seep_symbols_global(struct seep_symbols *symbols, unsigned mo
     *ret_variable = (struct seep_variable){NULL};
     struct seep_error *error = seep_symbols_find_module_files(symbols, module_id, &module);
     if (!error && module->is_far) {
-        struct seep_foreign_type type = {NULL};
-        error = seep_foreign_global(symbols->far, &module->far, offset, whole, ret_variable, &type);
+        struct seep_untrusted_type type = {NULL};
+        error = seep_untrusted_global(symbols->far, &module->far, offset, whole, ret_variable, &type);
         return error ? error : seep_symbols_keep_far_type(symbols, &type, &ret_variable->type);
     }
     if (!error)
@@ -170,7 +170,7 @@ struct seep_error *seep_symbols_caller(struct seep_symbols *symbols, unsigned mo
     struct seep_symbols_module *module = NULL;
     struct seep_error *error = seep_symbols_find_module_files(symbols, module_id, &module);
     if (!error && module->is_far)
-        return seep_foreign_caller(symbols->far, &module->far, stack, frame, ret_there, ret_caller);
+        return seep_untrusted_caller(symbols->far, &module->far, stack, frame, ret_there, ret_caller);
     if (!error)
         error = find_frames(module);
     if (error)
@@ -189,9 +189,9 @@ struct seep_error *seep_symbols_local(struct seep_symbols *symbols, unsigned mod
     *ret_variable = (struct seep_variable){NULL};
     struct seep_error *error = seep_symbols_find_module(symbols, module_id, &module);
     if (!error && module->is_far) {
-        struct seep_foreign_type type = {NULL};
-        error =
-            seep_foreign_local(symbols->far, &module->far, frame, stack, address, value, ret_variable, &type);
+        struct seep_untrusted_type type = {NULL};
+        error = seep_untrusted_local(symbols->far, &module->far, frame, stack, address, value, ret_variable,
+                                     &type);
         return error ? error : seep_symbols_keep_far_type(symbols, &type, &ret_variable->type);
     }
     if (!error)

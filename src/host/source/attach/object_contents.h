@@ -2,7 +2,7 @@
 //
 // What tracing needs of a file that is mapped as code. The file of another user is read by a worker without
 // rights (confine/worker.h), and what that says is checked.
-// Proof: tests/unit/test_object_contents.c, tests/fuzz/fuzz_foreign.c.
+// Proof: tests/unit/test_object_contents.c, tests/fuzz/fuzz_untrusted.c.
 #ifndef SEEP_SOURCE_ATTACH_OBJECT_CONTENTS_H
 #define SEEP_SOURCE_ATTACH_OBJECT_CONTENTS_H
 

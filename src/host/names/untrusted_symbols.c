@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Symbols of foreign files, see foreign_symbols.h.
+// Symbols of foreign files, see untrusted_symbols.h.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,15 @@
 
 #include "base/map.h"
 #include "confine/foreign.h"
-#include "names/foreign_reader.h"
-#include "names/foreign_symbols.h"
-#include "names/foreign_messages.h"
+#include "names/untrusted_reader.h"
+#include "names/untrusted_symbols.h"
+#include "names/untrusted_messages.h"
 
 #define WORKERS_MAX       16u // that end of what they read; after so many nothing is asked any more
 #define SERVER_ASKED_MAX  4u  // for a module: its own debug information, and what that shares with others
 #define SYMBOL_FRAMES_MAX 256u
 
-struct seep_foreign_symbols {
+struct seep_untrusted_symbols {
     struct seep_file_search *search;
     struct seep_names *names;
     struct seep_worker *worker; // NULL: none was needed yet, or it ended
@@ -23,7 +23,7 @@ struct seep_foreign_symbols {
     unsigned nr_ended;
     const char *refused; // why there can be no worker; NULL: there can
     // Of the module that is asked about:
-    struct seep_foreign_module *module;
+    struct seep_untrusted_module *module;
     char *directory; // where its file lies; NULL: not known
     uid_t owner;
     bool has_owner;
@@ -35,9 +35,9 @@ struct seep_foreign_symbols {
     size_t stack_bytes;
 };
 
-struct seep_error *seep_foreign_symbols_create(struct seep_file_search *search, struct seep_names *names,
-                                               struct seep_foreign_symbols **ret_far) {
-    struct seep_foreign_symbols *far = calloc(1, sizeof(*far));
+struct seep_error *seep_untrusted_symbols_create(struct seep_file_search *search, struct seep_names *names,
+                                                 struct seep_untrusted_symbols **ret_far) {
+    struct seep_untrusted_symbols *far = calloc(1, sizeof(*far));
     if (!far)
         return seep_error_no_memory();
     far->search = search;
@@ -46,7 +46,7 @@ struct seep_error *seep_foreign_symbols_create(struct seep_file_search *search, 
     return NULL;
 }
 
-void seep_foreign_symbols_destroy(struct seep_foreign_symbols *far) {
+void seep_untrusted_symbols_destroy(struct seep_untrusted_symbols *far) {
     if (!far)
         return;
     seep_worker_destroy(far->worker);
@@ -76,7 +76,7 @@ static bool is_named(const char *module_path, const char *path) {
 }
 
 // In another root also without some of the leading folders.
-static bool is_itself(const struct seep_foreign_symbols *far, bool in_sysroot, const char *path) {
+static bool is_itself(const struct seep_untrusted_symbols *far, bool in_sysroot, const char *path) {
     const char *name = far->module->path;
     bool is = is_named(name, path);
     if (!in_sysroot || far->search->sysroot_fd < 0)
@@ -93,7 +93,7 @@ static bool is_split(const char *path) {
 }
 
 // The module itself, what lies beside it, and what lies where debug information does.
-static bool may_ask_for(const struct seep_foreign_symbols *far, bool in_sysroot, const char *path) {
+static bool may_ask_for(const struct seep_untrusted_symbols *far, bool in_sysroot, const char *path) {
     const char *name = strrchr(far->module->path, '/');
     size_t length = name ? (size_t)(name - far->module->path) : 0;
     const char *debug_dir = seep_file_search_debug_dir(far->search);
@@ -105,7 +105,7 @@ static bool may_ask_for(const struct seep_foreign_symbols *far, bool in_sysroot,
 
 // Links lead where their owner likes, also to what only root can reach: they are not followed out of the
 // folder. Of another root they lead to what is in it.
-static bool lies_there(const struct seep_foreign_symbols *far, bool in_sysroot, const char *path, int fd) {
+static bool lies_there(const struct seep_untrusted_symbols *far, bool in_sysroot, const char *path, int fd) {
     const char *debug_dir = seep_file_search_debug_dir(far->search), *wanted = far->directory;
     if ((in_sysroot && far->search->sysroot_fd >= 0) || is_itself(far, in_sysroot, path) || !wanted ||
         is_below(path, debug_dir, strlen(debug_dir)) || is_split(path))
@@ -118,7 +118,7 @@ static bool lies_there(const struct seep_foreign_symbols *far, bool in_sysroot, 
 }
 
 // What everybody may read, or the user whose module it is. The module itself is that user's.
-static bool may_have(struct seep_foreign_symbols *far, bool in_sysroot, const char *path, int fd) {
+static bool may_have(struct seep_untrusted_symbols *far, bool in_sysroot, const char *path, int fd) {
     struct stat status;
     if (!seep_file_status(fd, &status) || !lies_there(far, in_sysroot, path, fd))
         return false;
@@ -131,10 +131,10 @@ static bool may_have(struct seep_foreign_symbols *far, bool in_sysroot, const ch
     return is_theirs || (status.st_mode & S_IROTH) || (far->has_owner && far->owner == status.st_uid);
 }
 
-static int give_file(struct seep_foreign_symbols *far, struct seep_take *wish, struct seep_put *reply) {
+static int give_file(struct seep_untrusted_symbols *far, struct seep_take *wish, struct seep_put *reply) {
     const char *path = NULL, *trouble = "file may not be read";
     bool in_sysroot = seep_take_bool(wish);
-    struct seep_error *error = seep_foreign_take_text(wish, far->names, &path);
+    struct seep_error *error = seep_untrusted_take_text(wish, far->names, &path);
     int fd = -1;
     if (!error && !wish->failed && path && may_ask_for(far, in_sysroot, path))
         fd = seep_file_search_open(far->search, in_sysroot, path, &trouble);
@@ -156,17 +156,17 @@ static int give_file(struct seep_foreign_symbols *far, struct seep_take *wish, s
     return fd;
 }
 
-static int give_from_server(struct seep_foreign_symbols *far, struct seep_take *wish) {
+static int give_from_server(struct seep_untrusted_symbols *far, struct seep_take *wish) {
     size_t nr_bytes;
-    const uint8_t *id = seep_foreign_take_bytes(wish, &nr_bytes);
+    const uint8_t *id = seep_untrusted_take_bytes(wish, &nr_bytes);
     if (!id || far->nr_server_asked == SERVER_ASKED_MAX)
         return -1;
     far->nr_server_asked++;
     return seep_debug_server_find(&far->search->server, id, nr_bytes);
 }
 
-int seep_foreign_give(void *context, struct seep_take *wish, struct seep_put *reply) {
-    struct seep_foreign_symbols *far = context;
+int seep_untrusted_give(void *context, struct seep_take *wish, struct seep_put *reply) {
+    struct seep_untrusted_symbols *far = context;
     uint64_t kind = seep_take_leb(wish);
     if (kind == SEEP_FOREIGN_FILE)
         return give_file(far, wish, reply);
@@ -178,36 +178,36 @@ int seep_foreign_give(void *context, struct seep_take *wish, struct seep_put *re
 
 // ---- questions ----
 
-static void lose(struct seep_foreign_module *module, const char *why) {
+static void lose(struct seep_untrusted_module *module, const char *why) {
     module->is_lost = true;
     module->quality = SEEP_SYMBOLS_NONE;
     module->trouble = why;
 }
 
-static void end_worker(struct seep_foreign_symbols *far) {
+static void end_worker(struct seep_untrusted_symbols *far) {
     seep_worker_destroy(far->worker);
     far->worker = NULL;
     far->nr_ended++;
 }
 
 // It gets symbols of its own that are made here, because it can open nothing.
-static struct seep_error *start_worker(struct seep_foreign_symbols *far) {
+static struct seep_error *start_worker(struct seep_untrusted_symbols *far) {
     const struct seep_symbols_options options = {.sysroot = far->search->sysroot,
                                                  .debug_dir = far->search->debug_dir,
                                                  .no_demangle = far->names->no_demangle,
                                                  .plain_runtime = far->search->plain_runtime,
                                                  .no_debuginfod = far->search->server.off,
                                                  .hasty = far->search->hasty};
-    struct seep_foreign_server *server = NULL;
-    struct seep_error *error = seep_foreign_server_create(&options, &server);
+    struct seep_untrusted_server *server = NULL;
+    struct seep_error *error = seep_untrusted_server_create(&options, &server);
     if (!error)
-        error = seep_worker_start(seep_foreign_serve, server, &far->worker);
-    seep_foreign_server_destroy(server);
+        error = seep_worker_start(seep_untrusted_serve, server, &far->worker);
+    seep_untrusted_server_destroy(server);
     far->generation += !error;
     return error;
 }
 
-static bool has_worker(struct seep_foreign_symbols *far) {
+static bool has_worker(struct seep_untrusted_symbols *far) {
     if (far->worker)
         return true;
     if (!far->refused && far->nr_ended == WORKERS_MAX)
@@ -230,13 +230,13 @@ struct answer {
 };
 
 // Asks about `module`. false: it is lost. `words` are freed.
-static bool ask(struct seep_foreign_symbols *far, struct seep_foreign_module *module, struct seep_put *words,
-                struct answer *ret_answer) {
+static bool ask(struct seep_untrusted_symbols *far, struct seep_untrusted_module *module,
+                struct seep_put *words, struct answer *ret_answer) {
     *ret_answer = (struct answer){.bytes = {NULL}};
     const struct seep_worker_question question = {.words = words,
                                                   .file = -1,
                                                   .answer_max = SEEP_FOREIGN_ANSWER_BYTES,
-                                                  .give = seep_foreign_give,
+                                                  .give = seep_untrusted_give,
                                                   .context = far};
     enum seep_worker_verdict verdict = SEEP_WORKER_LARGE;
     if (far->module != module) {
@@ -259,7 +259,7 @@ static bool ask(struct seep_foreign_symbols *far, struct seep_foreign_module *mo
 }
 
 // All of it was taken, and was as it should be. false: the module is lost, and so is who lied.
-static bool is_whole(struct seep_foreign_symbols *far, struct seep_foreign_module *module,
+static bool is_whole(struct seep_untrusted_symbols *far, struct seep_untrusted_module *module,
                      struct answer *answer) {
     bool is = !answer->take.failed && !seep_take_left(&answer->take);
     seep_put_deinit(&answer->bytes);
@@ -271,7 +271,7 @@ static bool is_whole(struct seep_foreign_symbols *far, struct seep_foreign_modul
 }
 
 // Makes the worker know the module. false: it is lost.
-static bool is_known(struct seep_foreign_symbols *far, struct seep_foreign_module *module) {
+static bool is_known(struct seep_untrusted_symbols *far, struct seep_untrusted_module *module) {
     if (module->is_lost)
         return false;
     if (!has_worker(far)) {
@@ -284,7 +284,7 @@ static bool is_known(struct seep_foreign_symbols *far, struct seep_foreign_modul
     struct answer answer;
     seep_put_leb(&words, SEEP_FOREIGN_MODULE);
     seep_put_text(&words, module->path);
-    seep_foreign_put_bytes(&words, module->id.bytes, module->id.nr_bytes);
+    seep_untrusted_put_bytes(&words, module->id.bytes, module->id.nr_bytes);
     if (!ask(far, module, &words, &answer))
         return false;
     module->number = seep_take_u32(&answer.take);
@@ -292,18 +292,18 @@ static bool is_known(struct seep_foreign_symbols *far, struct seep_foreign_modul
     return is_whole(far, module, &answer);
 }
 
-static struct seep_put words_of(enum seep_foreign_kind kind, const struct seep_foreign_module *module) {
+static struct seep_put words_of(enum seep_untrusted_kind kind, const struct seep_untrusted_module *module) {
     struct seep_put words = {NULL};
     seep_put_leb(&words, kind);
     seep_put_leb(&words, module->number);
     return words;
 }
 
-bool seep_foreign_take_symbol(struct seep_take *answer, struct seep_names *names,
-                              struct seep_foreign_module *module, const struct seep_symbol **ret_symbol) {
+bool seep_untrusted_take_symbol(struct seep_take *answer, struct seep_names *names,
+                                struct seep_untrusted_module *module, const struct seep_symbol **ret_symbol) {
     uint64_t quality = seep_take_leb(answer);
     const char *trouble;
-    struct seep_error *error = seep_foreign_take_text(answer, names, &trouble);
+    struct seep_error *error = seep_untrusted_take_text(answer, names, &trouble);
     uint64_t nr_frames = seep_take_leb(answer);
     bool fits =
         !answer->failed && quality <= SEEP_SYMBOLS_DEBUG && nr_frames && nr_frames <= SYMBOL_FRAMES_MAX;
@@ -314,14 +314,14 @@ bool seep_foreign_take_symbol(struct seep_take *answer, struct seep_names *names
     for (uint64_t i = 0; i < nr_frames && !answer->failed && !error; i++) {
         struct seep_symbol_frame *frame = &frames[i];
         *frame = (struct seep_symbol_frame){NULL};
-        error = seep_foreign_take_text(answer, names, &frame->function);
+        error = seep_untrusted_take_text(answer, names, &frame->function);
         if (!error)
-            error = seep_foreign_take_text(answer, names, &frame->file);
+            error = seep_untrusted_take_text(answer, names, &frame->file);
         frame->line = seep_take_u32(answer);
         frame->inlined = seep_take_bool(answer);
         frame->function_offset = seep_take_leb(answer);
         if (!error)
-            error = seep_foreign_take_text(answer, names, &frame->linkage);
+            error = seep_untrusted_take_text(answer, names, &frame->linkage);
     }
     answer->failed |= error != NULL;
     seep_error_destroy(error);
@@ -334,7 +334,8 @@ bool seep_foreign_take_symbol(struct seep_take *answer, struct seep_names *names
     return true;
 }
 
-static struct seep_error *no_symbol(struct seep_foreign_symbols *far, const struct seep_symbol **ret_symbol) {
+static struct seep_error *no_symbol(struct seep_untrusted_symbols *far,
+                                    const struct seep_symbol **ret_symbol) {
     struct seep_symbol *symbol = seep_arena_alloc(&far->names->arena, 1, sizeof(*symbol));
     struct seep_symbol_frame *frame = seep_arena_alloc(&far->names->arena, 1, sizeof(*frame));
     if (!symbol || !frame)
@@ -345,8 +346,9 @@ static struct seep_error *no_symbol(struct seep_foreign_symbols *far, const stru
     return NULL;
 }
 
-struct seep_error *seep_foreign_resolve(struct seep_foreign_symbols *far, struct seep_foreign_module *module,
-                                        uint64_t offset, bool exact, const struct seep_symbol **ret_symbol) {
+struct seep_error *seep_untrusted_resolve(struct seep_untrusted_symbols *far,
+                                          struct seep_untrusted_module *module, uint64_t offset, bool exact,
+                                          const struct seep_symbol **ret_symbol) {
     const struct seep_symbol *symbol = NULL;
     struct answer answer;
     if (!is_known(far, module))
@@ -356,16 +358,16 @@ struct seep_error *seep_foreign_resolve(struct seep_foreign_symbols *far, struct
     seep_put_leb(&words, exact);
     if (!ask(far, module, &words, &answer))
         return no_symbol(far, ret_symbol);
-    bool taken = seep_foreign_take_symbol(&answer.take, far->names, module, &symbol);
+    bool taken = seep_untrusted_take_symbol(&answer.take, far->names, module, &symbol);
     if (!is_whole(far, module, &answer) || !taken)
         return no_symbol(far, ret_symbol);
     *ret_symbol = symbol;
     return NULL;
 }
 
-struct seep_error *seep_foreign_variable(struct seep_foreign_symbols *far, struct seep_foreign_module *module,
-                                         uint64_t offset, const char **ret_name,
-                                         uint64_t *ret_variable_offset) {
+struct seep_error *seep_untrusted_variable(struct seep_untrusted_symbols *far,
+                                           struct seep_untrusted_module *module, uint64_t offset,
+                                           const char **ret_name, uint64_t *ret_variable_offset) {
     struct answer answer;
     const char *name = NULL;
     *ret_name = NULL;
@@ -376,7 +378,7 @@ struct seep_error *seep_foreign_variable(struct seep_foreign_symbols *far, struc
     seep_put_leb(&words, offset);
     if (!ask(far, module, &words, &answer))
         return NULL;
-    struct seep_error *error = seep_foreign_take_text(&answer.take, far->names, &name);
+    struct seep_error *error = seep_untrusted_take_text(&answer.take, far->names, &name);
     uint64_t off = seep_take_leb(&answer.take);
     answer.take.failed |= off > offset;
     if (is_whole(far, module, &answer) && !error) {
@@ -386,21 +388,22 @@ struct seep_error *seep_foreign_variable(struct seep_foreign_symbols *far, struc
     return error;
 }
 
-static struct seep_foreign_type type_of(const struct seep_foreign_symbols *far,
-                                        struct seep_foreign_module *module, uint64_t number) {
-    return (struct seep_foreign_type){module, far->generation, number};
+static struct seep_untrusted_type type_of(const struct seep_untrusted_symbols *far,
+                                          struct seep_untrusted_module *module, uint64_t number) {
+    return (struct seep_untrusted_type){module, far->generation, number};
 }
 
 // Asks for a variable and takes the answer.
-static struct seep_error *ask_variable(struct seep_foreign_symbols *far, struct seep_foreign_module *module,
-                                       struct seep_put *words, struct seep_variable *ret_variable,
-                                       struct seep_foreign_type *ret_type) {
+static struct seep_error *ask_variable(struct seep_untrusted_symbols *far,
+                                       struct seep_untrusted_module *module, struct seep_put *words,
+                                       struct seep_variable *ret_variable,
+                                       struct seep_untrusted_type *ret_type) {
     struct answer answer;
     struct seep_variable variable = {NULL};
     uint64_t type = 0;
     if (!ask(far, module, words, &answer))
         return NULL;
-    struct seep_error *error = seep_foreign_take_variable(&answer.take, far->names, &variable, &type);
+    struct seep_error *error = seep_untrusted_take_variable(&answer.take, far->names, &variable, &type);
     if (is_whole(far, module, &answer) && !error) {
         *ret_variable = variable;
         *ret_type = type_of(far, module, type);
@@ -408,9 +411,10 @@ static struct seep_error *ask_variable(struct seep_foreign_symbols *far, struct 
     return error;
 }
 
-struct seep_error *seep_foreign_global(struct seep_foreign_symbols *far, struct seep_foreign_module *module,
-                                       uint64_t offset, bool whole, struct seep_variable *ret_variable,
-                                       struct seep_foreign_type *ret_type) {
+struct seep_error *seep_untrusted_global(struct seep_untrusted_symbols *far,
+                                         struct seep_untrusted_module *module, uint64_t offset, bool whole,
+                                         struct seep_variable *ret_variable,
+                                         struct seep_untrusted_type *ret_type) {
     if (!is_known(far, module))
         return NULL;
     struct seep_put words = words_of(SEEP_FOREIGN_GLOBAL, module);
@@ -420,7 +424,7 @@ struct seep_error *seep_foreign_global(struct seep_foreign_symbols *far, struct 
 }
 
 // It is sent again when it is another one: one stack is asked about many times.
-static void put_stack(struct seep_foreign_symbols *far, struct seep_put *words,
+static void put_stack(struct seep_untrusted_symbols *far, struct seep_put *words,
                       const struct seep_thread_stack *stack) {
     uint64_t hash = seep_hash_bytes(stack->bytes, stack->nr_bytes);
     bool is_new = far->stack_generation != far->generation || far->stack_hash != hash ||
@@ -433,40 +437,42 @@ static void put_stack(struct seep_foreign_symbols *far, struct seep_put *words,
     if (!is_new)
         return;
     seep_put_leb(words, stack->start_rt);
-    seep_foreign_put_bytes(words, stack->bytes, stack->nr_bytes);
+    seep_untrusted_put_bytes(words, stack->bytes, stack->nr_bytes);
 }
 
-struct seep_error *seep_foreign_local(struct seep_foreign_symbols *far, struct seep_foreign_module *module,
-                                      const struct seep_call_frame *frame,
-                                      const struct seep_thread_stack *stack, uint64_t address, uint64_t value,
-                                      struct seep_variable *ret_variable,
-                                      struct seep_foreign_type *ret_type) {
+struct seep_error *seep_untrusted_local(struct seep_untrusted_symbols *far,
+                                        struct seep_untrusted_module *module,
+                                        const struct seep_call_frame *frame,
+                                        const struct seep_thread_stack *stack, uint64_t address,
+                                        uint64_t value, struct seep_variable *ret_variable,
+                                        struct seep_untrusted_type *ret_type) {
     if (stack->nr_bytes > SEEP_FOREIGN_STACK_BYTES || !is_known(far, module))
         return NULL;
     struct seep_put words = words_of(SEEP_FOREIGN_LOCAL, module);
-    seep_foreign_put_frame(&words, frame);
+    seep_untrusted_put_frame(&words, frame);
     put_stack(far, &words, stack);
     seep_put_leb(&words, address);
     seep_put_leb(&words, value);
     return ask_variable(far, module, &words, ret_variable, ret_type);
 }
 
-struct seep_error *seep_foreign_caller(struct seep_foreign_symbols *far, struct seep_foreign_module *module,
-                                       const struct seep_thread_stack *stack, struct seep_call_frame *frame,
-                                       bool *ret_there, struct seep_call_frame *ret_caller) {
+struct seep_error *seep_untrusted_caller(struct seep_untrusted_symbols *far,
+                                         struct seep_untrusted_module *module,
+                                         const struct seep_thread_stack *stack, struct seep_call_frame *frame,
+                                         bool *ret_there, struct seep_call_frame *ret_caller) {
     struct answer answer;
     struct seep_call_frame left, caller;
     *ret_there = false;
     if (stack->nr_bytes > SEEP_FOREIGN_STACK_BYTES || !is_known(far, module))
         return NULL;
     struct seep_put words = words_of(SEEP_FOREIGN_CALLER, module);
-    seep_foreign_put_frame(&words, frame);
+    seep_untrusted_put_frame(&words, frame);
     put_stack(far, &words, stack);
     if (!ask(far, module, &words, &answer))
         return NULL;
     bool there = seep_take_bool(&answer.take);
-    seep_foreign_take_frame(&answer.take, &left);
-    seep_foreign_take_frame(&answer.take, &caller);
+    seep_untrusted_take_frame(&answer.take, &left);
+    seep_untrusted_take_frame(&answer.take, &caller);
     if (!is_whole(far, module, &answer))
         return NULL;
     frame->cfa = left.cfa;
@@ -477,13 +483,13 @@ struct seep_error *seep_foreign_caller(struct seep_foreign_symbols *far, struct 
 }
 
 // A type that the worker still knows.
-static bool is_usable(struct seep_foreign_symbols *far, const struct seep_foreign_type *type) {
+static bool is_usable(struct seep_untrusted_symbols *far, const struct seep_untrusted_type *type) {
     return far->worker && type->number && type->generation == far->generation && !type->module->is_lost;
 }
 
-struct seep_error *seep_foreign_declare(struct seep_foreign_symbols *far,
-                                        const struct seep_foreign_type *type, const char *name,
-                                        const char **ret_text) {
+struct seep_error *seep_untrusted_declare(struct seep_untrusted_symbols *far,
+                                          const struct seep_untrusted_type *type, const char *name,
+                                          const char **ret_text) {
     struct seep_put words = {NULL};
     struct answer answer;
     const char *text = NULL;
@@ -495,15 +501,15 @@ struct seep_error *seep_foreign_declare(struct seep_foreign_symbols *far,
     seep_put_text(&words, name);
     if (!ask(far, type->module, &words, &answer))
         return NULL;
-    struct seep_error *error = seep_foreign_take_text(&answer.take, far->names, &text);
+    struct seep_error *error = seep_untrusted_take_text(&answer.take, far->names, &text);
     if (is_whole(far, type->module, &answer) && !error)
         *ret_text = text;
     return error;
 }
 
 // Asks for a type and takes the answer.
-static void ask_type(struct seep_foreign_symbols *far, struct seep_foreign_module *module,
-                     struct seep_put *words, struct seep_foreign_type *ret_type) {
+static void ask_type(struct seep_untrusted_symbols *far, struct seep_untrusted_module *module,
+                     struct seep_put *words, struct seep_untrusted_type *ret_type) {
     struct answer answer;
     if (!ask(far, module, words, &answer))
         return;
@@ -512,11 +518,11 @@ static void ask_type(struct seep_foreign_symbols *far, struct seep_foreign_modul
         *ret_type = type_of(far, module, number);
 }
 
-struct seep_error *seep_foreign_pointee(struct seep_foreign_symbols *far,
-                                        const struct seep_foreign_type *type,
-                                        struct seep_foreign_type *ret_type) {
+struct seep_error *seep_untrusted_pointee(struct seep_untrusted_symbols *far,
+                                          const struct seep_untrusted_type *type,
+                                          struct seep_untrusted_type *ret_type) {
     struct seep_put words = {NULL};
-    *ret_type = (struct seep_foreign_type){NULL};
+    *ret_type = (struct seep_untrusted_type){NULL};
     if (!is_usable(far, type))
         return NULL;
     seep_put_leb(&words, SEEP_FOREIGN_POINTEE);
@@ -525,9 +531,10 @@ struct seep_error *seep_foreign_pointee(struct seep_foreign_symbols *far,
     return NULL;
 }
 
-struct seep_error *seep_foreign_class(struct seep_foreign_symbols *far, struct seep_foreign_module *module,
-                                      const char *name, struct seep_foreign_type *ret_type) {
-    *ret_type = (struct seep_foreign_type){NULL};
+struct seep_error *seep_untrusted_class(struct seep_untrusted_symbols *far,
+                                        struct seep_untrusted_module *module, const char *name,
+                                        struct seep_untrusted_type *ret_type) {
+    *ret_type = (struct seep_untrusted_type){NULL};
     if (!is_known(far, module))
         return NULL;
     struct seep_put words = words_of(SEEP_FOREIGN_CLASS, module);
@@ -536,9 +543,11 @@ struct seep_error *seep_foreign_class(struct seep_foreign_symbols *far, struct s
     return NULL;
 }
 
-struct seep_error *seep_foreign_member(struct seep_foreign_symbols *far, const struct seep_foreign_type *type,
-                                       const struct seep_pointed *pointed, uint64_t off,
-                                       struct seep_variable *ret_member, struct seep_foreign_type *ret_type) {
+struct seep_error *seep_untrusted_member(struct seep_untrusted_symbols *far,
+                                         const struct seep_untrusted_type *type,
+                                         const struct seep_pointed *pointed, uint64_t off,
+                                         struct seep_variable *ret_member,
+                                         struct seep_untrusted_type *ret_type) {
     struct seep_put words = {NULL};
     if (!is_usable(far, type))
         return NULL;
@@ -551,9 +560,9 @@ struct seep_error *seep_foreign_member(struct seep_foreign_symbols *far, const s
     return ask_variable(far, type->module, &words, ret_member, ret_type);
 }
 
-struct seep_error *seep_foreign_returned_text(struct seep_foreign_symbols *far,
-                                              struct seep_foreign_module *module, const char *function,
-                                              bool *ret_found, const char **ret_text) {
+struct seep_error *seep_untrusted_returned_text(struct seep_untrusted_symbols *far,
+                                                struct seep_untrusted_module *module, const char *function,
+                                                bool *ret_found, const char **ret_text) {
     struct answer answer;
     const char *text = NULL;
     *ret_found = false;
@@ -565,7 +574,7 @@ struct seep_error *seep_foreign_returned_text(struct seep_foreign_symbols *far,
     if (!ask(far, module, &words, &answer))
         return NULL;
     bool found = seep_take_bool(&answer.take);
-    struct seep_error *error = seep_foreign_take_text(&answer.take, far->names, &text);
+    struct seep_error *error = seep_untrusted_take_text(&answer.take, far->names, &text);
     if (is_whole(far, module, &answer) && !error) {
         *ret_found = found;
         *ret_text = text;
@@ -573,7 +582,7 @@ struct seep_error *seep_foreign_returned_text(struct seep_foreign_symbols *far,
     return error;
 }
 
-void seep_foreign_close_files(struct seep_foreign_symbols *far) {
+void seep_untrusted_close_files(struct seep_untrusted_symbols *far) {
     struct seep_put words = {NULL};
     struct answer answer;
     if (!far->worker || !far->module)

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "names/foreign_symbols.h"
-#include "names/foreign_messages.h"
+#include "names/untrusted_symbols.h"
+#include "names/untrusted_messages.h"
 #include "symbols/reference.h"
 
 static const char *programs;
@@ -309,19 +309,19 @@ static void test_a_dead_reader_costs_one_module(void **state) {
 
 // ---- what a worker that lies may wish ----
 
-static int wish(struct seep_foreign_symbols *far, const char *path) {
+static int wish(struct seep_untrusted_symbols *far, const char *path) {
     struct seep_put words = {NULL}, reply = {NULL};
     seep_put_leb(&words, SEEP_FOREIGN_FILE);
     seep_put_leb(&words, true);
     seep_put_text(&words, path);
     struct seep_take take = seep_take_of(&words);
-    int fd = seep_foreign_give(far, &take, &reply);
+    int fd = seep_untrusted_give(far, &take, &reply);
     seep_put_deinit(&words);
     seep_put_deinit(&reply);
     return fd;
 }
 
-static bool gets(struct seep_foreign_symbols *far, const char *path) {
+static bool gets(struct seep_untrusted_symbols *far, const char *path) {
     int fd = wish(far, path);
     if (fd >= 0)
         close(fd);
@@ -341,13 +341,13 @@ static void test_gets_no_secrets(void **state) {
          *link = test_format("%s/link", place), *fifo = test_format("%s/fifo", place);
     struct seep_file_search search;
     struct seep_names names = SEEP_NAMES_INIT;
-    struct seep_foreign_symbols *far;
+    struct seep_untrusted_symbols *far;
     const struct seep_symbol *symbol;
     check_no_error(seep_file_search_init(&search, NULL, NULL, NULL));
     search.server.off = true;
-    check_no_error(seep_foreign_symbols_create(&search, &names, &far));
-    struct seep_foreign_module module = {.path = own};
-    check_no_error(seep_foreign_resolve(far, &module, 0x1200, true, &symbol));
+    check_no_error(seep_untrusted_symbols_create(&search, &names, &far));
+    struct seep_untrusted_module module = {.path = own};
+    check_no_error(seep_untrusted_resolve(far, &module, 0x1200, true, &symbol));
     assert_false(module.is_lost);
     make(beside, 0644);
     make(secret, 0600);
@@ -373,7 +373,7 @@ static void test_gets_no_secrets(void **state) {
     } else {
         print_message("not root: a file cannot be kept from the worker\n");
     }
-    seep_foreign_symbols_destroy(far);
+    seep_untrusted_symbols_destroy(far);
     seep_names_deinit(&names);
     seep_file_search_deinit(&search);
     const char *made[] = {own, beside, secret, link, fifo};

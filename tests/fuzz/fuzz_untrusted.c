@@ -5,8 +5,8 @@
 // same when it is put and taken again.
 #include <string.h>
 
-#include "names/foreign_symbols.h"
-#include "names/foreign_messages.h"
+#include "names/untrusted_symbols.h"
+#include "names/untrusted_messages.h"
 #include "process/own_allocator.h"
 #include "source/attach/object_contents.h"
 #include "fuzz.h"
@@ -56,9 +56,9 @@ static void take_object(struct seep_take *take) {
 }
 
 static void take_symbol(struct seep_take *take, struct seep_names *names) {
-    struct seep_foreign_module module = {.path = "/module"};
+    struct seep_untrusted_module module = {.path = "/module"};
     const struct seep_symbol *symbol = NULL;
-    if (!seep_foreign_take_symbol(take, names, &module, &symbol))
+    if (!seep_untrusted_take_symbol(take, names, &module, &symbol))
         return;
     MUST(symbol->nr_frames >= 1 && module.quality <= SEEP_SYMBOLS_DEBUG);
     for (unsigned i = 0; i < symbol->nr_frames; i++)
@@ -82,8 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         take_symbol(&take, &names);
         break;
     case 2:
-        seep_error_destroy(seep_foreign_take_variable(&take, &names, &variable, &type));
-        seep_foreign_take_frame(&take, &frame);
+        seep_error_destroy(seep_untrusted_take_variable(&take, &names, &variable, &type));
+        seep_untrusted_take_frame(&take, &frame);
         break;
     default:
         MUST(seep_own_allocator_take(&take, &own) || own.kind == SEEP_OWN_NONE);
