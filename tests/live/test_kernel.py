@@ -54,14 +54,14 @@ class Traced:
         self.process.stderr.close()
 
     def next(self):
-        text = b''
+        lines = []
         while True:  # one after the other, each of several lines
             line = self.process.stdout.readline()
             assert line, self.process.stderr.read()
-            text += line
+            lines.append(line)
             if line.endswith(b'}\n'):
                 try:
-                    report = json.loads(text)
+                    report = json.loads(b''.join(lines))
                     break
                 except ValueError:
                     continue
