@@ -22,6 +22,8 @@ def test_a_large_program_is_complete_from_its_first_call(can, tmp_path):  # noqa
     processes = {Path(process['process']['exe']).name: process for process in report(trace)}
     assert processes['cc1']['totals']['allocations'] > 1000, processes['cc1']['totals']
     assert {name: process['health']['cut'] for name, process in processes.items()} == dict.fromkeys(processes, {})
+    notes = [note for process in processes.values() for note in process['health']['notes']]
+    assert not [note for note in notes if 'could not be read' in str(note)], notes
 
 
 def echoed(attached, word):
@@ -62,3 +64,9 @@ def test_who_waits_goes_on_at_the_end_of_the_tool(can, tmp_path):  # noqa: F811
         seen = children_of(shell)
         wait_until(lambda: children_of(shell) not in (seen, []), 'another program runs')
         os.killpg(attached.pid, signal.SIGKILL)
+
+
+def test_a_program_that_another_tracer_has(can, tmp_path):  # noqa: F811
+    need('strace')
+    done = run(['strace', '-f', '-o', '/dev/null', SEEP, 'attach', '--', 'true'])
+    assert done.code == 126 and b'another tracer has it' in done.err and b'without -f' in done.err, done

@@ -43,14 +43,14 @@ class Machine:
         self.tags = collections.Counter()
         self.failures = []
 
-    def run_batch(self, first, seeds, until=None, keep=None):
+    def run_batch(self, first, seeds, until=None, keep=None, times=1):
         batch = batches.Batch(first, self.without)
         folder = Path(keep or tempfile.mkdtemp(prefix='seep-random-'))
         folder.mkdir(exist_ok=True)
         try:
             program = batch.build(folder)
             way = ways.Ways(self.build, folder)
-            for expected in batch.expectation():
+            for expected in batch.expectation() * times:
                 if expected['seed'] in seeds and (until is None or time.monotonic() < until):
                     self.run_seed(way, program, expected, batch.lines_known)
         finally:
@@ -103,14 +103,14 @@ def main():
         return 0
     started, told = time.monotonic(), 0
     if options.seed is not None:
-        work = [(start_of(options.seed), {options.seed})] * options.times
+        work = [(start_of(options.seed), {options.seed})]
     else:
         first = start_of(options.first)
         work = [(start, set(range(start, start + batches.SIZE))) for start in range(first, first + options.count, batches.SIZE)]
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # of what has been run until then it tells
     try:
         for first, seeds in work:
-            machine.run_batch(first, seeds, keep=options.keep)
+            machine.run_batch(first, seeds, keep=options.keep, times=options.times if options.seed is not None else 1)
             for failure in machine.failures[told:]:
                 print(failure, flush=True)
             told = len(machine.failures)

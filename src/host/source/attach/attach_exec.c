@@ -2,6 +2,7 @@
 //
 // Looks at a program that is about to be executed, and at its libraries, while it waits for that
 // (exec_gate.h): so its unwind tables are there before its first call. See attach_parts.h.
+#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,10 +25,12 @@ struct look {
     bool is_new; // the file was not known
 };
 
-static bool is_elf(int fd) {
-    char magic[4];
-    return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
-           memcmp(magic, "\177ELF", sizeof(magic)) == 0;
+// What is traced: see docs/attach.md, Limits. Scripts are executed, too.
+static bool is_traced_kind(int fd) {
+    Elf64_Ehdr header;
+    return pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+           memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+           header.e_machine == EM_X86_64;
 }
 
 static bool is_known(const struct seep_attached *attached, const struct seep_code_area *area) {
@@ -55,7 +58,7 @@ static void look_at_file(void *context, int fd, const char *path) {
     ssize_t nr = readlink(name, real, sizeof(real) - 1);
     real[nr > 0 ? nr : 0] = 0;
     look->is_new = false;
-    if (look->err || *real != '/' || fstat(fd, &status) != 0 || !is_elf(fd))
+    if (look->err || *real != '/' || fstat(fd, &status) != 0 || !is_traced_kind(fd))
         return;
     struct seep_code_area area = {.device = (uint64_t)major(status.st_dev) << 20 | minor(status.st_dev),
                                   .inode = status.st_ino,

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "process/elf_file.h"
+#include "process/proc_fields.h"
 #include "process/process_map.h"
 #include "source/attach/held_program.h"
 #include "source/attach/private_file.h"
@@ -27,6 +28,8 @@
 #define BREAKPOINT             0xccL
 #define LOADER_NAMES_BYTES_MIN 4096u  // static programs have some dozens; musl 15,704
 #define DYNAMIC_BYTES_MAX      65536u // of more no loader is made
+
+#define HAS_TRACER -1 // in place of an errno: the program is another tracer's already
 
 static pid_t wait_for(pid_t pid, int *ret_status) {
     pid_t found;
@@ -43,15 +46,30 @@ static void run_child(const char *path, char *const *argv, const sigset_t *ignor
             signal(number, SIG_IGN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if ((!apart || seep_private_enter()) && ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0 && raise(SIGSTOP) == 0)
+    bool is_apart = !apart || seep_private_enter();
+    bool is_ours = is_apart && ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0;
+    if (is_ours && raise(SIGSTOP) == 0)
         execv(path, argv);
-    int why = errno;
+    int why = is_apart && !is_ours ? HAS_TRACER : errno;
     ssize_t nr = write(tell, &why, sizeof(why));
     _exit(nr == sizeof(why) ? SEEP_EXIT_NOT_FOUND : SEEP_EXIT_NOT_EXECUTABLE);
 }
 
 static struct seep_error *system_error(const char *path) {
     return seep_error_system(errno, "%s: cannot be held at its start", path);
+}
+
+// A tracer that follows children has whatever we start.
+static struct seep_error *tracer_error(const char *path) {
+    long tracer = seep_status_number(getpid(), 0, "TracerPid:");
+    struct seep_error *err =
+        seep_error_create(SEEP_E_UNSUPPORTED, "%s: cannot be held at its start: another tracer has it", path);
+    if (tracer <= 0)
+        return seep_error_hint(err, "trace the running process instead: 'seep attach PID'");
+    return seep_error_hint(err,
+                           "process %ld traces seep and what seep starts: let it leave children alone "
+                           "('strace' without -f), or trace the running process: 'seep attach PID'",
+                           tracer);
 }
 
 // From stopped before its exec to stopped behind it.
@@ -91,7 +109,9 @@ struct seep_error *seep_held_program_start(char *const *argv, const sigset_t *ig
             err = pass_exec(pid, program.path, visitor, context);
         if (read(tell[0], &why, sizeof(why)) == sizeof(why)) {
             seep_error_destroy(err);
-            err = seep_program_exec_error(&program, why, ret_status);
+            *ret_status = SEEP_EXIT_NOT_EXECUTABLE;
+            err = why == HAS_TRACER ? tracer_error(program.path)
+                                    : seep_program_exec_error(&program, why, ret_status);
         }
         close(tell[0]);
     }

@@ -3,6 +3,7 @@
 // sysdeps/generic/dl-cache.h (struct cache_file_new) for the cache.
 #include <elf.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,12 @@ struct cache_entry {
     uint64_t hardware;
 };
 
+// The first bytes of an ELF file: its class and byte order, and its machine.
+struct kind {
+    unsigned char ident[EI_DATA + 1];
+    Elf64_Half machine;
+};
+
 struct known_file {
     dev_t device;
     ino_t inode;
@@ -43,6 +50,7 @@ struct known_file {
 
 struct needed {
     int root;
+    struct kind kind; // of the program, and so of all that is mapped with it
     seep_needed_visit *visit;
     void *context;
     char *cache; // ends with NUL; NULL: there is none
@@ -117,6 +125,21 @@ static bool read_string(const struct seep_elf_file *elf, const struct dynamic *d
     return seep_elf_read(elf, dynamic->strings_off + at, text, nr) && memchr(text, 0, nr);
 }
 
+static struct kind kind_of(int fd) {
+    unsigned char bytes[offsetof(Elf64_Ehdr, e_machine) + sizeof(Elf64_Half)];
+    struct kind kind = {.machine = EM_NONE};
+    if (pread(fd, bytes, sizeof(bytes), 0) == sizeof(bytes)) {
+        memcpy(kind.ident, bytes, sizeof(kind.ident));
+        memcpy(&kind.machine, bytes + offsetof(Elf64_Ehdr, e_machine), sizeof(kind.machine));
+    }
+    return kind;
+}
+
+static bool has_kind(int fd, const struct kind *kind) {
+    struct kind its = kind_of(fd);
+    return memcmp(its.ident, kind->ident, sizeof(its.ident)) == 0 && its.machine == kind->machine;
+}
+
 static void try_path(struct needed *needed, const char *path) {
     struct stat status;
     if (*path != '/' || needed->nr_known == FILES_MAX || needed->nr_paths == FILES_MAX)
@@ -127,7 +150,7 @@ static void try_path(struct needed *needed, const char *path) {
     int fd = seep_open_regular(needed->root, path);
     if (fd < 0)
         return;
-    bool is_new = !seep_is_handle(fd) && fstat(fd, &status) == 0;
+    bool is_new = !seep_is_handle(fd) && has_kind(fd, &needed->kind) && fstat(fd, &status) == 0;
     for (size_t i = 0; i < needed->nr_known && is_new; i++)
         is_new = needed->known[i].device != status.st_dev || needed->known[i].inode != status.st_ino;
     char *copy = is_new ? strdup(path) : NULL;
@@ -228,6 +251,7 @@ void seep_needed_files(int root, int fd, const char *path, seep_needed_visit *vi
         return;
     }
     needed->root = root;
+    needed->kind = kind_of(fd);
     needed->visit = visit;
     needed->context = context;
     read_cache(needed);
