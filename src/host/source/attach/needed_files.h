@@ -2,9 +2,8 @@
 //
 // The files that a loader will map for a program, found as glibc's finds them (ld.so(8)): in the folders that
 // the program names, by /etc/ld.so.cache, in the system's folders. A file that is named in vain is only read
-// in vain, so of several for its machine under one name all are told; LD_LIBRARY_PATH, which a shell may set just before, is
-// not known.
-// Proof: tests/unit/test_needed_files.c.
+// in vain, so of several for its machine under one name all are told; LD_LIBRARY_PATH, which a shell may set
+// just before, is not known. Proof: tests/unit/test_needed_files.c.
 #ifndef SEEP_SOURCE_ATTACH_NEEDED_FILES_H
 #define SEEP_SOURCE_ATTACH_NEEDED_FILES_H
 
