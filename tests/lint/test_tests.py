@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Sleeps that are part of the test: a kill comes that much later.
-SLEEPS = {"tests/hostile/test_kill_recording.py": 1}
+# Sleeps that are part of the test: a kill, or another file, comes that much later, each time at another moment.
+SLEEPS = {"tests/hostile/test_hostile_kept.py": 1, "tests/hostile/test_kill_recording.py": 2, "tests/live/test_exit_scan.py": 1,
+          "tests/live/test_reachability.py": 1}
 
 
 class Found:
@@ -20,7 +21,7 @@ class Found:
         self.always_true, self.alone, self.tests, self.disturbed, self.sleeps = [], [], [], [], collections.Counter()
         self.calls, self.asserts = collections.defaultdict(set), {"fail", "raises", "check_call"}
 
-    def walk(self, path, node, functions, in_loop):
+    def walk(self, path, node, functions, loop):
         place = "%s:%d: " % (path, getattr(node, "lineno", 0))
         if isinstance(node, (ast.Assert, ast.Raise)):
             self.asserts.update(functions)
@@ -31,7 +32,7 @@ class Found:
         elif isinstance(node, ast.Call):
             for function in functions:
                 self.calls[function].add(name_of(node.func))
-            self.sleeps[path] += name_of(node.func) == "sleep" and not in_loop
+            self.sleeps[path] += name_of(node.func) == "sleep" and not waits(loop)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             functions = (*functions, node.name)
             if node.name.startswith("test_"):
@@ -40,14 +41,27 @@ class Found:
                 self.calls[node.name] |= given
                 if "undisturbed" not in given and any(map(asks_for_valgrind, ast.walk(node))):
                     self.disturbed.append(place + node.name)
-        in_loop = in_loop or isinstance(node, (ast.For, ast.While))
+        loop = node if isinstance(node, (ast.For, ast.While)) else loop
         for child in ast.iter_child_nodes(node):
-            self.walk(path, child, functions, in_loop)
+            self.walk(path, child, functions, loop)
 
 
 def name_of(node):
     """The last word of the called name."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+
+
+def waits(loop):
+    """Whether what happens ends the loop, and not the clock or a number of turns alone."""
+    if loop is None:
+        return False
+    if any(isinstance(node, (ast.Break, ast.Return, ast.Raise)) for node in ast.walk(loop)):
+        return True
+    if isinstance(loop, ast.For):
+        return False
+    parts = loop.test.values if isinstance(loop.test, ast.BoolOp) else [loop.test]
+    return not all(isinstance(part, ast.Constant) or any(name_of(getattr(node, "func", None)) in ("monotonic", "time") for node in ast.walk(part))
+                   for part in parts)
 
 
 def is_always_true(test):
@@ -71,7 +85,7 @@ def found():
     all_of_them = Found()
     for path in paths:
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-            all_of_them.walk(path, ast.parse(file.read()), (), False)
+            all_of_them.walk(path, ast.parse(file.read()), (), None)
     assert len(all_of_them.tests) > 1000
     return all_of_them
 
@@ -96,8 +110,17 @@ def test_every_test_asserts(found):
 
 
 def test_sleeps_look_at_something(found):
-    """A sleep in a loop waits for a condition, however long a busy machine takes."""
+    """A sleep is in a loop that waits for a condition, however long a busy machine takes."""
     assert {path: nr for path, nr in found.sleeps.items() if nr} == SLEEPS
+
+
+@pytest.mark.parametrize("text, does", [
+    ("while not done(): sleep(1)", True), ("while not done() and monotonic() < end: sleep(1)", True),
+    ("while True:\n  if done(): break\n  sleep(1)", True), ("for _ in range(9):\n  if done(): return\n  sleep(1)", True),
+    ("while probed < 3: sleep(1)", True), ("while monotonic() < end: sleep(1)", False), ("while True: sleep(1)", False),
+    ("for _ in range(9): sleep(1)", False)])
+def test_what_waits_is_known(text, does):
+    assert waits(ast.parse(text).body[0]) == does
 
 
 def test_valgrind_is_undisturbed(found):

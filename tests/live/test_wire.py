@@ -430,7 +430,7 @@ def test_wrong_bytes_close_the_link_and_nothing_else(shop, serve):  # noqa: F811
     assert figures_of(client) == figures(program.pid)[1]
 
 
-def test_many_questions_take_no_memory(shop, serve):  # noqa: F811
+def test_many_questions_take_no_memory(shop, serve, sanitized):  # noqa: F811
     program = shop()
     server = serve(program.pid)
     client = wire_client.connect(server.path)
@@ -447,7 +447,9 @@ def test_many_questions_take_no_memory(shop, serve):  # noqa: F811
         wire_client.connect(server.path).link.close()
     client.pull()
     after = size()
-    assert after[0] <= before[0] + 512 and after[1] <= before[1] + 1, (before, after)
+    assert after[1] <= before[1] + 1, (before, after)
+    if not sanitized:  # AddressSanitizer keeps what was freed
+        assert after[0] <= before[0] + 512, (before, after)
 
 
 def ends(data):
@@ -649,11 +651,12 @@ def test_more_blocks_than_were_asked_for(shop, serve, tmp_path):  # noqa: F811
     assert process.returncode == 1 and json.loads(out)['error'] == 'more blocks than were asked for', out
 
 
-def test_a_server_that_begins_again_and_again(tmp_path):
+def test_a_server_that_begins_again_and_again(tmp_path, sanitized):
     """A client drops what an endless answer sent before: 90 MB of other processes take less than 60 MB."""
     told = LEB(9) + LEB(0) + LEB(1) + LEB(1) + b'\0' * 30000
     liar = Liar(tmp_path, (frame for pid in range(3000) for frame in ((16, LOOK, 0), (17, LEB(0) + LEB(pid) + told, 0))))
-    process = subprocess.Popen(['prlimit', '--data=60000000', SEEP, 'connect', '-e', 'status', f'unix:{liar.path}'], stdout=subprocess.PIPE,
+    limit = [] if sanitized else ['prlimit', '--data=60000000']  # AddressSanitizer needs more
+    process = subprocess.Popen([*limit, SEEP, 'connect', '-e', 'status', f'unix:{liar.path}'], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env=environment())
     liar.serve(process)
     out, err = process.communicate(timeout=60)
