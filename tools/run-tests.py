@@ -43,6 +43,7 @@ SANITIZED = ["cli", "golden"]
 NOT_SANITIZED = ["cli/test_ci_recipes.py", "cli/test_coming_from.py", "cli/test_guides.py", "cli/test_install.py",
                  "cli/test_site.py",  # no seep runs there
                  "cli/test_suppressions.py::test_valgrind_takes_what_is_generated",
+                 "cli/test_suppressions.py::test_an_entry_takes_its_own_stack_only",
                  "cli/test_suppressions.py::test_what_the_runtime_keeps_is_suppressed_and_what_is_lost_is_not",
                  "cli/test_suppressions.py::test_what_a_nameless_libc_keeps_is_suppressed",
                  "cli/test_suppressions.py::test_each_built_in_rule_is_used_by_real_programs",

@@ -435,12 +435,12 @@ def test_what_was_not_traced_does_not_pass(run, seep, tmp_path):
 CLASSES = program_source("check_classes.c")
 
 
-def test_a_leak_is_the_same_for_run_and_check(run, seep, tmp_path):
+def test_a_leak_is_the_same_for_run_and_check(run, seep, tmp_path, sanitized):
     program = compile_program(tmp_path, CLASSES, "classes", ("-fno-builtin-malloc",))
     ways = [((), 1), (("--kind", "lost,indirect,possible"), 3), (("--kind", "possible"), 2), (("--kind", "reachable"), 4),
             (("--scan", "no"), 7)]
     for options, leaks in ways:
-        for of in range(8):
+        for of in (0, 7) if sanitized else range(8):
             as_run = run(seep, "run", "-q", "-o", "/dev/null", "--error-exitcode", "9", *options, program, str(of)).returncode
             as_check = run(seep, "check", "-q", "--error-exitcode", "9", *options, program, str(of)).returncode
             assert as_run == as_check == (9 if of & leaks else 0), (options, of)

@@ -15,11 +15,11 @@ def shop(root, tmp_path_factory):
     return program
 
 
-@pytest.fixture
-def trace(run, seep, shop, tmp_path):
-    out = tmp_path / "shop.seep"
-    done = run(seep, "run", "-q", "-o", str(out), "--", shop, input="churn 10\n5\n")
-    assert out.exists(), done.stderr
+@pytest.fixture(scope="module")
+def trace(seep, shop, tmp_path_factory):
+    out = tmp_path_factory.mktemp("trace") / "shop.seep"
+    subprocess.run([seep, "run", "-q", "-o", out, "--", shop], input=b"churn 10\n5\n", stdout=subprocess.DEVNULL, check=False)
+    assert out.exists()
     return str(out)
 
 
@@ -29,13 +29,18 @@ def test_a_trace_as_text(run, seep, trace):
     assert len(done.stdout.splitlines()) <= 24 and max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("tab", ["sites", "functions", "lines", "modules", "threads", "processes", "leaks", "log"])
-@pytest.mark.parametrize("sort", ["live", "rate", "since", "blocks", "allocations", "temporary"])
-def test_every_tab_in_every_order(run, seep, trace, tab, sort):
+TABS = ["sites", "functions", "lines", "modules", "threads", "processes", "leaks", "log"]
+ORDERS = ["live", "rate", "since", "blocks", "allocations", "temporary"]
+
+
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("sort", ORDERS)
+def test_every_tab_in_every_order(run, seep, trace, tab, sort, sanitized):
+    if sanitized and (TABS.index(tab) + ORDERS.index(sort)) % 3:
+        return  # each tab twice, each order two or three times: all of both are in the ordinary run
     done = run(seep, "top", "--by", tab, "--sort", sort, "--ascii", "--rows", "40", trace, env={"COLUMNS": "120"})
     assert done.returncode == 0 and not done.stderr, done.stderr
-    assert done.stdout.isascii() and "[%d]" % (1 + ["sites", "functions", "lines", "modules", "threads", "processes", "leaks",
-                                                    "log"].index(tab)) in done.stdout
+    assert done.stdout.isascii() and "[%d]" % (1 + TABS.index(tab)) in done.stdout
 
 
 def test_a_filter(run, seep, trace):
