@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The commands. To add one: cmd_<name>.c with one `const struct seep_command seep_command_<name>`,
-// its line in SEEP_COMMANDS below, a line in meson.build. That gives dispatch, help,
-// --help, completion and the nearest-name hint.
+// its line in SEEP_COMMANDS below. That gives dispatch, help, --help, completion and the nearest-name hint.
 //
 // main.c parses the options, answers --help, prints the error that `run` returns (one line on
 // stderr; exit status 2 for SEEP_E_USAGE, else 1) and checks that standard output was written.

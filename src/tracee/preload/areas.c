@@ -17,6 +17,7 @@
 #define FILLED  .is_filled = true
 #define SPARSE  .is_filled = false
 #define SHRINKS .shrinks = true
+#define COPIED  .is_inherited = true // for a child of fork
 // Steps: small enough not to matter to mlockall, large enough to be rare.
 #define OF(type, nr, step, ...)                                                                              \
     {                                                                                                        \
@@ -25,11 +26,13 @@
     }
 
 const struct seep_area_plan seep_areas[SEEP_AREA_PAGED_NR] = {
-    [SEEP_AREA_STRINGS] = OF(char, OF_WORD(16, 4) * MIB, 64 * KIB, FILLED),
-    [SEEP_AREA_MODULES] = OF(struct seep_image_module, OF_WORD(UINT64_C(65536), 4096), 64 * KIB, FILLED),
-    [SEEP_AREA_NODES] = OF(struct seep_image_node, UINT64_C(1) << OF_WORD(25, 21), MIB, FILLED, SHRINKS),
+    [SEEP_AREA_STRINGS] = OF(char, OF_WORD(16, 4) * MIB, 64 * KIB, FILLED, COPIED),
+    [SEEP_AREA_MODULES] =
+        OF(struct seep_image_module, OF_WORD(UINT64_C(65536), 4096), 64 * KIB, FILLED, COPIED),
+    [SEEP_AREA_NODES] =
+        OF(struct seep_image_node, UINT64_C(1) << OF_WORD(25, 21), MIB, FILLED, SHRINKS, COPIED),
     [SEEP_AREA_SITES] =
-        OF(struct seep_image_site, OF_WORD(SEEP_MAX_SITES, 1u << 18), 256 * KIB, FILLED, SHRINKS),
+        OF(struct seep_image_site, OF_WORD(SEEP_MAX_SITES, 1u << 18), 256 * KIB, FILLED, SHRINKS, COPIED),
     [SEEP_AREA_THREADS] =
         OF(struct seep_image_thread, OF_WORD(UINT64_C(65536), 8192), 64 * KIB, FILLED, SHRINKS),
     [SEEP_AREA_ODD] = OF(struct seep_image_odd, SEEP_ODD_SLOTS, 2 * MIB, SPARSE),
@@ -37,14 +40,14 @@ const struct seep_area_plan seep_areas[SEEP_AREA_PAGED_NR] = {
                          256 * KIB, SPARSE),
     [SEEP_AREA_PAGES] =
         OF(char[SEEP_IMAGE_PAGE], OF_WORD(256 * GIB, 512 * MIB) / SEEP_IMAGE_PAGE, MIB, FILLED),
-    [SEEP_AREA_MAPPINGS] = OF(struct seep_image_mapping, SEEP_MAPPING_SLOTS, 64 * KIB, SPARSE),
-    [SEEP_AREA_MAP_SITES] = OF(struct seep_image_mapping_site, SEEP_MAP_SITES, 64 * KIB, SPARSE),
+    [SEEP_AREA_MAPPINGS] = OF(struct seep_image_mapping, SEEP_MAPPING_SLOTS, 64 * KIB, SPARSE, COPIED),
+    [SEEP_AREA_MAP_SITES] = OF(struct seep_image_mapping_site, SEEP_MAP_SITES, 64 * KIB, SPARSE, COPIED),
     [SEEP_AREA_MISUSES] = OF(struct seep_image_misuse, SEEP_MISUSE_SLOTS, 192 * KIB, SPARSE),
-    [SEEP_AREA_CUSTOM_POOLS] =
-        OF(struct seep_image_custom_pool, OF_WORD(SEEP_CUSTOM_POOLS, 1u << 15), 64 * KIB, FILLED, SHRINKS),
+    [SEEP_AREA_CUSTOM_POOLS] = OF(struct seep_image_custom_pool, OF_WORD(SEEP_CUSTOM_POOLS, 1u << 15),
+                                  64 * KIB, FILLED, SHRINKS, COPIED),
     [SEEP_AREA_PIECES] =
-        OF(struct seep_image_piece, OF_WORD(SEEP_PIECES, 1u << 18), 256 * KIB, FILLED, SHRINKS),
-    [SEEP_AREA_REGIONS] = OF(struct seep_image_region, SEEP_REGIONS, 64 * KIB, FILLED),
-    [SEEP_AREA_MARKS] = OF(char, OF_WORD(64, 4) * MIB, 64 * KIB, FILLED, SHRINKS),
-    [SEEP_AREA_TOOL_MARKS] = OF(char, MIB, MIB, SPARSE),
+        OF(struct seep_image_piece, OF_WORD(SEEP_PIECES, 1u << 18), 256 * KIB, FILLED, SHRINKS, COPIED),
+    [SEEP_AREA_REGIONS] = OF(struct seep_image_region, SEEP_REGIONS, 64 * KIB, FILLED, COPIED),
+    [SEEP_AREA_MARKS] = OF(char, OF_WORD(64, 4) * MIB, 64 * KIB, FILLED, SHRINKS, COPIED),
+    [SEEP_AREA_TOOL_MARKS] = OF(char, MIB, MIB, SPARSE, COPIED),
 };

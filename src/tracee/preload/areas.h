@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What the library makes of each area of the image that has pages of its own. A new area is a line in
-// areas.c, one in enum seep_area_kind (image/layout.h) and one in the host's image_decode.c.
+// areas.c, one in enum seep_area_kind (image/layout.h), behind those that it refers to, and one in the host's
+// image_decode.c.
 #ifndef SEEP_PRELOAD_AREAS_H
 #define SEEP_PRELOAD_AREAS_H
 
@@ -13,6 +14,7 @@ struct seep_area_plan {
     uint32_t element_bytes; // what the header says; see SEEP_AREA_* for what `used` counts
     bool is_filled;         // `used` elements from its start; else they may lie anywhere in it
     bool shrinks;           // has less where address space is limited
+    bool is_inherited;      // `used` elements from its start are copied for a child of fork
 };
 extern const struct seep_area_plan seep_areas[SEEP_AREA_PAGED_NR];
 

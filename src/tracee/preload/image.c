@@ -398,18 +398,15 @@ static bool copy_all_pages(unsigned char *fresh, uint64_t nr_pages) {
 
 // The arrays that only grow. Copied last, so that whatever else was copied refers to what is there.
 static bool copy_arrays(unsigned char *fresh) {
-    static const enum seep_area_kind arrays[] = {
-        SEEP_AREA_MAPPINGS, SEEP_AREA_MAP_SITES, SEEP_AREA_STRINGS,      SEEP_AREA_MODULES,
-        SEEP_AREA_NODES,    SEEP_AREA_SITES,     SEEP_AREA_CUSTOM_POOLS, SEEP_AREA_PIECES,
-        SEEP_AREA_REGIONS,  SEEP_AREA_MARKS,     SEEP_AREA_TOOL_MARKS};
     const struct seep_image_header *from = seep_g.header;
     struct seep_image_header *to = (struct seep_image_header *)fresh;
     // Acquire: the elements that it counts are complete. From the last: areas refer to those before them.
     for (int i = SEEP_AREA_PAGED_NR; i-- > 0;)
         to->areas[i].used = __atomic_load_n(&from->areas[i].used, __ATOMIC_ACQUIRE);
     to->areas[SEEP_AREA_MISUSES].used = 0; // what the parent did
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++) {
-        enum seep_area_kind kind = arrays[i];
+    for (int kind = SEEP_AREA_PAGED_NR; kind-- > 0;) {
+        if (!seep_areas[kind].is_inherited)
+            continue;
         uint64_t element_bytes = seep_areas[kind].element_bytes;
         struct seep_image_area *area = &to->areas[kind];
         area->used = SEEP_MIN(area->used, seep_window_visible(kind) / element_bytes);

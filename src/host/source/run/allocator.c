@@ -39,6 +39,7 @@ static const struct {
      {"libscudo.so", "/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.scudo_standalone-" SCUDO_CPU ".so"},
      "libclang-rt-14-dev"},
 };
+#define KNOWN_NAMES "glibc, jemalloc, mimalloc, tcmalloc, scudo"
 
 // ---- what kind of file it is ----------------------------------------------------------------------
 
@@ -100,16 +101,14 @@ static struct seep_error *check(const char *path, char **ret_path) {
     struct library library = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
     if (library.fd < 0)
         return seep_error_hint(seep_error_system(errno, "--allocator: cannot read '%s'", path),
-                               "nothing was started; name a library, or one of glibc, jemalloc, mimalloc, "
-                               "tcmalloc, scudo");
+                               "nothing was started; name a library, or one of " KNOWN_NAMES);
     if (!seep_read_at(library.fd, 0, &library.header, sizeof(library.header)))
         memset(&library.header, 0, sizeof(library.header));
     const char *trouble = trouble_with(&library);
     close(library.fd);
     if (trouble)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--allocator: '%s' %s", path, trouble),
-                               "nothing was started; name a library, or one of glibc, jemalloc, mimalloc, "
-                               "tcmalloc, scudo");
+                               "nothing was started; name a library, or one of " KNOWN_NAMES);
     char *real = realpath(path, NULL);
     if (!real)
         return seep_error_system(errno, "--allocator: '%s'", path);
@@ -174,8 +173,8 @@ static struct seep_error *not_found(const char *name, const char *package) {
     if (package)
         return seep_error_hint(
             err, "nothing was started; Debian's package is %s, or give the path of the library", package);
-    return seep_error_hint(err, "nothing was started; give the path of the library, or one of next, glibc, "
-                                "jemalloc, mimalloc, tcmalloc, scudo");
+    return seep_error_hint(err,
+                           "nothing was started; give the path of the library, or one of next, " KNOWN_NAMES);
 }
 
 struct seep_error *seep_allocator_find(const char *name, char **ret_path) {
