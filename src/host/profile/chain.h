@@ -76,10 +76,6 @@ struct seep_link {
     };
 };
 
-SEEP_INLINE struct seep_link_step seep_link_step(const struct seep_link *link) {
-    return (struct seep_link_step){1, link->at, link->off, link->arrival, link->vtable_module, link->vtable};
-}
-
 SEEP_INLINE bool seep_link_steps_are_same(const struct seep_link_step *a, const struct seep_link_step *b) {
     return a->bytes == b->bytes && a->off == b->off && a->arrival == b->arrival &&
            a->vtable_module == b->vtable_module && a->vtable == b->vtable;

@@ -171,6 +171,32 @@ static struct seep_link link_of(const struct seep_chains *chains, const uint32_t
     return link;
 }
 
+static struct seep_known_block known_of(const struct seep_chains *chains, uint32_t block) {
+    struct seep_known_block *kept = chains->known ? &chains->known[block] : NULL;
+    if (kept && kept->is_known)
+        return *kept;
+    struct seep_link link = seep_chains_block(chains, block, 0, false);
+    struct seep_known_block known = {.vtable = link.vtable,
+                                     .arrival = arrival_of(chains->graph, block),
+                                     .vtable_module = link.vtable_module,
+                                     .is_known = true};
+    if (kept)
+        *kept = known;
+    return known;
+}
+
+// As of link_of(). The chains of a list that has thousands of blocks go through the same ones.
+static struct seep_link_step step_of(const struct seep_chains *chains, const uint32_t *chain, size_t i) {
+    const struct seep_graph *graph = chains->graph;
+    struct seep_known_block known = known_of(chains, chain[i]);
+    return (struct seep_link_step){.nr = 1,
+                                   .bytes = graph->blocks[chain[i]].size,
+                                   .off = graph->holder_off[chain[i - 1]],
+                                   .arrival = known.arrival,
+                                   .vtable_module = known.vtable_module,
+                                   .vtable = known.vtable};
+}
+
 // The blocks of a chain from `first` down to `last`, which are left out: what types need, equal ones as one.
 // Without it where they are too many.
 static struct seep_error *leave_out(const struct seep_chains *chains, const uint32_t *chain, size_t first,
@@ -179,8 +205,7 @@ static struct seep_error *leave_out(const struct seep_chains *chains, const uint
     uint8_t nr = 0;
     *ret_link = (struct seep_link){.kind = SEEP_LINK_LEFT_OUT, .at = first - last + 1};
     for (size_t i = first; i >= last; i--) {
-        struct seep_link link = link_of(chains, chain, i);
-        struct seep_link_step step = seep_link_step(&link), *before = nr ? &steps[nr - 1] : NULL;
+        struct seep_link_step step = step_of(chains, chain, i), *before = nr ? &steps[nr - 1] : NULL;
         if (before && seep_link_steps_are_same(before, &step)) {
             before->nr++;
             continue;

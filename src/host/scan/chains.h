@@ -8,6 +8,14 @@
 #include "scan/kept_stacks.h"
 #include "scan/roots.h"
 
+// What chains ask of a block often.
+struct seep_known_block {
+    uint64_t vtable;
+    uint64_t arrival;
+    uint32_t vtable_module;
+    bool is_known;
+};
+
 // What links are made of; all borrowed. The graph must be that of the profile.
 struct seep_chains {
     const struct seep_profile *profile;
@@ -16,6 +24,7 @@ struct seep_chains {
     struct seep_kept_stacks *kept;         // NULL: functions and variables of stacks are not told
     struct seep_arena *arena;              // for what links have; lives as long as they do
     struct seep_symbols *variables;        // hasty ones, of scans before too; NULL: none
+    struct seep_known_block *known;        // of each block, as far as it was asked; NULL: none is kept
 };
 
 // Appends what modules of the roots the profile does not have, and makes the ranges name those of the

@@ -458,15 +458,18 @@ void seep_holders_destroy(struct seep_holders *holders) {
 struct seep_error *seep_holders_describe(struct seep_profile *profile, const struct seep_chains *chains,
                                          bool keep_pointers) {
     struct seep_holders *holders = NULL;
+    struct seep_chains keeping = *chains;
+    keeping.known = calloc(SEEP_MAX(profile->nr_blocks, (size_t)1), sizeof(*keeping.known)); // or none is kept
     struct seep_error *err = seep_holders_create(chains, &holders);
     if (!err)
-        err = describe_sites(profile, chains, holders);
+        err = describe_sites(profile, &keeping, holders);
     if (!err)
         err = add_retained(profile, holders->dominators);
     if (!err)
-        err = describe_holders(profile, chains, holders);
+        err = describe_holders(profile, &keeping, holders);
     if (!err && keep_pointers)
-        err = seep_pointers_keep(profile, chains, holders);
+        err = seep_pointers_keep(profile, &keeping, holders);
+    free(keeping.known);
     seep_holders_destroy(holders);
     return err;
 }
