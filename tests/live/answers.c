@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program that does one thing, for what a report answers first: leak, hold, peak, two, churn, pairs, clean, crowd,
-// slowly. Its allocations go through wrappers, which are nobody's answer.
+// A program that does one thing, for what a report answers first: leak, hold, peak, two, churn, pairs, rounds, clean,
+// crowd, slowly. Its allocations go through wrappers, which are nobody's answer.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +58,15 @@ OUT void place_churn(void) {
     seen = NULL;
 }
 
+OUT void place_round(int round) {
+    for (int i = 0; i < 10; i++) {
+        void *before = kept[i];
+        kept[i] = xmalloc(100);
+        if (round)
+            free(before);
+    }
+}
+
 OUT void wipe(void) {
     volatile char room[4096];
     for (size_t i = 0; i < sizeof(room); i++)
@@ -79,6 +88,8 @@ int main(int argc, char **argv) {
         place_pairs();
     for (int i = 0; strstr(how, "churn") && i < 5000; i++)
         place_churn();
+    for (int i = 0; strstr(how, "rounds") && i < 1500; i++)
+        place_round(i);
     if (strstr(how, "clean"))
         free(xmalloc(10));
     for (int i = 0; strstr(how, "crowd") && i < 20000; i++)

@@ -459,7 +459,8 @@ struct seep_error *seep_holders_describe(struct seep_profile *profile, const str
                                          bool keep_pointers) {
     struct seep_holders *holders = NULL;
     struct seep_chains keeping = *chains;
-    keeping.known = calloc(SEEP_MAX(profile->nr_blocks, (size_t)1), sizeof(*keeping.known)); // or none is kept
+    keeping.known =
+        calloc(SEEP_MAX(profile->nr_blocks, (size_t)1), sizeof(*keeping.known)); // or none is kept
     struct seep_error *err = seep_holders_create(chains, &holders);
     if (!err)
         err = describe_sites(profile, &keeping, holders);

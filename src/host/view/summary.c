@@ -444,17 +444,39 @@ static struct seep_error *answer_peak(struct maker *maker) {
     return add(maker, &finding, "%s%s", seep_format_bytes(finding.value).text, who);
 }
 
+// Blocks that live a while and are then replaced, as a new container for each round: no block is freed at
+// once, but all of them together are many times what was ever live. Of one process, as the peak is.
+static struct seep_error *answer_turnover(struct maker *maker) {
+    enum { LEAST_ALLOCATIONS = 10000, LEAST_TIMES = 20 };
+    const struct seep_view *view = maker->view;
+    const struct seep_counters *all = &view->all.counters;
+    struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = all->allocations};
+    uint64_t peak = view->totals.peak_bytes;
+    if (view->nr_processes != 1 || view->filtered || !peak || all->allocations < LEAST_ALLOCATIONS ||
+        all->allocated_bytes / LEAST_TIMES < peak)
+        return NULL;
+    struct seep_error *error = put_place(maker, &view->leaders[SEEP_LEAD_ALLOCATED], &finding);
+    if (error || !finding.place || finding.place_value < all->allocations / 2)
+        return error;
+    return add(maker, &finding, "%s allocations of %s, %s times the peak, most (%s) from %s",
+               seep_format_count(all->allocations).text, seep_format_bytes(all->allocated_bytes).text,
+               seep_format_count(all->allocated_bytes / peak).text,
+               seep_format_count(finding.place_value).text, finding.place);
+}
+
 // Where it is much: half of the allocations, or a tenth by one place, and a thousand. Of blocks that come in
 // pairs and go together only the last is freed at once.
 static struct seep_error *answer_churn(struct maker *maker) {
     const struct seep_view *view = maker->view;
     uint64_t all = view->all.counters.allocations;
     struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = view->all.counters.temporary};
-    if (!(view->all.known & SEEP_KNOWN_TEMPORARY) || finding.value < 1000)
+    if (!(view->all.known & SEEP_KNOWN_TEMPORARY))
         return NULL;
     struct seep_error *error = put_place(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &finding);
-    if (error || !finding.place || (finding.value < all / 2 && finding.place_value < all / 10))
+    if (error)
         return error;
+    if (finding.value < 1000 || !finding.place || (finding.value < all / 2 && finding.place_value < all / 10))
+        return answer_turnover(maker);
     return add(maker, &finding, "%s of %s allocations freed at once, most (%s) from %s",
                seep_format_share(finding.value, all).text, seep_format_count(all).text,
                seep_format_count(finding.place_value).text, finding.place);

@@ -275,6 +275,7 @@ enum seep_lead {
     SEEP_LEAD_LIVE,      // live bytes
     SEEP_LEAD_PEAK,      // bytes live at the peak
     SEEP_LEAD_TEMPORARY, // allocations that were freed at once
+    SEEP_LEAD_ALLOCATED, // allocations
     SEEP_LEAD_NR
 };
 

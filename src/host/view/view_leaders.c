@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What the summary of a view is about: the rows that have most of what is lost, of what is live, of the peak,
-// and of what was freed at once, whatever the order of the rows is; and what the rows with cut stacks come
-// to.
+// of what was freed at once, and of all allocations, whatever the order of the rows is; and what the rows
+// with cut stacks come to.
 #include "base/sum.h"
 #include "view/view_build.h"
 
@@ -21,6 +21,8 @@ static uint64_t value_of(enum seep_lead lead, const struct seep_view_row *row) {
         return row->known & SEEP_KNOWN_AT_PEAK ? row->counters.at_peak_bytes : 0;
     case SEEP_LEAD_TEMPORARY:
         return row->known & SEEP_KNOWN_TEMPORARY ? row->counters.temporary : 0;
+    case SEEP_LEAD_ALLOCATED:
+        return row->counters.allocations;
     default:
         return 0;
     }
