@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // An exception in flight, and one that is kept: the object lies behind its header.
 #include "corpus.h"
+#include <atomic>
 #include <exception>
 #include <stdexcept>
+#include <thread>
 
 std::exception_ptr kept;
+std::atomic<bool> is_caught;
 
 struct Failure {
     long numbers[6] = {100003, 2, 3};
@@ -14,11 +17,34 @@ struct Failure {
 static void keep() {
     try {
         Failure failure;
-        failure.reason = make(40); // EXPECT: possible
-        throw failure;             // EXPECT: possible
+        failure.reason = make(40); // EXPECT: reachable
+        // VALGRIND: possible: it does not know the header
+        throw failure; // EXPECT: reachable
+        // VALGRIND: possible: as above
     } catch (...) {
         kept = std::current_exception();
     }
+}
+
+// Its thread has it caught: the C++ library keeps a pointer to the header.
+static void caught() {
+    std::thread([] { // EXPECT: 2 reachable
+        // VALGRIND: 1 possible, 1 reachable: it does not know the thread's dtv
+        try {
+            Failure failure;
+            failure.reason = make(56); // EXPECT: reachable
+            // VALGRIND: possible: it does not know the header
+            throw failure; // EXPECT: reachable
+            // VALGRIND: possible: as above
+        } catch (const Failure &) {
+            is_caught = true;
+            for (;;)
+                pause();
+        }
+    })
+        .detach();
+    while (!is_caught)
+        usleep(100);
 }
 
 static void swallowed() {
@@ -32,6 +58,7 @@ static void swallowed() {
 
 int main() {
     play(keep);
+    play(caught);
     play(swallowed);
     park();
 }

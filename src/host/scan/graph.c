@@ -141,6 +141,16 @@ bool seep_graph_feed_start(struct seep_graph *graph, uint32_t range, uint64_t ad
     return !seep_graph_find(graph, word, &target, &off) || add_root(graph, range, address, target, 0);
 }
 
+// Of 64-bit programs. The last byte of the class tells who holds the object.
+static bool is_exception(const struct seep_graph *graph, uint64_t size, const void *bytes, size_t nr_bytes) {
+    static const uint64_t classes[] = {UINT64_C(0x474e5543432b2b00),
+                                       UINT64_C(0x434c4e47432b2b00)}; // GNUCC++, CLNGC++
+    if (graph->narrow || size < EXCEPTION_OBJECT_OFF || nr_bytes < EXCEPTION_UNWIND_OFF + 8)
+        return false;
+    uint64_t kind = word_at(bytes, EXCEPTION_UNWIND_OFF, 8) & ~UINT64_C(0xff);
+    return kind == classes[0] || kind == classes[1];
+}
+
 static uint8_t shape_of(const struct seep_graph *graph, uint64_t size, const void *bytes, size_t nr_bytes) {
     uint8_t shape = 0;
     const unsigned word = word_bytes_of(graph);
@@ -161,6 +171,8 @@ static uint8_t shape_of(const struct seep_graph *graph, uint64_t size, const voi
     }
     if (graph->is_vtable && graph->is_vtable(graph->is_vtable_data, first))
         shape |= SHAPE_VTABLE;
+    if (is_exception(graph, size, bytes, nr_bytes))
+        shape |= SHAPE_EXCEPTION;
     return shape;
 }
 

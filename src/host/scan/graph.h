@@ -8,10 +8,10 @@
 // begins in a root; possibly lost where every chain has a pointer into the middle of a block on it;
 // indirectly lost where only lost blocks point to it; else lost. A pointer into the middle counts as
 // one to the start where it looks like what C++ compilers and libraries make: the elements behind the
-// cookie of new[], the text behind the length of a string, the base class behind another one. So it does
-// where nearly all blocks of one place in the code are pointed to the same few bytes behind their start: an
-// allocator of the program has put its header there.
-// Source: the Valgrind manual, "Memory leak detection", --leak-check-heuristics.
+// cookie of new[], the text behind the length of a string, the base class behind another one, an exception
+// behind its header. So it does where nearly all blocks of one place in the code are pointed to the same few
+// bytes behind their start: an allocator of the program has put its header there. Source: the Valgrind
+// manual, "Memory leak detection", --leak-check-heuristics.
 #ifndef SEEP_SCAN_GRAPH_H
 #define SEEP_SCAN_GRAPH_H
 
@@ -141,7 +141,15 @@ enum {
     SHAPE_LENGTH = 2, // 8 bytes that say how many bytes follow
     SHAPE_STRING = 4, // length, capacity and count of a reference-counted std::string
     SHAPE_VTABLE = 8,
-    SHAPE_EMPTY = 16, // the number of elements alone, which is 0: the pointer is to just behind
+    SHAPE_EMPTY = 16,     // the number of elements alone, which is 0: the pointer is to just behind
+    SHAPE_EXCEPTION = 32, // what C++ has thrown: a header, and the object behind it
 };
+
+// The header of an exception ends with what the unwinder needs, which begins with the class of the exception.
+// Source: Itanium C++ ABI, exception handling, 1.2, 2.2.1; unwind-cxx.h of libstdc++, cxa_exception.h of
+// libc++abi.
+#define EXCEPTION_COUNT_BYTES 16u // libstdc++'s count of references, in front of the header proper
+#define EXCEPTION_UNWIND_OFF  96u
+#define EXCEPTION_OBJECT_OFF  128u
 
 #endif

@@ -29,6 +29,9 @@ static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t o
         return true;
     if (off == seep_graph_header_of(graph, target))
         return true;
+    if (shape & SHAPE_EXCEPTION &&
+        (off == EXCEPTION_COUNT_BYTES || off == EXCEPTION_UNWIND_OFF || off == EXCEPTION_OBJECT_OFF))
+        return true;
     return shape & SHAPE_VTABLE && has_vtable_at(graph, target, off);
 }
 

@@ -96,9 +96,11 @@ static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int tro
     // The call fails for a thread that was not seized. A seized one has executed a program: another try
     // succeeds.
     if (tracer == getpid() && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
-        return seep_error_create(
-            SEEP_E_PERMISSION,
-            "process %d cannot be read: its tracer is its parent, this seep (PTRACE_TRACEME)", (int)pid);
+        return seep_error_hint(
+            seep_error_create(
+                SEEP_E_PERMISSION,
+                "process %d cannot be read: its tracer is its parent, this seep (PTRACE_TRACEME)", (int)pid),
+            "run it where it does not call ptrace, often an option against debuggers");
     if (tracer > 0 && (is_seep((pid_t)tracer) || has_ended((pid_t)tracer, (pid_t)tracer))) {
         *ret_other = (pid_t)tracer;
         return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
@@ -106,6 +108,11 @@ static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int tro
                                                  (int)pid, tracer),
                                "try again when that one is done");
     }
+    if (tracer > 0 && tracer == seep_status_number(pid, 0, "PPid:"))
+        return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
+                                                 "process %d is traced by its parent (process %ld)", (int)pid,
+                                                 tracer),
+                               "a process has one tracer: let its parent detach, or not trace it");
     if (tracer > 0)
         return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
                                                  "process %d is held by a debugger (process %ld)", (int)pid,
