@@ -110,10 +110,6 @@ static struct seep_error *put_source(struct seep_live_detail *detail, struct see
     return read_source(detail, symbol->frames[inlined].file, symbol->frames[inlined].line);
 }
 
-static int64_t is_site(const void *data, uint32_t process, uint32_t site) {
-    return site == *(const uint32_t *)data;
-}
-
 // Rows that are not of one site have the stack of the one that has most: a view of its own.
 static struct seep_error *put_stack(struct seep_live_detail *detail, const struct seep_live_table *table,
                                     const struct seep_live_row *row, struct seep_symbols *symbols) {
@@ -126,10 +122,9 @@ static struct seep_error *put_stack(struct seep_live_detail *detail, const struc
         return error ? error : put_source(detail, table->view, row->row);
     }
     struct seep_view_options options = seep_view_options_default;
-    uint32_t site = row->site;
-    options.top = 1;
-    options.measure = is_site;
-    options.measure_data = &site;
+    options.site = row->site;
+    options.each_stack = true;
+    options.like = table->view;
     struct seep_view *view = NULL;
     struct seep_error *error = seep_view_create(table->session, row->process, symbols, &options, &view);
     if (!error && view->nr_rows)
@@ -191,7 +186,8 @@ static struct seep_error *put_holder(struct seep_live_detail *detail, const stru
     if (site >= profile->nr_sites || !profile->sites[site].held)
         return NULL;
     struct seep_view_options options = seep_view_options_default;
-    options.top = 1;
+    options.site = site;
+    options.each_stack = true;
     struct seep_view *view = NULL;
     const char *text = NULL;
     struct seep_error *error = seep_view_create(session, process, symbols, &options, &view);

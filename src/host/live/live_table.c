@@ -430,8 +430,11 @@ static struct seep_error *make(const struct seep_live *live, struct seep_symbols
         options.measure = measure;
         options.measure_data = &measured;
     }
+    const struct seep_live_table *like = query->like;
+    if (like && like->view && like->session == table->session && like->at_ns == table->at_ns)
+        options.like = like->view;
     struct seep_error *error = seep_view_create(table->session, SIZE_MAX, symbols, &options, &table->view);
-    if (!error)
+    if (!error && !query->no_rows)
         error = fill_rows(live, query, table);
     if (error)
         return error;
@@ -453,6 +456,7 @@ struct seep_error *seep_live_table_make(const struct seep_live *live, struct see
                                         const struct seep_live_query *query,
                                         struct seep_live_table *ret_table) {
     struct seep_live_table table = {.session = query->kinds ? scanned_session(live) : live->look.session};
+    table.at_ns = table.session == live->look.session ? live->look.at_ns : live->scanned_ns;
     if (!table.session) {
         *ret_table = table;
         return NULL;

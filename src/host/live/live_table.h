@@ -19,6 +19,8 @@ enum seep_live_sort {
 };
 extern const char *const seep_live_sort_names[SEEP_LIVE_SORT_NR + 1]; // ends with NULL
 
+struct seep_live_table;
+
 struct seep_live_query {
     int by;   // enum seep_view_by
     int sort; // enum seep_live_sort
@@ -27,6 +29,10 @@ struct seep_live_query {
     uint32_t tid;       // what this thread did; 0: all
     uint32_t kinds;     // of the last scan: bits of enum seep_kind; 0: of the last look, all
     bool full_paths;
+    bool no_rows; // only the view is wanted, as by a call tree
+    // A table that was made before: what depends on the look alone is copied from it, if it is of the same
+    // look. NULL: there is none.
+    const struct seep_live_table *like;
 };
 
 struct seep_live_row {
@@ -50,6 +56,7 @@ struct seep_live_row {
 
 struct seep_live_table {
     const struct seep_session *session; // borrowed
+    int64_t at_ns;                      // of its look, or its scan
     struct seep_view *view;
     struct seep_live_row *rows; // malloc'ed
     size_t nr_rows;

@@ -35,7 +35,9 @@ static struct seep_error *make_table(struct seep_screen *screen, size_t nr_rows)
                                     .sort = screen->sort,
                                     .top = tree ? 0 : nr_rows,
                                     .filter = screen->filter,
-                                    .tid = screen->tid};
+                                    .tid = screen->tid,
+                                    .no_rows = tree,
+                                    .like = &screen->table};
     if (screen->tab == SEEP_TAB_LEAKS)
         query.kinds = SEEP_KINDS_UNHELD;
     if (screen->tab == SEEP_TAB_THREADS || screen->tab == SEEP_TAB_LEAKS)

@@ -40,6 +40,43 @@ void seep_stacks_destroy(struct seep_stacks *stacks) {
     free(stacks);
 }
 
+static void *copy_array(const void *from, size_t nr, size_t element_bytes) {
+    void *copy = malloc(SEEP_MAX(nr, (size_t)1) * element_bytes);
+    if (copy && nr)
+        memcpy(copy, from, nr * element_bytes);
+    return copy;
+}
+
+struct seep_error *seep_stacks_copy(const struct seep_stacks *from, struct seep_stacks **ret_stacks) {
+    struct seep_stacks *stacks = calloc(1, sizeof(*stacks));
+    if (!stacks)
+        return seep_error_no_memory();
+    stacks->symbols = from->symbols;
+    stacks->modules = copy_array(from->modules, from->nr_modules, sizeof(*from->modules));
+    stacks->frames = copy_array(from->frames, from->nr_frames, sizeof(*from->frames));
+    stacks->nodes = copy_array(from->nodes, from->nr_nodes, sizeof(*from->nodes));
+    if (!stacks->modules || !stacks->frames || !stacks->nodes) {
+        seep_stacks_destroy(stacks);
+        return seep_error_no_memory();
+    }
+    stacks->nr_modules = stacks->modules_capacity = from->nr_modules;
+    stacks->nr_frames = stacks->frames_capacity = from->nr_frames;
+    stacks->nr_nodes = stacks->nodes_capacity = from->nr_nodes;
+    bool has_jit = false;
+    for (size_t i = 0; i < stacks->nr_modules; i++) {
+        struct seep_stack_module *module = &stacks->modules[i];
+        has_jit |= module->jit_names != NULL;
+        module->used = module->nameless = module->jit_asked = false;
+        module->jit_names = NULL;
+        module->shown = module->no_file ? "[jit]" : module->path;
+    }
+    for (size_t i = 0; has_jit && i < stacks->nr_frames; i++) // `from` owns those names
+        if (stacks->modules[stacks->frames[i].module].no_file)
+            stacks->frames[i].symbol = NULL, stacks->frames[i].nr_passed = 0;
+    *ret_stacks = stacks;
+    return NULL;
+}
+
 // ---- adding ----
 
 static bool same_module(const struct seep_stack_module *a, const struct seep_module *b) {
@@ -117,7 +154,7 @@ static struct seep_error *add_frame(struct seep_stacks *stacks, uint32_t module,
                    sizeof(*stacks->frames)) ||
         !seep_ids_add(&stacks->frame_ids, hash, (uint32_t)stacks->nr_frames))
         return seep_error_no_memory();
-    stacks->frames[stacks->nr_frames] = (struct seep_stack_frame){module, exact, offset, NULL};
+    stacks->frames[stacks->nr_frames] = (struct seep_stack_frame){module, exact, 0, offset, NULL};
     *ret_id = (uint32_t)stacks->nr_frames++;
     return NULL;
 }
@@ -269,6 +306,25 @@ struct seep_error *seep_stacks_resolve(struct seep_stacks *stacks, uint32_t fram
     return NULL;
 }
 
+// How many of the frame's functions, from the innermost out, are none of interest. Many stacks have the
+// frame.
+static struct seep_error *count_passed(struct seep_stacks *stacks, uint32_t frame, unsigned *ret_nr,
+                                       unsigned *ret_nr_all) {
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+    if (error)
+        return error;
+    uint16_t *known = &stacks->frames[frame].nr_passed;
+    unsigned nr = *known ? *known - 1u : 0;
+    while (!*known && nr < symbol->nr_frames &&
+           seep_function_is_passed(symbol->frames[nr].function, symbol->frames[nr].file))
+        nr++;
+    *known = nr < UINT16_MAX ? (uint16_t)(nr + 1) : 0;
+    *ret_nr = nr;
+    *ret_nr_all = symbol->nr_frames;
+    return NULL;
+}
+
 struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
                                     uint32_t *ret_frame, unsigned *ret_inlined) {
     uint32_t innermost = SEEP_NO_FRAME;
@@ -282,14 +338,11 @@ struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, b
             continue;
         unsigned inlined = 0;
         if (by_name) {
-            const struct seep_symbol *symbol;
-            struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+            unsigned nr_all;
+            struct seep_error *error = count_passed(stacks, frame, &inlined, &nr_all);
             if (error)
                 return error;
-            while (inlined < symbol->nr_frames &&
-                   seep_function_is_passed(symbol->frames[inlined].function, symbol->frames[inlined].file))
-                inlined++;
-            if (inlined == symbol->nr_frames)
+            if (inlined == nr_all)
                 continue;
         }
         *ret_frame = frame;

@@ -36,6 +36,7 @@ struct seep_stack_module {
 struct seep_stack_frame {
     uint32_t module;
     bool exact;
+    uint16_t nr_passed; // 1 + its inlined frames that seep_stacks_self() passes; 0: not asked yet
     uint64_t offset;
     const struct seep_symbol *symbol; // NULL: not asked yet
 };
@@ -78,6 +79,10 @@ struct seep_stacks {
 SEEP_MUST_CHECK struct seep_error *seep_stacks_create(struct seep_symbols *symbols,
                                                       struct seep_stacks **ret_stacks);
 void seep_stacks_destroy(struct seep_stacks *stacks); // takes NULL
+// The stacks of complete ones, as they were before any was shown. Frames that have their names keep them.
+// The profiles of `from` must outlive the copy.
+SEEP_MUST_CHECK struct seep_error *seep_stacks_copy(const struct seep_stacks *from,
+                                                    struct seep_stacks **ret_stacks);
 
 // Adds the stacks of `profile`, which must outlive `stacks`. (*ret_nodes)[i] is the node of the
 // profile's node i; malloc'ed, the caller frees it.

@@ -360,12 +360,13 @@ static void build_deinit(struct seep_view_build *build) {
     }
     free(build->parts);
     free(build->node_match);
-    free(build->alike);
     free(build->rows);
     free(build->labels);
     seep_map_deinit(&build->row_of_key);
     seep_texts_deinit(&build->functions);
     seep_texts_deinit(&build->files);
+    seep_map_deinit(&build->function_ids);
+    seep_map_deinit(&build->file_ids);
 }
 
 static struct seep_error *fill(struct seep_view_build *build) {
@@ -411,7 +412,8 @@ struct seep_error *seep_view_create(const struct seep_session *session, size_t p
     view->first_process = process == SIZE_MAX ? 0 : process;
     view->nr_processes = process == SIZE_MAX ? session->nr_profiles : 1;
     struct seep_view_build build = {.view = view, .nr_parts = view->nr_processes};
-    struct seep_error *error = seep_stacks_create(symbols, &view->stacks);
+    struct seep_error *error = options->like ? seep_stacks_copy(options->like->stacks, &view->stacks)
+                                             : seep_stacks_create(symbols, &view->stacks);
     build.stacks = view->stacks;
     build.parts = calloc(SEEP_MAX(build.nr_parts, (size_t)1), sizeof(*build.parts));
     view->nodes = calloc(SEEP_MAX(build.nr_parts, (size_t)1), sizeof(*view->nodes));
@@ -429,6 +431,7 @@ struct seep_error *seep_view_create(const struct seep_session *session, size_t p
     if (!error)
         error = fill(&build);
     build_deinit(&build);
+    view->options.like = NULL; // it may end before this one
     if (error) {
         seep_view_destroy(view);
         return error;
@@ -516,6 +519,7 @@ void seep_view_destroy(struct seep_view *view) {
         free(view->site_rows[p]);
     free(view->site_rows);
     free(view->words);
+    free(view->alike);
     seep_map_deinit(&view->classes);
     seep_stacks_destroy(view->stacks);
     seep_arena_deinit(&view->arena);

@@ -107,6 +107,10 @@ struct seep_view_options {
     bool lost_first;     // rows by site without --sort
     bool all_rows;       // nothing is cut to the top, which the output cuts in a way of its own
     bool no_names;       // of functions, files and modules none is asked for; with by site and each_stack
+    uint32_t site;       // of one process: only this site; 0: all
+    // A view of the session that has these processes, too, with the same symbols. The session has not changed
+    // since. Its stacks are copied, which is cheaper than to make them. NULL: there is none.
+    const struct seep_view *like;
     // Which output; see seep_output_of() in output/output.h.
     int format; // in seep_output_names; SEEP_FORMAT_DEFAULT
     int json;   // 0: not asked for; 1: the newest schema; 2: schema 1
@@ -308,11 +312,12 @@ struct seep_view {
     bool filtered;    // a filter other than top was given
     struct seep_arena arena;
     struct seep_stacks *stacks;
-    uint32_t **nodes;                // by profile looked at: its nodes to those of stacks
-    uint32_t **site_rows;            // by profile looked at and site: index in rows + 1; 0: in none of them
-    struct seep_chain_words *words;  // of seep_view_chain
-    struct seep_map classes;         // of seep_view_class: by module and vtable
-    struct seep_view_frame *scratch; // of seep_view_frames
+    uint32_t **nodes;     // by profile looked at: its nodes to those of stacks
+    uint32_t *alike;      // by node of stacks: the one whose row it has, see stacks_alike.h; NULL: itself
+    uint32_t **site_rows; // by profile looked at and site: index in rows + 1; 0: in none of them
+    struct seep_chain_words *words;          // of seep_view_chain
+    struct seep_map classes;                 // of seep_view_class: by module and vtable
+    struct seep_view_frame *scratch;         // of seep_view_frames
     const struct seep_view_frame **expanded; // by frame: what it comes to; NULL: not asked for yet
     size_t scratch_capacity;
     struct seep_view_row *rows; // sorted, the top ones only

@@ -49,7 +49,6 @@ struct seep_view_part {    // one profile
 struct seep_view_build {
     struct seep_view *view;
     struct seep_stacks *stacks;
-    uint32_t *alike; // by node: the one whose row it has, see stacks_alike.h; NULL: itself
     struct seep_view_part *parts;
     size_t nr_parts;
     uint8_t *node_match; // by node: bits of the filters that a frame of the stack matches
@@ -74,6 +73,9 @@ struct seep_view_build {
     size_t labels_capacity;
     struct seep_texts functions;
     struct seep_texts files;
+    // Symbols share their texts: id in functions and files, by the address of the text.
+    struct seep_map function_ids;
+    struct seep_map file_ids;
 };
 
 // Whether the rows of a profile are those of its threads.

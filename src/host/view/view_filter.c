@@ -352,8 +352,9 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
     uint8_t wanted = (options->function ? MATCH_FUNCTION : 0) | (options->file ? MATCH_FILE : 0) |
                      (options->module ? MATCH_MODULE : 0) | (options->any ? MATCH_ANY : 0);
     for (uint32_t i = 1; i < profile->nr_sites; i++)
-        part->site_ok[i] = !build->filter_frames ||
-                           (build->node_match[part->nodes[profile->sites[i].node]] & wanted) == wanted;
+        part->site_ok[i] = (!options->site || i == options->site) &&
+                           (!build->filter_frames ||
+                            (build->node_match[part->nodes[profile->sites[i].node]] & wanted) == wanted);
     for (uint32_t i = 0; i < profile->nr_threads; i++)
         part->thread_ok[i] = !options->thread || thread_matches(options->thread, &profile->threads[i]);
     return NULL;
@@ -504,6 +505,19 @@ static struct seep_error *find_births(struct seep_view_build *build) {
     return error;
 }
 
+static struct seep_error *add_stacks(struct seep_view_build *build, size_t p) {
+    const struct seep_view *like = build->view->options.like;
+    struct seep_view_part *part = &build->parts[p];
+    size_t nr = SEEP_MAX(part->profile->nr_nodes, 1u);
+    if (!like)
+        return seep_stacks_add(build->stacks, part->profile, &part->nodes);
+    part->nodes = malloc(nr * sizeof(*part->nodes));
+    if (!part->nodes)
+        return seep_error_no_memory();
+    memcpy(part->nodes, like->nodes[part->process - like->first_process], nr * sizeof(*part->nodes));
+    return NULL;
+}
+
 struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     const struct seep_view_options *options = &view->options;
@@ -518,7 +532,7 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     if (!error && build->filter_ages)
         error = find_births(build);
     for (size_t p = 0; !error && p < build->nr_parts; p++)
-        error = seep_stacks_add(build->stacks, build->parts[p].profile, &build->parts[p].nodes);
+        error = add_stacks(build, p);
     seep_stacks_complete(build->stacks);
     if (!error && build->filter_frames)
         error = match_nodes(build);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/sum.h"
 #include "view/stacks_alike.h"
@@ -112,6 +113,20 @@ static bool is_nothing(const struct seep_view_build *build, const struct seep_vi
 
 // ---- keys ----
 
+static struct seep_error *id_of_text(struct seep_map *ids, struct seep_texts *texts, const char *text,
+                                     uint32_t *ret_id) {
+    bool is_new;
+    uint64_t *slot = seep_map_at(ids, (uintptr_t)text, &is_new);
+    struct seep_error *error = !slot    ? seep_error_no_memory()
+                               : is_new ? seep_texts_add(texts, text, ret_id)
+                                        : NULL;
+    if (!error && is_new)
+        *slot = *ret_id;
+    else if (!error)
+        *ret_id = (uint32_t)*slot;
+    return error;
+}
+
 // The key and label of the frame that the stack is attributed to.
 static struct seep_error *frame_key(struct seep_view_build *build, uint32_t node, uint64_t *ret_key,
                                     struct seep_view_label *ret_label) {
@@ -135,11 +150,11 @@ static struct seep_error *frame_key(struct seep_view_build *build, uint32_t node
     const struct seep_symbol_frame *f = &stacks->frames[frame].symbol->frames[inlined];
     uint32_t id;
     if (by == SEEP_BY_FUNCTION && f->function) {
-        error = seep_texts_add(&build->functions, f->function, &id);
+        error = id_of_text(&build->function_ids, &build->functions, f->function, &id);
         *ret_key = id;
         ret_label->text = f->function;
     } else if (by != SEEP_BY_FUNCTION && f->file) {
-        error = seep_texts_add(&build->files, f->file, &id);
+        error = id_of_text(&build->file_ids, &build->files, f->file, &id);
         unsigned line = by == SEEP_BY_LINE ? f->line : 0;
         *ret_key = (uint64_t)(id & 0x7fffffff) << 32 | line;
         ret_label->file = f->file;
@@ -154,7 +169,7 @@ static struct seep_error *site_key(struct seep_view_build *build, const struct s
     uint32_t node = part->nodes[s->node];
     switch (build->view->options.by) {
     case SEEP_BY_SITE:
-        node = build->alike ? build->alike[node] : node;
+        node = build->view->alike ? build->view->alike[node] : node;
         *ret_key = (uint64_t)node << 8 | (s->via & 0xff);
         *ret_label = (struct seep_view_label){.module = NO_MODULE};
         return NULL;
@@ -199,7 +214,7 @@ static struct seep_error *rows_of_sites(struct seep_view_build *build, struct se
                 build->view->options.measure(build->view->options.measure_data, part->process, i));
         if (build->view->options.by == SEEP_BY_SITE) {
             uint32_t node = part->nodes[part->profile->sites[i].node];
-            build->rows[row].node = build->alike ? build->alike[node] : node;
+            build->rows[row].node = build->view->alike ? build->view->alike[node] : node;
             build->rows[row].via = part->profile->sites[i].via;
             build->rows[row].cut = build->stacks->nodes[build->rows[row].node].cut;
         }
@@ -386,12 +401,24 @@ static bool reserve_rows(struct seep_view_build *build) {
            seep_grow(&build->labels, &build->labels_capacity, nr, sizeof(*build->labels));
 }
 
+static struct seep_error *find_alike(struct seep_view_build *build) {
+    struct seep_view *view = build->view;
+    const struct seep_view *like = view->options.like;
+    if (!like || !like->alike)
+        return seep_stacks_alike(build->stacks, &view->alike);
+    view->alike = malloc(build->stacks->nr_nodes * sizeof(*view->alike));
+    if (!view->alike)
+        return seep_error_no_memory();
+    memcpy(view->alike, like->alike, build->stacks->nr_nodes * sizeof(*view->alike));
+    return NULL;
+}
+
 struct seep_error *seep_view_build_rows(struct seep_view_build *build) {
     if (!reserve_rows(build))
         return seep_error_no_memory();
     if (build->view->options.by == SEEP_BY_SITE && build->stacks->symbols &&
         !build->view->options.each_stack) {
-        struct seep_error *error = seep_stacks_alike(build->stacks, &build->alike);
+        struct seep_error *error = find_alike(build);
         if (error)
             return error;
     }
