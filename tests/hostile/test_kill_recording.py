@@ -99,6 +99,19 @@ def sleep_and_look(pid, seconds):
     return looks
 
 
+def stop_and_look(pid):
+    """Stops its group first: the kernel counts a wait for a processor when it ends, and a thread that is to stop has to get one."""
+    def has_stopped():
+        return all(task.joinpath('stat').read_text().rpartition(') ')[2][0] in 'TtZX' for task in Path(f'/proc/{pid}/task').iterdir())
+    at_ns = time.monotonic_ns()
+    os.killpg(pid, signal.SIGSTOP)
+    try:
+        wait_until(has_stopped, 'the tool has stopped')
+    except OSError:  # it has ended
+        pass
+    return at_ns, waited_ns(pid)
+
+
 def lost_by_both(said, has, looks):
     """Milliseconds from the first event that is not in the trace to the last event of the program, less the time in which the tool
     waited for a processor. Each 64th event has its time, by the program's clock."""
@@ -107,8 +120,9 @@ def lost_by_both(said, has, looks):
     firsts = list(filter(None, firsts))  # 0: the program had not written the time yet
     if not firsts:
         return 0
-    before = max(waited for at_ns, waited in looks if at_ns <= min(firsts))
-    return (said.latest_ns() - min(firsts) - (looks[-1][1] - before)) / 1e6
+    before_ns, before = max(look for look in looks if look[0] <= min(firsts))
+    waited = min(looks[-1][1] - before, looks[-1][0] - before_ns)
+    return (said.latest_ns() - min(firsts) - waited) / 1e6
 
 
 def one_round(program, folder, after_s, whom, early):
@@ -122,6 +136,7 @@ def one_round(program, folder, after_s, whom, early):
     pid = program_of(tool.pid, program)
     at_work = tool.poll() is None and pid and Said(said_path).begun
     if whom == 'both':
+        looks.append(stop_and_look(tool.pid))
         os.killpg(tool.pid, signal.SIGKILL)
     elif whom == 'tool':
         tool.kill()
