@@ -22,8 +22,8 @@ LONGEST_S = 0.3  # of a run: its program goes on until it is told to end
 
 
 def is_free(pid):
-    """Neither stopped nor traced."""
-    return all(status_of(task, 'State') not in 'tT' and status_of(task, 'TracerPid') == '0'
+    """Neither stopped nor traced. A thread that ends meanwhile is neither."""
+    return all(status_of(task, 'State') not in ('t', 'T') and status_of(task, 'TracerPid') in ('0', None)
                for task in os.listdir('/proc/%d/task' % pid))
 
 
@@ -101,7 +101,10 @@ def test_killed_while_it_looks(how, part, whom, tmp_path, env):
     target = Target([TARGET], preloaded)
     longest_s = whole_look_s(how, target.process.pid, tmp_path, env)
     landed = held = 0
-    for i in range(rounds):
+    # On a busy machine we may not run while the target is held, for some milliseconds: then there are more rounds.
+    for i in range(10 * rounds):
+        if i >= rounds and landed and (held or how == 'attach'):
+            break
         if not target:
             target = Target([TARGET], preloaded)
         pid = target.process.pid
@@ -128,9 +131,8 @@ def test_killed_while_it_looks(how, part, whom, tmp_path, env):
     if target:
         assert target.end() == 0  # and did its work all the time
     assert os.listdir(env['TMPDIR']) == []
-    print('%d of %d kills came while the tool was at work, %d while it held the target' % (landed, rounds, held))
-    assert landed > 0, 'all %d kills came too late' % rounds
-    assert held > 0 or how == 'attach', 'none of %d kills came while the target was held' % rounds
+    assert landed > 0, 'all kills came too late'
+    assert held > 0 or how == 'attach', 'no kill came while the target was held'
 
 
 # Earlier moments are more, as most of what a tool does is done at the start of a run.

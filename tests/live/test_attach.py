@@ -79,10 +79,7 @@ class Attached:
 
 def hold_until_mapped(pid):
     """Until the loader has mapped the C library."""
-    deadline = time.monotonic() + TIMEOUT
-    while 'libc.so' not in Path('/proc/%d/maps' % pid).read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: 'libc.so' in Path('/proc/%d/maps' % pid).read_text(), 'the C library')
 
 
 def verified_instructions(pid):

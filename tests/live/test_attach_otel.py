@@ -5,12 +5,11 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from harness import BUILD, SEEP, TIMEOUT, environment, need, need_bpf, report, run
+from harness import BUILD, SEEP, TIMEOUT, environment, need, need_bpf, report, run, wait_until
 import report_json
 
 PROGRAM = BUILD / 'tests/live/live-attach-otel'
@@ -145,10 +144,7 @@ def test_a_killed_tracer_leaves_no_count_behind(start):
     assert program.ask('look') == PLACES
     tool.kill()
     tool.communicate()
-    deadline = time.monotonic() + TIMEOUT
-    while program.ask('look') != b'0 0\n':
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: program.ask('look') == b'0 0\n', 'no count')
 
 
 @pytest.mark.parametrize('children', ['follow', 'ignore'])

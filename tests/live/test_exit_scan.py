@@ -151,10 +151,7 @@ def start(program, tmp_path):
 
 
 def wait_gone(pid):
-    until = time.monotonic() + PATIENCE_S
-    while not harness.has_ended(pid):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    harness.wait_until(lambda: harness.has_ended(pid), 'its end')
 
 
 def test_a_dead_tool_is_not_waited_for(program, tmp_path):

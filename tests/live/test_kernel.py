@@ -15,11 +15,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+from pathlib import Path
 
 import pytest
 
-from harness import ROOT, SEEP, TIMEOUT, environment, need_bpf, run
+from harness import ROOT, SEEP, TIMEOUT, environment, need_bpf, run, wait_until
 
 sys.path.insert(0, str(ROOT / 'tests/cli'))
 import schema  # noqa: E402
@@ -371,11 +371,7 @@ def test_a_signal_leaves_reports_whole():
     fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
     with subprocess.Popen([SEEP, 'kernel', '--json', '--older', '0', '300ms'], stdout=theirs, stderr=subprocess.PIPE) as process:
         os.close(theirs)
-        for _ in range(TIMEOUT * 10):
-            with open('/proc/%d/wchan' % process.pid) as wchan:
-                if 'pipe' in wchan.read():
-                    break
-            time.sleep(0.1)
+        wait_until(lambda: 'pipe' in Path('/proc/%d/wchan' % process.pid).read_text(), 'a full pipe')
         process.send_signal(signal.SIGINT)
         text = b''
         while part := os.read(ours, 65536):
@@ -451,10 +447,7 @@ def test_nothing_is_left(how):
         out, _ = process.communicate(timeout=TIMEOUT)
     assert (b'health: ' in out) == (how == signal.SIGINT)
     # The kernel takes them away after a grace period.
-    end = time.monotonic() + TIMEOUT
-    while any(is_loaded(tool, program) for program in programs) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not any(is_loaded(tool, program) for program in programs)
+    wait_until(lambda: not any(is_loaded(tool, program) for program in programs), 'their end')
 
 
 @pytest.mark.parametrize('dropped, missing', [

@@ -5,7 +5,6 @@ nobody stood between."""
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from harness import (
     report,
     run,
     traced,
+    wait_until,
 )
 import report_json
 from small_programs import program_source
@@ -507,9 +507,7 @@ def test_a_program_in_another_root_has_its_names(tmp_path):
     script = f'mount -t tmpfs none {inside} && cp {program} {inside}/grower && exec env LD_PRELOAD={library} {inside}/grower'
     process = subprocess.Popen(['unshare', '-m', 'sh', '-c', script], cwd=tmp_path, stdout=subprocess.DEVNULL, env=environment())
     try:
-        end = time.monotonic() + 60
-        while run([SEEP, 'report', process.pid]).code and time.monotonic() < end:
-            time.sleep(0.05)
+        wait_until(lambda: not run([SEEP, 'report', process.pid]).code, 'its image')
         assert not (inside / 'grower').exists()
         for command in ('report', 'scan'):
             done = run([SEEP, command, process.pid])

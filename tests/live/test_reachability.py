@@ -211,10 +211,7 @@ def test_kind_filter_and_saved_result(blocks, tmp_path):
 
 
 def wait_state(pid, states):
-    until = time.monotonic() + PATIENCE_S
-    while state_of(pid) not in states:
-        assert time.monotonic() < until, state_of(pid)
-        time.sleep(0.01)
+    harness.wait_until(lambda: state_of(pid) in states, f'one of the states {states}')
 
 
 def test_stopped_by_job_control_stays_stopped(blocks):

@@ -8,7 +8,6 @@ import resource
 import signal
 import struct
 import subprocess
-import time
 import zlib
 from pathlib import Path
 
@@ -42,9 +41,8 @@ def begin_recording(trace, *command):
     """The tool, with a pipe as standard input, once the program's image has come."""
     tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, *command],
                             stdin=subprocess.PIPE, env=environment())
-    while not trace.exists():
-        assert tool.poll() is None
-        time.sleep(0.01)
+    wait_until(lambda: trace.exists() or tool.poll() is not None, 'the recording')
+    assert tool.poll() is None
     return tool
 
 
@@ -231,15 +229,10 @@ def test_a_tool_that_takes_nothing_is_taken_over_from(number, tmp_path):
     tool.send_signal(number)
     tool.stdin.write(b'g')
     tool.stdin.close()
-    deadline = time.monotonic() + 60
-    while not done.exists() or not list(tmp_path.glob('stopped.seep.*')):
-        assert time.monotonic() < deadline, 'the program waits for ever'
-        time.sleep(0.01)
+    wait_until(lambda: done.exists() and list(tmp_path.glob('stopped.seep.*')), 'the program, which waits for ever')
     if number == signal.SIGKILL:
         tool.wait(timeout=60)
-        while [file for file in tmp_path.glob('stopped.seep.*.*')]:  # it has its last name when the program has ended
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: not list(tmp_path.glob('stopped.seep.*.*')), 'its last name, which it has when the program has ended')
         (rest,) = tmp_path.glob('stopped.seep.*')
         events = {(event.slot, event.stamp) for chunk in chunks(trace) for event in chunk.events} | set(stamps(rest))
         # The two halves are read as one.
@@ -288,10 +281,7 @@ def test_threads_and_children_end_while_the_tool_is_stopped(tmp_path):
     try:
         tool.stdin.write(b'g')
         tool.stdin.close()
-        deadline = time.monotonic() + 60
-        while not done.exists():
-            assert time.monotonic() < deadline, 'the program waits for ever'
-            time.sleep(0.01)
+        wait_until(done.exists, 'the program, which waits for ever')
     finally:
         tool.send_signal(signal.SIGCONT)
     assert tool.wait(timeout=60) == 0
@@ -380,10 +370,8 @@ def test_a_recording_is_read_while_it_is_written_and_when_seep_was_killed(tmp_pa
     tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, compiled(tmp_path, ENDLESS)],
                             env=environment())
     try:
-        deadline = time.monotonic() + 60
-        while not trace.exists() or trace.stat().st_size < 6000:
-            assert tool.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: tool.poll() is not None or trace.exists() and trace.stat().st_size >= 6000, 'some chunks')
+        assert tool.poll() is None
         for kill in (False, True):
             if kill:
                 tool.kill()

@@ -192,10 +192,7 @@ def test_it_starts_a_program(tmp_path, terminal):
     screen.shows(rf'process {pid} goes on', 'left with 0')
     os.kill(pid, signal.SIGKILL)
     trace = tmp_path / f'seep.live-shop.{pid}.seep'
-    end = time.monotonic() + 30
-    while not trace.exists() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert trace.exists()
+    wait_until(trace.exists, 'the trace')
 
 
 def test_a_program_that_goes_on_by_exec_at_once(tmp_path):
