@@ -71,6 +71,16 @@ const unsigned char *seep_take_bytes(struct seep_take *take, uint64_t nr_bytes) 
     return bytes;
 }
 
+void seep_take_columns(struct seep_take *take, size_t nr, struct seep_take *ret_columns) {
+    uint64_t lengths[SEEP_COLUMNS_MOST];
+    for (size_t i = 0; i < nr; i++)
+        lengths[i] = seep_take_leb(take);
+    for (size_t i = 0; i < nr; i++) {
+        const unsigned char *bytes = seep_take_bytes(take, lengths[i]);
+        ret_columns[i] = (struct seep_take){bytes, bytes ? bytes + lengths[i] : NULL, !bytes};
+    }
+}
+
 const char *seep_take_text(struct seep_take *take, size_t *ret_length) {
     *ret_length = 0;
     uint64_t coded = seep_take_leb(take);

@@ -138,6 +138,7 @@ enum {
     COLUMN_NR
 };
 _Static_assert(COLUMN_NR == SEEP_CHUNK_COLUMNS, "as in event_chunk.h");
+_Static_assert(COLUMN_NR <= SEEP_COLUMNS_MOST, "seep_take_columns");
 enum { STAMP_FAR = 255 };
 
 // An operation: how its address is said, and for a free << 3 with the way of the release.
@@ -571,14 +572,9 @@ static void take_event(struct seep_chunk_unpacker *reading, struct seep_recorded
 
 static bool take_columns(struct seep_take *take, const struct seep_chunk *chunk,
                          struct seep_take columns[COLUMN_NR]) {
-    uint64_t lengths[COLUMN_NR];
-    for (int i = 0; i < COLUMN_NR; i++)
-        lengths[i] = seep_take_leb(take);
-    for (int i = 0; i < COLUMN_NR; i++) {
-        const unsigned char *bytes = seep_take_bytes(take, lengths[i]);
-        columns[i] = (struct seep_take){bytes, bytes ? bytes + lengths[i] : NULL, !bytes};
-    }
-    return !take->failed && lengths[COLUMN_OPERATION] == chunk->nr_events && !seep_take_left(take);
+    seep_take_columns(take, COLUMN_NR, columns);
+    return !take->failed && seep_take_left(&columns[COLUMN_OPERATION]) == chunk->nr_events &&
+           !seep_take_left(take);
 }
 
 bool seep_chunk_take_events(struct seep_chunk_unpacker *unpacker, struct seep_take *take, unsigned version,

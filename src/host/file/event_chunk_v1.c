@@ -114,13 +114,7 @@ static bool take_event(struct seep_take *columns, struct model *model, struct se
 bool seep_chunk_take_events_v1(struct seep_take *take, const struct seep_chunk *chunk,
                                struct seep_recorded *ret_events) {
     struct seep_take columns[COLUMN_NR];
-    uint64_t lengths[COLUMN_NR];
-    for (int i = 0; i < COLUMN_NR; i++)
-        lengths[i] = seep_take_leb(take);
-    for (int i = 0; i < COLUMN_NR; i++) {
-        const unsigned char *bytes = seep_take_bytes(take, lengths[i]);
-        columns[i] = (struct seep_take){bytes, bytes ? bytes + lengths[i] : NULL, !bytes};
-    }
+    seep_take_columns(take, COLUMN_NR, columns);
     struct model *model = take->failed ? NULL : calloc(1, sizeof(*model));
     bool good = model;
     for (uint32_t i = 0; good && i < chunk->nr_events; i++)

@@ -208,13 +208,7 @@ static struct seep_error *load_block_part(struct seep_trace_arrays *arrays,
     struct seep_take take = part->take;
     struct seep_take columns[COLUMN_NR];
     uint64_t shift = seep_take_leb(&take);
-    uint64_t bytes[COLUMN_NR];
-    for (size_t i = 0; i < COLUMN_NR; i++)
-        bytes[i] = seep_take_leb(&take);
-    for (size_t i = 0; i < COLUMN_NR; i++) {
-        const unsigned char *at = seep_take_bytes(&take, bytes[i]);
-        columns[i] = (struct seep_take){at, at ? at + bytes[i] : at, false};
-    }
+    seep_take_columns(&take, COLUMN_NR, columns);
     if (take.failed || take.at != take.end || shift > 63)
         return section_error(arrays, &part->section, "the columns do not fit");
     struct seep_error *error = load_block_columns(arrays, part, shift, columns);

@@ -61,25 +61,41 @@ static unsigned port_of(int fd) {
                                          : ntohs(((struct sockaddr_in *)(void *)&address)->sin_port);
 }
 
-struct seep_error *seep_network_listen(const char *name, int *ret_fd, unsigned *ret_port) {
+// A socket at the first address of `name` for which `ready` is true; where it is not, it leaves errno.
+static struct seep_error *first_of(const char *name,
+                                   bool (*ready)(int fd, const struct seep_address *address),
+                                   const char *what, const char *hint, int *ret_fd) {
     struct seep_address found[SEEP_ADDRESSES_MAX];
     size_t nr = 0;
     struct seep_error *error = resolve(name, found, &nr);
     if (error)
         return error;
-    int one = 1, trouble = 0, fd = -1;
-    for (size_t i = 0; i < nr && fd < 0; i++) {
-        fd = socket(found[i].name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
-            bind(fd, (struct sockaddr *)&found[i].name, found[i].bytes) == 0 && listen(fd, 16) == 0)
-            break;
+    int trouble = 0;
+    for (size_t i = 0; i < nr; i++) {
+        int fd = socket(found[i].name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd >= 0 && ready(fd, &found[i])) {
+            *ret_fd = fd;
+            return NULL;
+        }
         trouble = errno;
         if (fd >= 0)
             close(fd);
-        fd = -1;
     }
-    if (fd < 0)
-        return seep_error_system(trouble, "cannot listen on tcp:%s", name);
+    error = seep_error_system(trouble, "cannot %s tcp:%s", what, name);
+    return hint ? seep_error_hint(error, "%s", hint) : error;
+}
+
+static bool listen_at(int fd, const struct seep_address *at) {
+    const int one = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+           bind(fd, (const struct sockaddr *)&at->name, at->bytes) == 0 && listen(fd, 16) == 0;
+}
+
+struct seep_error *seep_network_listen(const char *name, int *ret_fd, unsigned *ret_port) {
+    int fd;
+    struct seep_error *error = first_of(name, listen_at, "listen on", NULL, &fd);
+    if (error)
+        return error;
     *ret_fd = fd;
     *ret_port = port_of(fd);
     return NULL;
@@ -102,24 +118,12 @@ static bool connect_within(int fd, const struct seep_address *to) {
 }
 
 struct seep_error *seep_network_connect(const char *name, int *ret_fd) {
-    struct seep_address found[SEEP_ADDRESSES_MAX];
-    size_t nr = 0;
-    struct seep_error *error = resolve(name, found, &nr);
+    int fd;
+    struct seep_error *error =
+        first_of(name, connect_within, "connect to",
+                 "'seep serve --listen tcp:HOST:PORT --key FILE PID' listens there", &fd);
     if (error)
         return error;
-    int trouble = 0, fd = -1;
-    for (size_t i = 0; i < nr && fd < 0; i++) {
-        fd = socket(found[i].name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd >= 0 && connect_within(fd, &found[i]))
-            break;
-        trouble = errno;
-        if (fd >= 0)
-            close(fd);
-        fd = -1;
-    }
-    if (fd < 0)
-        return seep_error_hint(seep_error_system(trouble, "cannot connect to tcp:%s", name),
-                               "'seep serve --listen tcp:HOST:PORT --key FILE PID' listens there");
     (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     seep_network_set_patience(fd);
     *ret_fd = fd;
