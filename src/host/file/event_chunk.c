@@ -59,7 +59,7 @@ static uint64_t block_bytes(uint64_t size) {
     return size < 9 ? 32 : (size + 23) & ~UINT64_C(15);
 }
 
-static struct class *class_of(struct lane *lane, uint64_t size) {
+SEEP_INLINE struct class *class_of(struct lane *lane, uint64_t size) {
     uint64_t units = block_bytes(size) >> 4;
     if (SEEP_LIKELY(units < CLASSES_FINE))
         return &lane->classes[units];
@@ -96,8 +96,8 @@ static void take_freed(struct class *class, uint32_t depth) {
     class->nr--;
 }
 
-static void learn_allocation(struct model *model, struct lane *lane, struct class *class,
-                             const struct seep_recorded *event, uint32_t index) {
+SEEP_INLINE void learn_allocation(struct model *model, struct lane *lane, struct class *class,
+                                  const struct seep_recorded *event, uint32_t index) {
     *after_two(model, lane) = *after_one(model, lane) = event->site;
     *size_of(model, event->site) = event->size;
     class->stride = event->address - class->address;
@@ -108,7 +108,7 @@ static void learn_allocation(struct model *model, struct lane *lane, struct clas
     model->index_of[++model->nr_allocations] = index;
 }
 
-static void learn_free(struct lane *lane, const struct seep_recorded *event) {
+SEEP_INLINE void learn_free(struct lane *lane, const struct seep_recorded *event) {
     struct class *class = class_of(lane, event->size);
     class->freed[class->next++ % FREED] = event->address;
     class->nr += class->nr < FREED;
@@ -449,7 +449,7 @@ void seep_chunk_unpacker_destroy(struct seep_chunk_unpacker *unpacker) {
     free(unpacker);
 }
 
-static uint32_t take_byte(struct seep_chunk_unpacker *reading, int column) {
+SEEP_INLINE uint32_t take_byte(struct seep_chunk_unpacker *reading, int column) {
     struct seep_take *take = &reading->columns[column];
     if (SEEP_LIKELY(take->at < take->end))
         return *take->at++;
@@ -457,7 +457,7 @@ static uint32_t take_byte(struct seep_chunk_unpacker *reading, int column) {
     return 0;
 }
 
-static uint64_t take_number(struct seep_chunk_unpacker *reading, int column) {
+SEEP_INLINE uint64_t take_number(struct seep_chunk_unpacker *reading, int column) {
     uint64_t high = seep_take_leb(&reading->columns[column]);
     return high << 8 | take_byte(reading, column + 1);
 }
@@ -466,8 +466,8 @@ static uint64_t take_difference(struct seep_chunk_unpacker *reading, int column)
     return (uint64_t)seep_unzigzag(take_number(reading, column)) << 4;
 }
 
-static void take_site_and_size(struct seep_chunk_unpacker *reading, const struct lane *lane,
-                               struct seep_recorded *event) {
+SEEP_INLINE void take_site_and_size(struct seep_chunk_unpacker *reading, const struct lane *lane,
+                                    struct seep_recorded *event) {
     struct model *model = &reading->model;
     uint64_t site = seep_take_leb(&reading->columns[COLUMN_SITE]);
     event->site = site == SITE_AFTER_TWO   ? *after_two(model, lane)

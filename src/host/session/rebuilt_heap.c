@@ -90,7 +90,8 @@ static bool grow(struct seep_rebuilt_heap *heap) {
 }
 
 // The block at an address: the live one, or a new one with the address set. NULL: out of memory.
-static struct seep_rebuilt_block *put(struct seep_rebuilt_heap *heap, uint64_t address, bool *ret_fresh) {
+SEEP_INLINE struct seep_rebuilt_block *put(struct seep_rebuilt_heap *heap, uint64_t address,
+                                           bool *ret_fresh) {
     if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
         return NULL;
     size_t at = search(heap, address);
@@ -116,7 +117,7 @@ static struct seep_rebuilt_block *put(struct seep_rebuilt_heap *heap, uint64_t a
 }
 
 // Entries that follow move up, so that no search ends too early.
-static void take_out(struct seep_rebuilt_heap *heap, size_t gap) {
+SEEP_INLINE void take_out(struct seep_rebuilt_heap *heap, size_t gap) {
     size_t mask = ((size_t)1 << heap->bits) - 1;
     uint32_t number = (uint32_t)heap->index[gap];
     heap->blocks[number - 1].address = 0;
@@ -230,7 +231,7 @@ static bool count_for_thread(struct seep_rebuilt_heap *heap, const struct seep_r
     return true;
 }
 
-static bool add_block(struct seep_rebuilt_heap *heap, const struct seep_recorded *event, int64_t at_ns) {
+SEEP_INLINE bool add_block(struct seep_rebuilt_heap *heap, const struct seep_recorded *event, int64_t at_ns) {
     bool fresh;
     struct seep_rebuilt_block *block = put(heap, event->address, &fresh);
     if (!block)
@@ -269,7 +270,7 @@ SEEP_INLINE bool allocate(struct seep_rebuilt_heap *heap, struct kept kept, cons
     return true;
 }
 
-static bool take_block(struct seep_rebuilt_heap *heap, const struct seep_recorded *event) {
+SEEP_INLINE bool take_block(struct seep_rebuilt_heap *heap, const struct seep_recorded *event) {
     size_t at = search(heap, event->address);
     if (heap->index[at]) {
         take_out(heap, at);
