@@ -40,6 +40,10 @@ void seep_graph_may_be_empty_array(struct seep_graph *graph, uint32_t block) {
     graph->shapes[block] = SHAPE_EMPTY;
 }
 
+void seep_graph_is_slab(struct seep_graph *graph, uint32_t block) {
+    graph->shapes[block] |= SHAPE_SLAB;
+}
+
 void seep_graph_destroy(struct seep_graph *graph) {
     if (!graph)
         return;
@@ -260,9 +264,10 @@ bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t of
     const unsigned word = word_bytes_of(graph);
     if (off == 0)
         graph->shapes[block] =
-            (graph->shapes[block] & SHAPE_EMPTY && nr_bytes >= word && !word_at(bytes, 0, word))
-                ? SHAPE_EMPTY
-                : shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
+            (graph->shapes[block] & SHAPE_SLAB) |
+            ((graph->shapes[block] & SHAPE_EMPTY && nr_bytes >= word && !word_at(bytes, 0, word))
+                 ? SHAPE_EMPTY
+                 : shape_of(graph, graph->blocks[block].size, bytes, nr_bytes));
     if (off == 0 && graph->shapes[block] & SHAPE_VTABLE && !add_object(graph, block, word_at(bytes, 0, word)))
         return false;
     size_t half = take_seam(graph, true, block, off, bytes, nr_bytes, seam);

@@ -9,9 +9,10 @@
 // indirectly lost where only lost blocks point to it; else lost. A pointer into the middle counts as
 // one to the start where it looks like what C++ compilers and libraries make: the elements behind the
 // cookie of new[], the text behind the length of a string, the base class behind another one, an exception
-// behind its header. So it does where nearly all blocks of one place in the code are pointed to the same few
-// bytes behind their start: an allocator of the program has put its header there. Source: the Valgrind
-// manual, "Memory leak detection", --leak-check-heuristics.
+// behind its header; or where it leads into a slab, a block that is aligned to its size. So it does where
+// nearly all blocks of one place in the code are pointed to the same few bytes behind their start: an
+// allocator of the program has put its header there. Source: the Valgrind manual, "Memory leak detection",
+// --leak-check-heuristics.
 #ifndef SEEP_SCAN_GRAPH_H
 #define SEEP_SCAN_GRAPH_H
 
@@ -109,6 +110,9 @@ void seep_graph_destroy(struct seep_graph *graph); // takes NULL
 // asked for.
 void seep_graph_may_be_empty_array(struct seep_graph *graph, uint32_t block);
 
+// Before feeding: the block was allocated at a multiple of a power of two that is not below its size.
+void seep_graph_is_slab(struct seep_graph *graph, uint32_t block);
+
 // The block that `address` leads into; a block of size 0 has one byte. O(1).
 bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block,
                      uint64_t *ret_off);
@@ -143,6 +147,8 @@ enum {
     SHAPE_VTABLE = 8,
     SHAPE_EMPTY = 16,     // the number of elements alone, which is 0: the pointer is to just behind
     SHAPE_EXCEPTION = 32, // what C++ has thrown: a header, and the object behind it
+    SHAPE_SLAB =
+        64, // aligned to its size: an allocator of the program finds its start from any address in it
 };
 
 // The header of an exception ends with what the unwinder needs, which begins with the class of the exception.

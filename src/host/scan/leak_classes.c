@@ -23,6 +23,8 @@ static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t o
         return true;
     uint8_t shape = graph->shapes[target];
     const uint32_t word = graph->narrow ? 4 : 8;
+    if (shape & SHAPE_SLAB)
+        return true;
     if (off == word && shape & (SHAPE_ARRAY | SHAPE_LENGTH | SHAPE_EMPTY))
         return true;
     if (off == 3 * word && shape & SHAPE_STRING)

@@ -126,6 +126,20 @@ static bool is_empty_array(const struct seep_profile *profile, size_t i) {
            profile->sites[block->site].via == SEEP_VIA_NEW_ARRAY && free_behind;
 }
 
+// Allocators of slices ask for slabs so, and the start of one is where the low bits of an address in it are
+// 0.
+static bool is_slab(const struct seep_profile *profile, size_t i) {
+    enum { LEAST = 65 }; // smaller ones are objects on lines of a cache
+    const struct seep_block *block = &profile->blocks[i];
+    uint8_t via = profile->sites[block->site].via;
+    bool aligned = via == SEEP_VIA_POSIX_MEMALIGN || via == SEEP_VIA_ALIGNED_ALLOC ||
+                   via == SEEP_VIA_MEMALIGN || via == SEEP_VIA_VALLOC || via == SEEP_VIA_PVALLOC;
+    if (!aligned || block->size < LEAST || block->size > UINT32_MAX)
+        return false;
+    uint64_t unit = UINT64_C(1) << (64 - __builtin_clzll(block->size - 1));
+    return block->address % unit == 0;
+}
+
 static struct seep_error *make_graph(struct seep_scan *scan) {
     const struct seep_profile *profile = scan->profile;
     const struct seep_block *blocks = profile->blocks;
@@ -145,6 +159,9 @@ static struct seep_error *make_graph(struct seep_scan *scan) {
     for (size_t i = first; !err && i < profile->nr_blocks; i++)
         if (is_empty_array(profile, i))
             seep_graph_may_be_empty_array(scan->graph, (uint32_t)i);
+    for (size_t i = 0; !err && i < profile->nr_blocks; i++)
+        if (is_slab(profile, i))
+            seep_graph_is_slab(scan->graph, (uint32_t)i);
     return err;
 }
 
