@@ -1085,7 +1085,8 @@ def folder_of_programs(request, tmp_path):
 
 
 def test_code_that_nobody_had_mapped(group, private, tmp_path, whole_machine, folder_of_programs):
-    """A large program runs before its call-frame information is read: its own words, and complete the next time."""
+    """A large program runs before its call-frame information is read, and the ring has no room for the memory of all its stacks:
+    its own words, and complete the next time."""
     need('gcc')
     compiler = Path(run(['gcc', '-print-prog-name=cc1']).out.decode().strip())
     if not compiler.is_file():
@@ -1096,7 +1097,7 @@ def test_code_that_nobody_had_mapped(group, private, tmp_path, whole_machine, fo
     below, programs = folder_of_programs
     shutil.copy(compiler, below / 'cc1')
     trace = tmp_path / 'unread.seep'
-    attached = Attached(None, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '--output', trace)
+    attached = Attached(None, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '--output', trace, '--buffer', '2M')
     words = [next(tmp_path.glob('ld-linux*')), '--library-path', tmp_path, programs / 'cc1', '-quiet', '-o', '/dev/null']
     started = []
     try:

@@ -156,9 +156,12 @@ struct seep_bpf_unread {
 };
 
 // The memory of a stack from the frame on that it was cut in, where its walk can go on when the code is read.
-// Two sizes, because the ring gives out only constant ones.
-#define SEEP_BPF_REST_SMALL 6144u
-#define SEEP_BPF_REST_LARGE 32768u
+// Of some sizes, because the ring gives out only constant ones.
+#define SEEP_BPF_REST_TINY   2048u
+#define SEEP_BPF_REST_SMALL  5120u
+#define SEEP_BPF_REST_MIDDLE 10240u
+#define SEEP_BPF_REST_BIG    20480u
+#define SEEP_BPF_REST_LARGE  32768u
 struct seep_bpf_rest {
     struct seep_bpf_event event; // address: the stack
     uint64_t pc;                 // its last frame

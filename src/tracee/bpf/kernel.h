@@ -96,6 +96,10 @@ struct linux_binprm {
     const char *filename;
 } SEEP_CORE;
 
+struct thread_struct {
+    unsigned long fsbase; // of x86-64
+} SEEP_CORE;
+
 struct task_struct {
     int pid;
     int tgid;
@@ -108,6 +112,7 @@ struct task_struct {
     uint64_t start_time;
     char comm[16];
     int exit_code;
+    struct thread_struct thread;
 } SEEP_CORE;
 
 #endif

@@ -552,10 +552,20 @@ __noinline int seep_send_rest(struct seep_walk *walk, uint64_t id) {
     bpf_find_vma(bpf_get_current_task_btf(), sp, seep_copy_end, &end, 0);
     if (start_stack > sp && start_stack < end)
         end = start_stack;
+    // The libc has the control block of a thread above its stack, and other memory may lie behind it.
+    uint64_t control_block = BPF_CORE_READ(task, thread.fsbase);
+    if (control_block > sp && control_block < end)
+        end = control_block;
     uint64_t left = end > sp ? end - sp : SEEP_BPF_REST_LARGE;
     uint32_t nr = (uint32_t)(left < SEEP_BPF_REST_LARGE ? left : SEEP_BPF_REST_LARGE);
+    if (nr <= SEEP_BPF_REST_TINY)
+        SEEP_SEND_REST(SEEP_BPF_REST_TINY);
     if (nr <= SEEP_BPF_REST_SMALL)
         SEEP_SEND_REST(SEEP_BPF_REST_SMALL);
+    if (nr <= SEEP_BPF_REST_MIDDLE)
+        SEEP_SEND_REST(SEEP_BPF_REST_MIDDLE);
+    if (nr <= SEEP_BPF_REST_BIG)
+        SEEP_SEND_REST(SEEP_BPF_REST_BIG);
     SEEP_SEND_REST(SEEP_BPF_REST_LARGE);
 }
 

@@ -17,9 +17,11 @@
 struct layout {
     struct seep_heap_area *areas;
     struct seep_bpf_mapping *mappings;
-    size_t *objects; // of each mapping
+    size_t *objects;               // of each mapping
+    struct seep_bpf_mapping *code; // these mappings, and code without a file, which has no rows
     size_t nr_areas;
     size_t nr_mappings;
+    size_t nr_code;
 };
 
 // Whether in the process there is a breakpoint where the file has none: another tracer's.
@@ -99,6 +101,8 @@ static struct seep_error *add_area(struct seep_attached *attached, struct seep_t
     size_t index;
     uint64_t bias;
     struct seep_error *err = seep_attach_find_object(attached, process->heap.pid, area, &index);
+    if (!err && !*area->path)
+        layout->code[layout->nr_code++] = (struct seep_bpf_mapping){.start = area->start, .end = area->end};
     if (err || !*area->path)
         return err;
     const struct seep_attach_object *object = attached->objects[index];
@@ -107,6 +111,7 @@ static struct seep_error *add_area(struct seep_attached *attached, struct seep_t
         return err;
     layout->nr_areas++;
     layout->objects[layout->nr_mappings] = index;
+    layout->code[layout->nr_code++] = mapping_of(object, area, bias);
     layout->mappings[layout->nr_mappings++] = mapping_of(object, area, bias);
     return warn_of_breakpoints(object, process, area);
 }
@@ -147,8 +152,9 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
     }
     struct layout layout = {.areas = calloc(map.nr_areas + 1, sizeof(*layout.areas)),
                             .mappings = calloc(map.nr_areas + 1, sizeof(*layout.mappings)),
-                            .objects = calloc(map.nr_areas + 1, sizeof(*layout.objects))};
-    if (!layout.areas || !layout.mappings || !layout.objects)
+                            .objects = calloc(map.nr_areas + 1, sizeof(*layout.objects)),
+                            .code = calloc(map.nr_areas + 1, sizeof(*layout.code))};
+    if (!layout.areas || !layout.mappings || !layout.objects || !layout.code)
         err = seep_error_no_memory();
     for (size_t i = 0; i < map.nr_areas && !err; i++)
         err = add_area(attached, process, &map.areas[i], &layout);
@@ -161,13 +167,14 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
                                           attached->generation,
                                           process->is_loading ? SEEP_BPF_PROCESS_LOADING : 0);
     if (!err && !later)
-        err = seep_attach_set_code(process, layout.mappings, layout.nr_mappings,
+        err = seep_attach_set_code(process, layout.code, layout.nr_code,
                                    (uint32_t[]){moved, attached->generation});
     if (!err && !later)
         err = seep_heap_set_areas(&process->heap, layout.areas, layout.nr_areas, attached->now_ns);
     // The probes come last, because their first stacks need all tables.
     for (size_t i = 0; i < layout.nr_mappings && !err; i++)
         err = seep_attach_probes(attached, layout.objects[i], process->heap.pid);
+    free(layout.code);
     free(layout.objects);
     free(layout.areas);
     free(layout.mappings);
