@@ -4,6 +4,13 @@
 #include "unwind/cfi_read.h"
 #include "unwind/arch.h"
 
+struct seep_cfi_cursor seep_cfi_cursor_at(const struct seep_cfi_object *object, uint64_t address) {
+    struct seep_cfi_cursor cursor = {
+        .object = object, .at = address - object->start, .end = object->size_bytes};
+    cursor.bad = address < object->start || cursor.at > cursor.end;
+    return cursor;
+}
+
 uint64_t seep_cfi_read_unsigned(struct seep_cfi_cursor *cursor, unsigned nr_bytes) {
     if (!seep_cfi_take(cursor, nr_bytes))
         return 0;

@@ -39,13 +39,7 @@ struct seep_cfi_cursor {
 };
 
 // At an address of the object; bad where that is none.
-SEEP_INLINE struct seep_cfi_cursor seep_cfi_cursor_at(const struct seep_cfi_object *object,
-                                                      uint64_t address) {
-    struct seep_cfi_cursor cursor = {
-        .object = object, .at = address - object->start, .end = object->size_bytes};
-    cursor.bad = address < object->start || cursor.at > cursor.end;
-    return cursor;
-}
+struct seep_cfi_cursor seep_cfi_cursor_at(const struct seep_cfi_object *object, uint64_t address);
 
 SEEP_INLINE uint64_t seep_cfi_cursor_address(const struct seep_cfi_cursor *cursor) {
     return cursor->object->start + cursor->at;
