@@ -73,7 +73,8 @@ def main():
         whole = sum(found.values())
         shown = found.most_common(SHOWN)
         rest = whole - sum(nr for _, nr in shown)
-        print("%-34s %5.1f %%  %7.0f us a child" % (name, 100 * whole / everything, whole * 1e6 / HZ / options.children))
+        us = whole * 1e6 / HZ / options.children
+        print("%-34s %5.1f %%  %7.0f us a child" % (name, 100 * whole / everything, us))
         for kind, nr in shown + [("the rest", rest)]:
             print("  %-32s %5.1f %%" % (kind, 100 * nr / everything))
     return 0
