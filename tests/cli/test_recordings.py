@@ -18,7 +18,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = TESTS / "golden"
 sys.path.insert(0, str(TESTS / "live"))
 sys.path.insert(0, str(TESTS))
-from recording import chunks, sections  # noqa: E402
+from recording import EVENTS, all_sections, chunks, sections  # noqa: E402
 from small_programs import program_source  # noqa: E402
 
 
@@ -271,6 +271,20 @@ def test_events_joined_with_themselves(run, seep, tmp_path):
         pytest.skip("seep was built without SQLite")
     join = "select a.address / 16000 n from event a cross join event b on b.address = a.address where a.address % 16000 = 0"
     assert [row["n"] for row in rows(run, seep, trace, join)] == list(range(1, 10))
+
+
+def test_chunks_that_were_moved_are_told_of(run, seep, tmp_path):
+    """Each of them is good by its checksum: their times say that they do not follow one another."""
+    trace, program = tmp_path / "a.seep", "import os; os.environ; [str(i) for i in range(150000)]"
+    done = run(seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", trace, "--", "/usr/bin/env", "PYTHONMALLOC=malloc",
+               "/usr/bin/python3", "-c", program)
+    assert done.returncode == 0, done
+    data = trace.read_bytes()
+    first, *_, last = [of for of in all_sections(data) if of.kind == EVENTS]
+    assert first.at < last.at
+    trace.write_bytes(data[: first.at] + data[last.at : last.end] + data[first.end : last.at] + data[first.at : first.end] + data[last.end :])
+    done = run(seep, "history", trace)
+    assert "out of order: events from there on are not known" in done.stderr, done.stderr
 
 
 def test_ctrl_c_at_the_prompt(run, seep, recording):

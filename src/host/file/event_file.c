@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "base/read_at.h"
 #include "source/image/event_alone.h"
 #include "file/event_file.h"
@@ -35,9 +36,10 @@ struct seep_event_file {
     unsigned char *index;           // of its chunks, NULL: none
     size_t index_bytes;
     bool looked_for_index;
-    uint32_t only;     // type of the sections that are wanted; 0: those of events
-    uint64_t place;    // of the latest section of events
-    uint64_t stop_off; // no section is read that begins there or later; 0: all are
+    uint32_t only;        // type of the sections that are wanted; 0: those of events
+    uint64_t place;       // of the latest section of events
+    struct seep_map ends; // process to the stamp at which its latest chunk ended
+    uint64_t stop_off;    // no section is read that begins there or later; 0: all are
     bool damaged;
     char trouble[256];
 };
@@ -49,6 +51,7 @@ void seep_event_file_close(struct seep_event_file *file) {
         close(file->fd);
     seep_event_alone_destroy(file->alone);
     seep_event_rests_destroy(file->rests);
+    seep_map_deinit(&file->ends);
     free(file->index);
     free(file->path);
     free(file->stored);
@@ -174,6 +177,24 @@ static struct seep_error *next_of_rests(struct seep_event_file *file, uint32_t *
     return error;
 }
 
+static void forget_ends(struct seep_event_file *file) {
+    seep_map_deinit(&file->ends);
+    file->ends = (struct seep_map)SEEP_MAP_INIT;
+}
+
+// In a file that the tool wrote whole, a chunk begins where the one before it of its process ended. *ret_good
+// false: it was moved.
+static struct seep_error *check_order(struct seep_event_file *file, bool *ret_good) {
+    const struct seep_chunk *chunk = &file->chunk;
+    uint64_t *end =
+        seep_map_at(&file->ends, seep_hash64((uint64_t)chunk->start_realtime_ns) ^ chunk->pid, NULL);
+    if (!end)
+        return seep_error_no_memory();
+    *ret_good = chunk->begin.stamp >= *end;
+    *end = chunk->end.stamp;
+    return NULL;
+}
+
 // A process that the trace has, and its events.
 static struct seep_error *pass_to_rests(struct seep_event_file *file) {
     struct seep_error *error = file->rests ? NULL : seep_event_rests_create(&file->rests);
@@ -202,6 +223,11 @@ struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_
         if (!seep_chunk_take(&take, &file->chunk) ||
             !seep_chunk_take_events(file->unpacker, &take, section.version, &file->chunk, file->events))
             return stop(file, seep_trace_section_error(&reader, &section, "its events do not fit"));
+        bool good = true;
+        if (seep_event_file_is_whole(file) && (error = check_order(file, &good)))
+            return error;
+        if (!good)
+            return stop(file, seep_trace_section_error(&reader, &section, "its events are out of order"));
     }
     if (section.type == SEEP_TRACE_STACKS) { // begins with the same two
         struct seep_take take = *ret_take;
@@ -232,6 +258,7 @@ const struct seep_recorded *seep_event_file_events(const struct seep_event_file 
 
 struct seep_error *seep_event_file_rewind(struct seep_event_file *file) {
     file->at = file->first_off;
+    forget_ends(file);
     file->stop_off = 0;
     file->trouble[0] = 0;
     file->damaged = false;
@@ -331,6 +358,7 @@ uint64_t seep_event_file_place(const struct seep_event_file *file) {
 }
 
 void seep_event_file_go_to(struct seep_event_file *file, uint64_t place) {
+    forget_ends(file);
     if (!file->alone)
         file->at = place;
 }
