@@ -76,13 +76,13 @@ struct seep_error *seep_live_source_mark(const struct seep_live_source *source, 
 
 void seep_live_describe_control(const struct seep_image_control *asked, bool is_done, char *ret_text,
                                 size_t text_bytes) {
-    const char *when = is_done ? "" : " as soon as it allocates a little more";
+    const char *when = is_done ? "" : "soon, once it allocates: ";
     if (asked->recording == SEEP_RECORDING_STOP)
-        snprintf(ret_text, text_bytes, "allocations are not recorded, releases are%s", when);
+        snprintf(ret_text, text_bytes, "%sallocations are not recorded, releases are", when);
     else if (asked->recording == SEEP_RECORDING_START)
-        snprintf(ret_text, text_bytes, "allocations are recorded%s", when);
+        snprintf(ret_text, text_bytes, "%sallocations are recorded", when);
     else
-        snprintf(ret_text, text_bytes, "stacks are recorded to a depth of %" PRIu32 "%s", asked->depth, when);
+        snprintf(ret_text, text_bytes, "%sstacks are recorded to a depth of %" PRIu32, when, asked->depth);
 }
 
 struct seep_error *seep_live_source_control(const struct seep_live_source *source,
