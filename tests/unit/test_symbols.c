@@ -4,6 +4,7 @@
 // programs that make_programs.sh compiled; and every place where debug information may lie.
 // Arguments: the directory of those programs.
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +158,8 @@ extern char _init[], __executable_start[];
 static void test_returned_to_at_its_start(void **state) {
     struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
     unsigned module = test_module_of(symbols, "/proc/self/exe");
-    uint64_t offset = (uint64_t)(_init - __executable_start);
+    bool is_moved = ((const ElfW(Ehdr) *)(const void *)__executable_start)->e_type == ET_DYN;
+    uint64_t offset = (uint64_t)(uintptr_t)_init - (is_moved ? (uint64_t)(uintptr_t)__executable_start : 0);
     const struct seep_symbol *symbol;
     check_no_error(seep_symbols_resolve(symbols, module, offset, false, &symbol));
     assert_string_equal(symbol->frames[0].function, "_init");
