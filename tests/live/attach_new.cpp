@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // For an allocator with an operator new of its own: says "ready"; for the first line on its input calls new once
-// from each of five places, for each other line a hundred times, and says "done".
+// from each of six places, for each other line a hundred times, and says "done".
 //
-// 24 bytes, an array of 60 and 128 bytes with an alignment of 64 are kept, 32 bytes are deleted, and with an argument
+// 24 bytes, an array of 60, 128 bytes with an alignment of 64 and 3,000,000 are kept, 32 bytes are deleted, and with an argument
 // one call fails, is caught, and the program goes on.
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +32,10 @@ APART void aligned() {
     kept = ::operator new(128, std::align_val_t(64));
 }
 
+APART void large() {
+    kept = ::operator new(3000000);
+}
+
 APART void failing() {
     try {
         kept = ::operator new(too_much);
@@ -53,6 +57,7 @@ int main(int argc, char **) {
                 failing();
             balanced();
             aligned();
+            large();
         }
         all += times;
         puts("done");

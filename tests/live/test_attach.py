@@ -926,7 +926,7 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
             assert names[-1] == '_start'
             found[names[0]] = (site['allocations'], site['allocated_bytes'], site['frees'])
             assert site['via'].startswith('operator new') or names[0] == 'aligned', site['via']
-    made = {'plain': 24, 'array': 60, 'balanced': 32, 'aligned': 128}
+    made = {'plain': 24, 'array': 60, 'balanced': 32, 'aligned': 128, 'large': 3000000}
     assert set(found) == set(made)
     for where, size in made.items():
         count = found[where][0]
@@ -935,6 +935,26 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
     # Where an operator calls another function of the allocator, all are seen.
     assert unseen >= sum(101 - found[where][0] for where in made)  # a failed one may be unseen, too
     assert process['mappings']['sites'] == []
+
+
+def test_an_operator_that_maps_memory_still_returns_a_block(tmp_path):
+    """The mapping is no allocation in the place of that of the operator."""
+    program = BUILD / 'tests/live/live-attach-new'
+    env = environment(LD_PRELOAD=str(library('libjemalloc.so.2')))
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as running:
+        try:
+            hear(running, b'ready\n')
+            attached = Attached(running.pid, '--output', tmp_path / 'a.seep')
+            say(running)
+            hear(running)
+            say(running)
+            hear(running)
+            attached.stop()
+        finally:
+            running.kill()
+    process, = report(tmp_path / 'a.seep')
+    unseen, = [int(note.split()[0]) for note in process['health']['notes'] if 'were not seen' in note]
+    assert process['totals']['allocations'] + unseen >= 5 * 101, (process['totals'], unseen)
 
 
 def of_pids(trace):

@@ -256,13 +256,13 @@ static __always_inline void seep_leave(struct pt_regs *regs, uint64_t cookie) {
     if (!thread || !thread->call_sp || regs->rsp != thread->call_sp + 8)
         return;
     thread->call_sp = 0;
-    seep_leave_inside_new(thread, regs->rsp);
     uint8_t via = SEEP_BPF_COOKIE_VIA(cookie);
     uint8_t shape = SEEP_BPF_COOKIE_SHAPE(cookie);
-    if (shape >= SEEP_BPF_MMAP) {
+    if (shape >= SEEP_BPF_MMAP) { // an operator new that grows the heap is still to return its block
         seep_leave_mapping(thread, regs, cookie);
         return;
     }
+    seep_leave_inside_new(thread, regs->rsp);
     bool resized = seep_is_resize(shape) && thread->call_out;
     uint64_t block = seep_result(regs, thread, shape);
     if (!block && !resized) {
