@@ -374,7 +374,8 @@ static struct seep_error *take_out_pool(struct maker *maker, struct seep_view_le
     return NULL;
 }
 
-// ", 91.2% from PLACE and PLACE": as few rows as have most of it.
+// ", 91.2% from PLACE and PLACE", or ": 71.0 KiB of libstdc++'s emergency pool, 91.2% of the rest from
+// PLACE": as few rows as have most of it.
 static struct seep_error *put_concentration(struct maker *maker, enum seep_lead lead,
                                             struct seep_finding *finding, const char **ret_text) {
     struct seep_view *view = maker->view;
@@ -401,15 +402,16 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     const char *share = part == leaders.all ? "all"
                                             : seep_arena_printf(&view->arena, "%s",
                                                                 seep_format_share(part, leaders.all).text);
-    const char *beside = pool_bytes
-                             ? seep_arena_printf(&view->arena, ", without %s of libstdc++'s emergency pool",
-                                                 seep_format_bytes(pool_bytes).text)
-                             : "";
-    if (!share || !beside)
+    // The pool is a part of what the line says first; the share is of what is left of it.
+    const char *pool = pool_bytes ? seep_arena_printf(&view->arena, ": %s of libstdc++'s emergency pool",
+                                                      seep_format_bytes(pool_bytes).text)
+                                  : "";
+    if (!share || !pool)
         return seep_error_no_memory();
-    *ret_text =
-        spread ? seep_arena_printf(&view->arena, ", the largest part (%s) from %s%s", share, places, beside)
-               : seep_arena_printf(&view->arena, ", %s from %s%s", share, places, beside);
+    const char *rest = pool_bytes ? " of the rest" : "";
+    *ret_text = spread ? seep_arena_printf(&view->arena, "%s, the largest part%s (%s) from %s", pool, rest,
+                                           share, places)
+                       : seep_arena_printf(&view->arena, "%s, %s%s from %s", pool, share, rest, places);
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
