@@ -104,6 +104,14 @@ def test_raw_clone_with_every_flag(way, tmp_path):
         assert child['health']['lost'] == {'fork_inexact': 1}
 
 
+def test_descriptor_that_another_process_takes(tmp_path):
+    """A child that has its parent's table of descriptors makes its image, and the parent puts a file of its own in place
+    of the image's descriptor: nothing is written to that file, it is not moved, and its descriptor stays open."""
+    program = built_program('fork_descriptors.c', tmp_path)
+    under = traced([program, 'file'], tmp_path, cwd=tmp_path)
+    assert (under.code, under.out, under.err) == (0, b'put\n', b''), under
+
+
 def test_exec_from_a_thread(tmp_path):
     processes = run_both('thread', tmp_path=tmp_path)
     assert [own_size(p) for p in processes] == [9, 5]

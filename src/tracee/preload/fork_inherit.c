@@ -16,7 +16,8 @@ enum { NR_PER_PAGE = SEEP_IMAGE_PAGE / sizeof(struct seep_image_counters) };
 
 struct heir {
     unsigned char *fresh;
-    int fd; // its file
+    int fd; // its file, and what that is
+    const struct seep_file_id *file;
     struct seep_image_header *header;
     struct seep_image_thread *slots;
     uint64_t nr_slots;
@@ -155,10 +156,11 @@ static bool pages_written(const struct heir *heir, const unsigned char *from, ui
 static bool each_page(struct heir *heir, const unsigned char *start, uint64_t nr_pages,
                       bool (*one)(struct heir *heir, const void *page)) {
     unsigned char present[1024];
+    bool by_file = seep_file_is(heir->fd, heir->file); // else what would be moved in is the program's
     for (uint64_t first = 0; first < nr_pages; first += sizeof(present)) {
         const unsigned char *part = start + first * SEEP_IMAGE_PAGE;
         uint64_t nr = SEEP_MIN(nr_pages - first, sizeof(present));
-        if (!pages_written(heir, part, nr, present))
+        if (!(by_file ? pages_written(heir, part, nr, present) : seep_pages_present(part, nr, present)))
             return false;
         for (uint64_t i = 0; i < nr; i++)
             if (present[i] & 1 && !one(heir, part + i * SEEP_IMAGE_PAGE))
@@ -210,11 +212,12 @@ static void drop_later_marks(const struct heir *heir) {
     }
 }
 
-bool seep_inherit(unsigned char *fresh, int fd) {
+bool seep_inherit(unsigned char *fresh, int fd, const struct seep_file_id *file) {
     struct seep_image_header *header = (struct seep_image_header *)fresh;
     struct heir heir = {
         .fresh = fresh,
         .fd = fd,
+        .file = file,
         .header = header,
         .slots = (struct seep_image_thread *)(fresh + seep_g.area_off[SEEP_AREA_THREADS]),
         .nr_slots = SEEP_MIN(header->areas[SEEP_AREA_THREADS].used,

@@ -9,9 +9,9 @@
 
 #include "preload/preload.h"
 
-// `fresh`: a whole copy in the file `fd` that nothing else writes, not yet in its place; its areas are
-// visible as far as they are used. false: the kernel gave no memory for that, or did not say what there is of
-// it; then it is not to be used.
-bool seep_inherit(unsigned char *fresh, int fd);
+// `fresh`: a whole copy in the file `file` that nothing else writes, not yet in its place; its areas are
+// visible as far as they are used. `fd` was that file's descriptor, and is used where it still is. false: the
+// kernel gave no memory for that, or did not say what there is of it; then it is not to be used.
+bool seep_inherit(unsigned char *fresh, int fd, const struct seep_file_id *file);
 
 #endif

@@ -47,15 +47,14 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_PAGED_NR], uint64_
 }
 
 // A sparse memory file of `bytes`, or -1. A low RLIMIT_FSIZE would make ftruncate raise SIGXFSZ, so
-// the soft limit is lifted for that one call where the hard limit allows it. *ret_limited: it was.
-static int memory_file(uint64_t bytes, bool *ret_limited) {
+// the soft limit is lifted for that one call where the hard limit allows it.
+static int memory_file(uint64_t bytes) {
     long fd = sys3(SYS_memfd_create, "seep-image", 1 /* MFD_CLOEXEC */, 0);
     if (sys_failed(fd))
         return -1;
     struct rlimit64 before;
     bool limited = sys_limit(RLIMIT_FSIZE, NULL, &before) && before.rlim_cur < bytes;
     bool possible = true;
-    *ret_limited = limited;
     if (limited) {
         struct rlimit64 lifted = {before.rlim_max, before.rlim_max};
         possible = before.rlim_max >= bytes && sys_limit(RLIMIT_FSIZE, &lifted, NULL);
@@ -232,8 +231,7 @@ bool seep_image_create(void) {
                                                 : seep_areas[SEEP_AREA_PAGES].most_bytes;
          pages_bytes >= PAGES_BYTES_LEAST; pages_bytes /= 4) {
         uint64_t bytes = layout(areas, pages_bytes);
-        bool limited;
-        int fd = memory_file(bytes, &limited);
+        int fd = memory_file(bytes);
         if (fd < 0)
             continue;
         if (seep_window_map(fd, bytes, areas)) {
@@ -257,19 +255,9 @@ bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned c
     return true;
 }
 
-// The file of the copy and where it is mapped. fd -1: it is not written to, because of a limit, say.
-static struct {
-    int fd;
-    const unsigned char *base;
-} copy = {.fd = -1};
-
-// Written to the file, new pages are not cleared first and take no page fault each.
+// Through the mapping: a descriptor may be another file's by now, where a signal handler or a process that
+// shares the table of descriptors has closed it.
 static void copy_run(unsigned char *to, const unsigned char *from, uint64_t bytes) {
-#if SEEP_ARCH_WORD == 8
-    if (copy.fd >= 0 &&
-        sys6(SYS_pwrite64, copy.fd, (long)from, (long)bytes, to - copy.base, 0, 0) == (long)bytes)
-        return;
-#endif
     if (bytes > SEEP_IMAGE_PAGE) // the kernel makes all of them at once
         sys3(SYS_madvise, to, bytes, MADV_POPULATE_WRITE);
     __builtin_memcpy(to, from, bytes);
@@ -457,24 +445,23 @@ static void forget_losses(struct seep_image_header *header) {
 }
 
 bool seep_image_create_as_copy(void) {
-    bool limited;
-    int fd = memory_file(seep_g.window_bytes, &limited);
-    if (fd < 0)
-        return false;
-    bool exact = true;
     // What the parent has opened since the fork is closed in our view of its image.
     bool sees = seep_window_see_all();
     if (sees)
         set_pointers();
+    int fd = memory_file(seep_g.window_bytes); // right before it is mapped
+    struct seep_file_id file;
+    if (fd < 0 || !seep_file_identify(fd, &file))
+        return false;
+    bool exact = true;
     unsigned char *fresh = sees ? seep_window_twin(fd) : NULL;
     bool whole = fresh && seep_swap_in(seep_g.base);
-    copy.fd = limited ? -1 : fd;
-    copy.base = fresh;
     bool copied = fresh && copy_parent(fresh, &exact);
-    copy.fd = -1;
     whole = whole && copied && seep_swap_in(fresh);
-    copied = copied && seep_inherit(fresh, fd);
-    if (copied) {
+    copied = copied && seep_inherit(fresh, fd, &file);
+    // Also from here on another file may come in its place, but in far less time than a copy takes.
+    bool kept = seep_file_is(fd, &file);
+    if (copied && kept) {
         struct seep_image_header *header = (struct seep_image_header *)fresh;
         header->forked_from = header->pid;
         header->flags = (header->flags | SEEP_FLAG_FORKED) & ~SEEP_FLAG_STANDALONE;
@@ -496,7 +483,8 @@ bool seep_image_create_as_copy(void) {
     } else {
         if (fresh)
             seep_window_drop_twin(fresh);
-        sys_close(fd);
+        if (kept)
+            sys_close(fd);
         return false;
     }
     if (!exact)
