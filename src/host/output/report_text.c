@@ -227,6 +227,9 @@ static void put_cut_share(FILE *out, const struct seep_view *view, const struct 
     if (view->cut_live_bytes && view->all.live_bytes > 0)
         fprintf(out, ", %s of live bytes",
                 seep_format_share(view->cut_live_bytes, (uint64_t)view->all.live_bytes).text);
+    if (view->options.by == SEEP_BY_SITE && !view->filtered && !view->cut_allocations &&
+        view->cut_in_mappings)
+        fputs(": of mappings, none of allocations", out);
     fputc('\n', out);
 }
 
@@ -267,6 +270,9 @@ static const char *cut_meaning(const struct seep_view *view, const struct health
     if (cut == SEEP_CUT_NO_CFI && all_arm)
         return "code without an unwind table, as compilers of C for 32-bit ARM make it: build it with "
                "-funwind-tables";
+    if (cut == SEEP_CUT_NO_CFI && view->cut_by_go)
+        return "the Go runtime changes the stack here (as runtime.asmcgocall does to call C): no option of a "
+               "compiler gives the frames behind it; 'go tool pprof' shows stacks of Go";
     return cut == SEEP_CUT_DEPTH && sum->depth_limit >= DEPTH_MOST ? depth_is_most : seep_cut_meaning(cut);
 }
 

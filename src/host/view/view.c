@@ -378,8 +378,9 @@ static struct seep_error *fill(struct seep_view_build *build) {
         return error;
     sum_rows(build);
     resolve_options(view);
-    seep_view_build_leaders(build); // before the cut to the top
-    error = seep_view_build_growing(build);
+    error = seep_view_build_leaders(build); // before the cut to the top
+    if (!error)
+        error = seep_view_build_growing(build);
     if (error)
         return error;
     uint32_t *new_place = NULL;

@@ -355,6 +355,8 @@ struct seep_view {
     // Of the rows whose stacks are cut: what they allocated and hold.
     uint64_t cut_allocations;
     uint64_t cut_live_bytes;
+    bool cut_in_mappings; // a stack of a mapping or page fault is cut
+    bool cut_by_go;       // all of these that have no call-frame information end in the Go runtime
     struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown
     size_t nr_without_symbols;
     const char **without_lines; // modules with all names and no line

@@ -103,7 +103,7 @@ void seep_view_find_exit(struct seep_view_build *build, const struct seep_view_p
 SEEP_MUST_CHECK struct seep_error *seep_view_add_growth(struct seep_view_build *build,
                                                         const struct seep_view_part *part);
 double seep_view_growth_key(const struct seep_view_row *row);
-void seep_view_build_leaders(struct seep_view_build *build);
+SEEP_MUST_CHECK struct seep_error *seep_view_build_leaders(struct seep_view_build *build);
 SEEP_MUST_CHECK struct seep_error *seep_view_build_growing(struct seep_view_build *build);
 
 // view_pools.c

@@ -3,6 +3,8 @@
 // What the summary of a view is about: the rows that have most of what is lost, of what is live, of the peak,
 // of what was freed at once, and of all allocations, whatever the order of the rows is; and what the rows
 // with cut stacks come to.
+#include <string.h>
+
 #include "base/sum.h"
 #include "view/view_build.h"
 
@@ -47,10 +49,42 @@ static void offer(struct seep_view_leaders *leaders, const struct seep_view_row 
     leaders->values[at] = value;
 }
 
-void seep_view_build_leaders(struct seep_view_build *build) {
+// Whether the outermost frame of the stack is a function of the Go runtime, whose assembly changes the stack.
+static struct seep_error *ends_in_go(struct seep_stacks *stacks, uint32_t node, bool *ret_ends) {
+    *ret_ends = false;
+    uint32_t outermost = SEEP_NO_FRAME;
+    for (; stacks->nodes[node].frame != SEEP_NO_FRAME; node = stacks->nodes[node].parent)
+        outermost = stacks->nodes[node].frame;
+    if (outermost == SEEP_NO_FRAME)
+        return NULL;
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(stacks, outermost, &symbol);
+    if (!error && symbol->nr_frames) {
+        const char *function = symbol->frames[symbol->nr_frames - 1].function;
+        *ret_ends = function && strncmp(function, "runtime.", 8) == 0;
+    }
+    return error;
+}
+
+static struct seep_error *look_for_go(struct seep_view_build *build) {
+    bool ends = false;
+    for (size_t i = 0; i < build->nr_rows; i++) {
+        if (build->rows[i].cut != SEEP_CUT_NO_CFI)
+            continue;
+        struct seep_error *error = ends_in_go(build->stacks, build->rows[i].node, &ends);
+        if (error)
+            return error;
+        if (!ends)
+            break;
+    }
+    build->view->cut_by_go = ends;
+    return NULL;
+}
+
+struct seep_error *seep_view_build_leaders(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     if (view->options.by != SEEP_BY_SITE)
-        return;
+        return NULL;
     for (size_t i = 0; i < build->nr_rows; i++) {
         const struct seep_view_row *row = &build->rows[i];
         for (int lead = 0; lead < SEEP_LEAD_NR; lead++)
@@ -60,4 +94,5 @@ void seep_view_build_leaders(struct seep_view_build *build) {
             seep_add_up(&view->cut_live_bytes, positive(row->live_bytes));
         }
     }
+    return look_for_go(build);
 }

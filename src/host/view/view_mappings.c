@@ -64,6 +64,7 @@ static struct seep_error *collect_mappings(struct seep_view_build *build) {
                         is_fault ? site->counts.maps : site->nr_live);
             if (!part->site_ok[site->site])
                 continue;
+            view->cut_in_mappings |= stack_of(build, part, site->site).cut >= 0;
             *(is_fault ? &view->faults[view->nr_faults++] : &view->mappings[view->nr_mappings++]) =
                 (struct seep_view_mapping){
                     .stack = stack_of(build, part, site->site),
