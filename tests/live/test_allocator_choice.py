@@ -20,7 +20,7 @@ from harness import (
     run,
     totals,
 )
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 COVERS = [
     ('jemalloc, mimalloc, tcmalloc by --allocator', 'covered', 'test_by_the_tool', ''),
@@ -93,6 +93,17 @@ def test_without_the_tool(name, program, tmp_path):
     done = run([program, base], env=env)
     assert (done.code, done.out, done.err) == (5, plain.out, b''), (plain, done)
     no_losses(report(tmp_path / 'alone.seep')[0])
+
+
+def test_names_of_libc_reach_the_chosen_one(tmp_path):
+    """Of a program that calls glibc's own names and frees these blocks by free: else the one's free has the other's block."""
+    path = library(*FILES['mimalloc'])
+    program = built_program('own_malloc_over_libc.c', tmp_path, '-O0', '-fno-builtin')
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_ALLOCATOR=path, SEEP_OUT=tmp_path / 'alone.seep')
+    done = run([program], env=env)
+    assert (done.code, done.out, done.err) == (0, b'', b''), done
+    process = report(tmp_path / 'alone.seep')[0]
+    assert (process['totals']['unknown_frees'], process['health']['lost']) == (0, {})
 
 
 def test_without_the_tool_a_bad_one_is_said_and_not_used(program, tmp_path):

@@ -55,6 +55,40 @@ def test_names_of_libc(run, seep, tmp_path, flags):
     assert leaks["lost"] == {"blocks": 3, "bytes": 1001 + 1002 + 1003}, leaks
 
 
+MIXED = """
+#include <stdlib.h>
+int main(void) {
+    for (int i = 0; i < 10; i++) {
+        void *volatile block = realloc(malloc(10), 3000);
+        free(block);
+        block = calloc(3, 7);
+        free(block);
+    }
+}
+"""
+NAMES = ["malloc(size_t a)", "calloc(size_t a, size_t b)", "realloc(void *a, size_t b)"]
+
+
+def test_malloc_of_one_library_over_another(run, seep, tmp_path):
+    """A library's malloc calls another library, which calls glibc's by name: each block counts once, and its free is right."""
+    for source, prefix, under in (("under.c", "under_", "__libc_"), ("over.c", "", "under_")):
+        lines = ["#include <stddef.h>", f"void {under}free(void *); void {prefix}free(void *a) {{ {under}free(a); }}"]
+        for name in NAMES:
+            call = name.split("(")[0] + ("(a)" if "b)" not in name else "(a, b)")
+            lines += [f"void *{under}{name};", f"void *{prefix}{name} {{ return {under}{call}; }}"]
+        (tmp_path / source).write_text("\n".join(lines))
+    (tmp_path / "main.c").write_text(MIXED)
+    for command in (["-shared", "-fPIC", "-o", "libunder.so", "under.c"],
+                    ["-shared", "-fPIC", "-o", "libover.so", "over.c", "./libunder.so", "-Wl,-rpath,$ORIGIN"],
+                    ["-o", "main", "main.c", "-Wl,--no-as-needed", "./libover.so", "-Wl,-rpath,$ORIGIN"]):
+        subprocess.run(["gcc", "-fno-builtin", "-w", *command], check=True, cwd=tmp_path)
+    assert run(seep, "run", "-q", "-o", "main.seep", "./main").returncode == 0
+    process = report_json.spread(json.loads(run(seep, "report", "--json", "main.seep").stdout))
+    totals = process["totals"]
+    assert (totals["allocations"], totals["frees"], totals["unknown_frees"]) == (30, 30, 0), totals
+    assert process["mismatches"] == []
+
+
 def test_two_lives_of_one_process_are_one_line(run, seep, tmp_path):
     (tmp_path / "own.c").write_text(SOURCE + AGAIN)
     subprocess.run(["gcc", "-w", "-fno-builtin", "-o", "own", "own.c"], check=True, cwd=tmp_path)

@@ -139,8 +139,12 @@ static bool may_make_malloc(const char *name) {
            __builtin_strcmp(name, "free") != 0 && __builtin_strcmp(name, "aligned_alloc") != 0;
 }
 
+static bool is_libc_family(const char *name) {
+    return is_of_libc(name) && is_of_family(name);
+}
+
 static bool may_make_free(const char *name) {
-    return __builtin_strcmp(name, "realloc") == 0 || (is_of_libc(name) && is_of_family(name));
+    return __builtin_strcmp(name, "realloc") == 0 || is_libc_family(name);
 }
 
 static bool is_look_up(const char *name) {
@@ -153,6 +157,14 @@ static bool has_defined(const struct link_map *map, const char *name, const void
            (!address || map->l_addr + symbol->st_value == (uintptr_t)address);
 }
 
+// Whether any module calls glibc's allocator by names of its own: another module's malloc may be built on it.
+static bool libc_is_called(void) {
+    for (const struct link_map *map = seep_loader_first(); map; map = map->l_next)
+        if (!has_defined(map, "_exit", NULL) && seep_loader_binds(map, is_libc_family))
+            return true;
+    return false;
+}
+
 // Whether the module of this function calls functions of the family by name, or may find them by dlsym. The C
 // library does not; jemalloc, the module with mallctl, finds other functions by dlsym.
 static bool is_in_caller(const char *name, const void *function) {
@@ -163,7 +175,7 @@ static bool is_in_caller(const char *name, const void *function) {
            (seep_loader_binds(map, __builtin_strcmp(name, "malloc") == 0 ? may_make_malloc
                                    : __builtin_strcmp(name, "free") == 0 ? may_make_free
                                                                          : is_of_family) ||
-            (seep_loader_binds(map, is_look_up) && !has_defined(map, "mallctl", NULL)));
+            libc_is_called() || (seep_loader_binds(map, is_look_up) && !has_defined(map, "mallctl", NULL)));
 }
 
 // With musl the loader's lists are not known, so an allocator other than musl's may call any of its

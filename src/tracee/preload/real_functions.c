@@ -200,6 +200,8 @@ static void find_all(struct seep_real *real, void *chosen) {
         if (function)
             __builtin_memcpy((void **)real + offsets[i], &function, sizeof(function));
     }
+    if (chosen) // and no block of another one
+        __builtin_memset(&real->libc, 0, sizeof(real->libc));
 }
 
 void seep_real_find(void) {
