@@ -239,6 +239,18 @@ struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struc
     return NULL;
 }
 
+struct seep_error *seep_symbols_called_import(struct seep_symbols *symbols, unsigned module,
+                                              uint64_t return_address, const char **ret_name) {
+    *ret_name = NULL;
+    return NULL;
+}
+
+struct seep_error *seep_symbols_has_cxx_runtime(struct seep_symbols *symbols, unsigned module,
+                                                bool *ret_has) {
+    *ret_has = false;
+    return NULL;
+}
+
 enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module) {
     for (size_t i = 0; i < nr_symbols; i++)
         if (strcmp(symbol_table[i].module, symbols->modules[module]) == 0)

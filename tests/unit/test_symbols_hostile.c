@@ -109,7 +109,13 @@ static void look_at(const unsigned char *bytes, size_t nr_bytes) {
         check_no_error(seep_symbols_returned_text(symbols, module, functions[i], &found, &text));
         assert_true(found || !text);
     }
+    bool has_runtime;
+    check_no_error(seep_symbols_has_cxx_runtime(symbols, module, &has_runtime));
+    assert_false(has_runtime);
     for (uint64_t address = 0x1000; address < 0x2400; address += 23) {
+        const char *called;
+        check_no_error(seep_symbols_called_import(symbols, module, address, &called));
+        assert_true(!called || strlen(called) <= 16384);
         const struct seep_symbol *symbol;
         check_no_error(seep_symbols_resolve(symbols, module, address, true, &symbol));
         assert_true(symbol->nr_frames >= 1);

@@ -34,25 +34,6 @@ bool seep_function_find(const struct seep_symbol_file *file, const char *name, u
     return false;
 }
 
-// The bytes of the file from `address` on, and how many there are; NULL: none.
-static const unsigned char *bytes_at(const struct seep_symbol_file *file, uint64_t address, size_t *ret_nr) {
-    size_t nr_headers;
-    if (elf_getphdrnum(file->elf, &nr_headers) != 0)
-        return NULL;
-    for (size_t i = 0; i < nr_headers && i <= INT32_MAX; i++) {
-        GElf_Phdr header;
-        if (!gelf_getphdr(file->elf, (int)i, &header) || header.p_type != PT_LOAD ||
-            address < header.p_vaddr || address - header.p_vaddr >= header.p_filesz)
-            continue;
-        uint64_t start, within = address - header.p_vaddr;
-        if (__builtin_add_overflow(header.p_offset, within, &start) || start >= file->file_bytes)
-            return NULL;
-        *ret_nr = (size_t)SEEP_MIN(header.p_filesz - within, file->file_bytes - start);
-        return (const unsigned char *)file->image + start;
-    }
-    return NULL;
-}
-
 static uint64_t fetch(const unsigned char *bytes, size_t nr) {
     uint64_t value = 0;
     for (size_t i = 0; i < nr; i++)
@@ -82,7 +63,7 @@ static bool pointer_at(const struct seep_symbol_file *file, uint64_t slot, uint6
         }
     }
     size_t nr;
-    const unsigned char *bytes = bytes_at(file, slot, &nr);
+    const unsigned char *bytes = seep_symbol_file_bytes(file, slot, &nr);
     if (!bytes || nr < 8)
         return false;
     *ret_value = fetch(bytes, 8);
@@ -120,7 +101,7 @@ static bool follow_x86_64(const struct seep_symbol_file *file, uint64_t address,
     bool loaded = false;
     for (unsigned i = 0; i < INSTRUCTIONS_MAX; i++) {
         size_t nr;
-        const unsigned char *bytes = bytes_at(file, address, &nr);
+        const unsigned char *bytes = seep_symbol_file_bytes(file, address, &nr);
         const struct pattern *p = patterns;
         while (bytes && p < patterns + SEEP_ARRAY_SIZE(patterns) &&
                (nr < p->nr + p->nr_operand || memcmp(bytes, p->bytes, p->nr) != 0))
@@ -152,7 +133,7 @@ static bool follow_aarch64(const struct seep_symbol_file *file, uint64_t address
     bool loaded = false;
     for (unsigned i = 0; i < INSTRUCTIONS_MAX; i++, address += 4) {
         size_t nr;
-        const unsigned char *bytes = bytes_at(file, address, &nr);
+        const unsigned char *bytes = seep_symbol_file_bytes(file, address, &nr);
         if (!bytes || nr < 4)
             return false;
         uint32_t word = (uint32_t)fetch(bytes, 4);
@@ -189,7 +170,7 @@ bool seep_constant_text(const struct seep_symbol_file *file, uint64_t address, c
                     : header.e_machine == EM_AARCH64 ? follow_aarch64(file, address, &at)
                                                      : false;
     size_t nr;
-    const unsigned char *text = followed ? bytes_at(file, at, &nr) : NULL;
+    const unsigned char *text = followed ? seep_symbol_file_bytes(file, at, &nr) : NULL;
     const unsigned char *end = text ? memchr(text, 0, SEEP_MIN(nr, SEEP_CONSTANT_TEXT_MAX)) : NULL;
     if (!end)
         return false;

@@ -347,3 +347,22 @@ struct seep_error *seep_symbol_file_open_mini(const struct seep_symbol_file *fil
     }
     return wrap(image, image_bytes, file_bytes, false, ret_mini);
 }
+
+const unsigned char *seep_symbol_file_bytes(const struct seep_symbol_file *file, uint64_t address,
+                                            size_t *ret_nr) {
+    size_t nr_headers;
+    if (elf_getphdrnum(file->elf, &nr_headers) != 0)
+        return NULL;
+    for (size_t i = 0; i < nr_headers && i <= INT32_MAX; i++) {
+        GElf_Phdr header;
+        if (!gelf_getphdr(file->elf, (int)i, &header) || header.p_type != PT_LOAD ||
+            address < header.p_vaddr || address - header.p_vaddr >= header.p_filesz)
+            continue;
+        uint64_t start, within = address - header.p_vaddr;
+        if (__builtin_add_overflow(header.p_offset, within, &start) || start >= file->file_bytes)
+            return NULL;
+        *ret_nr = (size_t)SEEP_MIN(header.p_filesz - within, file->file_bytes - start);
+        return (const unsigned char *)file->image + start;
+    }
+    return NULL;
+}

@@ -47,6 +47,11 @@ uint32_t seep_symbol_file_crc(const struct seep_symbol_file *file);
 bool seep_symbol_file_has_debug_info(const struct seep_symbol_file *file);
 bool seep_symbol_file_has_symbols(const struct seep_symbol_file *file); // the full table, .symtab
 
+// What the loader puts at the ELF virtual address, and how many bytes follow in the file; NULL: the file has
+// none.
+const unsigned char *seep_symbol_file_bytes(const struct seep_symbol_file *file, uint64_t address,
+                                            size_t *ret_nr);
+
 // The symbols of a table, one after the other.
 struct seep_symbol_walk {
     Elf *elf;

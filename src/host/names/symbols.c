@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "names/call_target.h"
 #include "names/constant_text.h"
 #include "names/demangle.h"
 #include "names/library_code.h"
@@ -350,6 +351,29 @@ struct seep_error *seep_symbols_returned_text(struct seep_symbols *symbols, unsi
         return NULL;
     *ret_text = seep_arena_strndup(&symbols->names.arena, text, nr_bytes);
     return *ret_text ? NULL : seep_error_no_memory();
+}
+
+struct seep_error *seep_symbols_called_import(struct seep_symbols *symbols, unsigned module_id,
+                                              uint64_t return_address, const char **ret_name) {
+    struct seep_symbols_module *module = NULL;
+    struct seep_error *error = seep_symbols_find_module_files(symbols, module_id, &module);
+    *ret_name = NULL;
+    if (error || module->is_far || !module->files.main)
+        return error;
+    const char *name = seep_call_import(module->files.main, return_address);
+    return name ? seep_names_keep(&symbols->names, name, ret_name) : NULL;
+}
+
+struct seep_error *seep_symbols_has_cxx_runtime(struct seep_symbols *symbols, unsigned module_id,
+                                                bool *ret_has) {
+    struct seep_symbols_module *module = NULL;
+    struct seep_error *error = seep_symbols_find_module_files(symbols, module_id, &module);
+    if (!error && !module->asked_runtime && !module->is_far && module->files.main) {
+        module->asked_runtime = true;
+        module->has_cxx_runtime = seep_file_has_cxx_runtime(module->files.main);
+    }
+    *ret_has = !error && module->has_cxx_runtime;
+    return error;
 }
 
 enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module_id) {

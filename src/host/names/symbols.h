@@ -195,6 +195,15 @@ SEEP_MUST_CHECK struct seep_error *seep_symbols_returned_text(struct seep_symbol
                                                               const char *function, bool *ret_found,
                                                               const char **ret_text);
 
+// The function of another file that the code before a return address calls, an ELF virtual address of the
+// module. *ret_name is NULL where it calls none directly, and where that cannot be known (no file, another
+// user's, another CPU than x86-64 and aarch64). The text lives as long as `symbols`.
+SEEP_MUST_CHECK struct seep_error *seep_symbols_called_import(struct seep_symbols *symbols, unsigned module,
+                                                              uint64_t return_address, const char **ret_name);
+// Whether the module defines the C++ runtime for itself; false where that cannot be known. Asked once.
+SEEP_MUST_CHECK struct seep_error *seep_symbols_has_cxx_runtime(struct seep_symbols *symbols, unsigned module,
+                                                                bool *ret_has);
+
 // Known only after the first resolve in that module.
 enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module);
 

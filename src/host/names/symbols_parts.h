@@ -23,7 +23,9 @@ struct seep_symbols_module {
     bool closed; // and closed: only its variables are left
     bool opened; // functions and lines were read
     bool named;  // its functions were given, no file is asked
-    bool is_far; // a file of it is another user's: see untrusted_symbols.h
+    bool asked_runtime;
+    bool has_cxx_runtime; // known once asked_runtime
+    bool is_far;          // a file of it is another user's: see untrusted_symbols.h
     struct seep_untrusted_module far;
     enum seep_symbols_quality quality;
     const char *trouble; // static text

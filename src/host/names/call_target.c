@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the code of a file says about a call, see call_target.h.
+// Source: Intel SDM volume 2, CALL and JMP; Arm ARM, A64, BL, ADRP and LDR. The file may be hostile: all
+// bytes are looked up.
+#include <string.h>
+
+#include "names/call_target.h"
+
+static uint32_t read_u32(const unsigned char *bytes) {
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static const unsigned char *bytes_before(const struct seep_symbol_file *file, uint64_t address, size_t nr) {
+    size_t there;
+    const unsigned char *bytes = address >= nr ? seep_symbol_file_bytes(file, address - nr, &there) : NULL;
+    return bytes && there >= nr ? bytes : NULL;
+}
+
+static uint64_t displaced(uint64_t from, const unsigned char *displacement) {
+    return from + (uint64_t)(int64_t)(int32_t)read_u32(displacement);
+}
+
+// The symbol that the loader writes into `slot` of the global offset table.
+static const char *symbol_of_slot(const struct seep_symbol_file *file, uint64_t slot) {
+    Elf_Scn *section = NULL;
+    uint64_t left = file->file_bytes; // sections that are the same bytes again and again could take any time
+    while ((section = elf_nextscn(file->elf, section))) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || header.sh_size > left)
+            continue;
+        left -= header.sh_size;
+        Elf_Data *data = elf_getdata(section, NULL);
+        size_t entry_bytes = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
+        size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
+        for (size_t i = 0; i < nr && i <= INT32_MAX; i++) {
+            GElf_Rela relocation;
+            if (!gelf_getrela(data, (int)i, &relocation) || relocation.r_offset != slot)
+                continue;
+            Elf_Scn *symbols = elf_getscn(file->elf, header.sh_link);
+            Elf_Data *table = symbols ? elf_getdata(symbols, NULL) : NULL;
+            GElf_Shdr of_symbols;
+            GElf_Sym symbol;
+            if (!table || !gelf_getshdr(symbols, &of_symbols) || GELF_R_SYM(relocation.r_info) > INT32_MAX ||
+                !gelf_getsym(table, (int)GELF_R_SYM(relocation.r_info), &symbol))
+                return NULL;
+            return elf_strptr(file->elf, of_symbols.sh_link, symbol.st_name);
+        }
+    }
+    return NULL;
+}
+
+// An entry of the linkage table jumps to the address in its slot.
+static bool find_slot_x86_64(const struct seep_symbol_file *file, uint64_t entry, uint64_t *ret_slot) {
+    static const unsigned char landing[] = {0xf3, 0x0f, 0x1e, 0xfa}; // endbr64
+    size_t nr, at = 0;
+    const unsigned char *bytes = seep_symbol_file_bytes(file, entry, &nr);
+    if (bytes && nr > sizeof(landing) && memcmp(bytes, landing, sizeof(landing)) == 0)
+        at = sizeof(landing);
+    if (bytes && nr > at && bytes[at] == 0xf2) // bnd
+        at++;
+    if (!bytes || nr < at + 6 || bytes[at] != 0xff || bytes[at + 1] != 0x25) // jmp *N(%rip)
+        return false;
+    *ret_slot = displaced(entry + at + 6, bytes + at + 2);
+    return true;
+}
+
+static const char *import_x86_64(const struct seep_symbol_file *file, uint64_t return_address) {
+    const unsigned char *bytes = bytes_before(file, return_address, 6);
+    uint64_t slot;
+    if (bytes && bytes[0] == 0xff && bytes[1] == 0x15) // call *N(%rip)
+        return symbol_of_slot(file, displaced(return_address, bytes + 2));
+    bytes = bytes_before(file, return_address, 5);
+    if (!bytes || bytes[0] != 0xe8 || // call N
+        !find_slot_x86_64(file, displaced(return_address, bytes + 1), &slot))
+        return NULL;
+    return symbol_of_slot(file, slot);
+}
+
+static const char *import_aarch64(const struct seep_symbol_file *file, uint64_t return_address) {
+    const unsigned char *bytes = bytes_before(file, return_address, 4);
+    uint32_t word = bytes ? read_u32(bytes) : 0;
+    if ((word & 0xfc000000) != 0x94000000) // bl N
+        return NULL;
+    int64_t words = (int64_t)(word & 0x3ffffff);
+    words -= words & (1 << 25) ? 1 << 26 : 0;
+    uint64_t entry = return_address - 4 + (uint64_t)(words * 4);
+    size_t nr;
+    bytes = seep_symbol_file_bytes(file, entry, &nr);
+    if (bytes && nr >= 4 && read_u32(bytes) == 0xd503245f) { // bti c
+        entry += 4;
+        bytes = nr >= 8 ? bytes + 4 : NULL;
+        nr -= 4;
+    }
+    uint32_t page = bytes && nr >= 8 ? read_u32(bytes) : 0, load = page ? read_u32(bytes + 4) : 0;
+    if ((page & 0x9f00001f) != 0x90000010 || (load & 0xffc003ff) != 0xf9400211) // adrp x16; ldr x17, [x16, N]
+        return NULL;
+    int64_t pages = (int64_t)((uint64_t)(page >> 5 & 0x7ffff) << 2 | (page >> 29 & 3));
+    pages -= pages & (1 << 20) ? 1 << 21 : 0;
+    return symbol_of_slot(file, (entry & ~UINT64_C(0xfff)) + (uint64_t)(pages * 4096) +
+                                    (load >> 10 & 0xfff) * UINT64_C(8));
+}
+
+const char *seep_call_import(const struct seep_symbol_file *file, uint64_t return_address) {
+    GElf_Ehdr header;
+    if (!gelf_getehdr(file->elf, &header))
+        return NULL;
+    return header.e_machine == EM_X86_64    ? import_x86_64(file, return_address)
+           : header.e_machine == EM_AARCH64 ? import_aarch64(file, return_address)
+                                            : NULL;
+}
+
+// Names of classes of the runtime, with the zeros around: as a part, symbols of any C++ file have them.
+bool seep_file_has_cxx_runtime(const struct seep_symbol_file *file) {
+    static const char allocation[] = "\0St9bad_alloc", class[] = "\0N10__cxxabiv117__class_type_infoE",
+                      exception[] = "\0St9exception";
+    return memmem(file->image, file->file_bytes, allocation, sizeof(allocation)) ||
+           memmem(file->image, file->file_bytes, class, sizeof(class)) ||
+           memmem(file->image, file->file_bytes, exception, sizeof(exception));
+}

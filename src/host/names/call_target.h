@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the code of a file says about a call: read from the file, not run.
+#ifndef SEEP_NAMES_CALL_TARGET_H
+#define SEEP_NAMES_CALL_TARGET_H
+
+#include "names/symbol_file.h"
+
+// The function of another file that the instruction before the return address calls: through the procedure
+// linkage table, or through the global offset table. NULL: it calls something else, or that is not known
+// (known are the instructions of x86-64 and aarch64). Points into the file.
+const char *seep_call_import(const struct seep_symbol_file *file, uint64_t return_address);
+
+// Whether the file defines classes of the C++ runtime: the names in their type information are there. Source:
+// Itanium C++ ABI, 2.9.
+bool seep_file_has_cxx_runtime(const struct seep_symbol_file *file);
+
+#endif
