@@ -203,6 +203,7 @@ static __noinline bool seep_enter(struct pt_regs *regs, uint64_t cookie) {
         seep_send(SEEP_BPF_RESIZE, SEEP_BPF_COOKIE_VIA(cookie), out, BPF_RB_NO_WAKEUP, SEEP_BPF_LOST_FREE);
     }
     thread->call_sp = sp;
+    thread->call_cookie = cookie;
     thread->call_size = size;
     thread->call_out = out;
     thread->call_old = regs->rsi;
@@ -250,19 +251,22 @@ static __noinline void seep_leave_mapping(struct seep_bpf_thread *thread, struct
     seep_send_detailed(SEEP_BPF_MAP, via, kind, start, size, seep_walk_call(thread, regs));
 }
 
-static __always_inline void seep_leave(struct pt_regs *regs, uint64_t cookie) {
+// A return probe of its own may be that of a function to which the one that was called has jumped.
+static __always_inline void seep_leave(struct pt_regs *regs) {
     struct task_struct *task = bpf_get_current_task_btf();
     struct seep_bpf_thread *thread = bpf_task_storage_get(&seep_threads, task, 0, 0);
     if (!thread || !thread->call_sp || regs->rsp != thread->call_sp + 8)
         return;
     thread->call_sp = 0;
+    uint64_t cookie = thread->call_cookie;
     uint8_t via = SEEP_BPF_COOKIE_VIA(cookie);
     uint8_t shape = SEEP_BPF_COOKIE_SHAPE(cookie);
     if (shape >= SEEP_BPF_MMAP) { // an operator new that grows the heap is still to return its block
         seep_leave_mapping(thread, regs, cookie);
         return;
     }
-    seep_leave_inside_new(thread, regs->rsp);
+    thread->freed = 0;
+    via = seep_leave_inside_new(thread, regs, via);
     bool resized = seep_is_resize(shape) && thread->call_out;
     uint64_t block = seep_result(regs, thread, shape);
     if (!block && !resized) {
@@ -285,13 +289,12 @@ static __always_inline void seep_leave(struct pt_regs *regs, uint64_t cookie) {
 
 SEC("uprobe")
 int seep_session(struct pt_regs *regs) {
-    uint64_t cookie = bpf_get_attach_cookie(regs);
     if (bpf_session_is_return()) {
-        seep_leave(regs, cookie);
+        seep_leave(regs);
         return 0;
     }
     // The verifier must see that this is 0 or 1.
-    uint32_t skip = !seep_enter(regs, cookie);
+    uint32_t skip = !seep_enter(regs, bpf_get_attach_cookie(regs));
     barrier_var(skip);
     return skip & 1;
 }
@@ -304,7 +307,7 @@ int seep_entry(struct pt_regs *regs) {
 
 SEC("uprobe")
 int seep_return(struct pt_regs *regs) {
-    seep_leave(regs, bpf_get_attach_cookie(regs));
+    seep_leave(regs);
     return 0;
 }
 
@@ -322,19 +325,48 @@ static __always_inline bool seep_is_called_directly(const struct pt_regs *regs) 
            call.opcode == 0xe8 && regs->rip - (to + (uint64_t)(int64_t)call.distance) < SEEP_BEGINNING_BYTES;
 }
 
+// Whether the block is given on by a function that was given it: operator delete that jumps to free or calls
+// it. That one has not returned as long as its return address is where it was.
+static __always_inline bool seep_is_given_on(const struct seep_bpf_thread *thread, const struct pt_regs *regs,
+                                             uint64_t block) {
+    uint64_t address = 0;
+    return thread->freed == block && regs->rsp <= thread->freed_sp && regs->rip != thread->freed_pc &&
+           bpf_probe_read_user(&address, sizeof(address), (const void *)thread->freed_sp) == 0 &&
+           address == thread->freed_return;
+}
+
+static __always_inline void seep_may_give_on(struct seep_bpf_thread *thread, const struct pt_regs *regs,
+                                             uint64_t block) {
+    thread->freed = 0;
+    if (bpf_probe_read_user(&thread->freed_return, sizeof(uint64_t), (const void *)regs->rsp))
+        return;
+    thread->freed = block;
+    thread->freed_sp = regs->rsp;
+    thread->freed_pc = regs->rip;
+}
+
 SEC("uprobe")
 int seep_free(struct pt_regs *regs) {
     uint64_t block = regs->rdi;
     if (!block || !seep_is_wanted())
         return 0;
     struct task_struct *task = bpf_get_current_task_btf();
-    const struct seep_bpf_thread *thread = bpf_task_storage_get(&seep_threads, task, 0, 0);
-    if (thread && thread->call_sp && regs->rsp < thread->call_sp)
-        return 0; // realloc gives it back
     uint64_t cookie = bpf_get_attach_cookie(regs);
-    if (SEEP_BPF_COOKIE_SHAPE(cookie) == SEEP_BPF_FREE_OF_GLIBC && seep_is_called_directly(regs))
+    uint8_t shape = SEEP_BPF_COOKIE_SHAPE(cookie);
+    // glibc's is the last, and needs no memory of its own
+    struct seep_bpf_thread *thread =
+        bpf_task_storage_get(&seep_threads, task, 0, shape ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (thread && seep_is_inner(thread, regs->rsp))
+        return 0; // realloc gives it back
+    if (shape == SEEP_BPF_FREE_OF_GLIBC && seep_is_called_directly(regs))
         return 0;
-    if (SEEP_BPF_COOKIE_SHAPE(cookie) == SEEP_BPF_MUNMAP)
+    if (thread && shape != SEEP_BPF_MUNMAP) {
+        if (seep_is_given_on(thread, regs, block))
+            return 0;
+        if (!shape)
+            seep_may_give_on(thread, regs, block);
+    }
+    if (shape == SEEP_BPF_MUNMAP)
         seep_send_alloc(SEEP_BPF_UNMAP, SEEP_BPF_COOKIE_VIA(cookie), block, regs->rsi, 0);
     else if (seep_sampled_remove(block))
         seep_send(SEEP_BPF_FREE, SEEP_BPF_COOKIE_VIA(cookie), block, BPF_RB_NO_WAKEUP, SEEP_BPF_LOST_FREE);
@@ -388,7 +420,7 @@ int seep_fault_kernel(uint64_t *arguments) {
     return 0;
 }
 
-// The entry of an operator new that throws. new[] that jumps to new is shown as that.
+// The entry of an operator new that throws.
 SEC("uprobe")
 int seep_new(struct pt_regs *regs) {
     if (!seep_is_wanted())
@@ -400,16 +432,20 @@ int seep_new(struct pt_regs *regs) {
         seep_count_lost(SEEP_BPF_LOST_THREAD);
         return 0;
     }
-    thread->new_sp = 0;
     uint64_t address = 0;
-    if (seep_is_inner(thread, regs->rsp) || !seep_is_taken() ||
-        bpf_probe_read_user(&address, sizeof(address), (const void *)regs->rsp))
+    if (bpf_probe_read_user(&address, sizeof(address), (const void *)regs->rsp))
+        return 0;
+    if (thread->new_sp == regs->rsp && thread->new_return == address && thread->new_pc != regs->rip)
+        return 0; // one jumps to the other
+    thread->new_sp = 0;
+    if (seep_is_inner(thread, regs->rsp) || !seep_is_taken())
         return 0;
     thread->new_is_seen = seep_has_landing(address);
     if (!thread->new_is_seen)
         seep_count_lost(SEEP_BPF_LOST_LANDING);
     thread->new_sp = regs->rsp;
     thread->new_return = address;
+    thread->new_pc = regs->rip;
     thread->new_size = regs->rdi;
     thread->new_via = SEEP_BPF_COOKIE_VIA(bpf_get_attach_cookie(regs));
     return 0;
@@ -423,6 +459,7 @@ int seep_landing(struct pt_regs *regs) {
     if (!thread || !thread->new_sp || regs->rsp != thread->new_sp + 8)
         return 0;
     thread->new_sp = 0;
+    thread->freed = 0;
     uint64_t stack = seep_walk_call(thread, regs);
     seep_sampled_add(regs->rax);
     seep_send_alloc(SEEP_BPF_ALLOC, (uint8_t)thread->new_via, regs->rax, thread->new_size, stack);

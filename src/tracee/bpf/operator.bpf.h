@@ -30,16 +30,24 @@ static inline bool seep_has_landing(uint64_t address) {
 }
 
 // An operator that calls malloc or its like after all: that one counts, and not the operator. It has not
-// returned as long as its return address is where it was.
-static inline void seep_leave_inside_new(struct seep_bpf_thread *thread, uint64_t sp) {
+// returned as long as its return address is where it was. Of one that jumped there, that is where `regs` are
+// now, and malloc's name is the operator's.
+static inline uint8_t seep_leave_inside_new(struct seep_bpf_thread *thread, const struct pt_regs *regs,
+                                            uint8_t via) {
     uint64_t address = 0;
-    if (!thread->new_sp || sp > thread->new_sp ||
-        bpf_probe_read_user(&address, sizeof(address), (const void *)thread->new_sp) ||
-        address != thread->new_return)
-        return;
+    bool jumped = regs->rsp == thread->new_sp + 8;
+    if (!thread->new_sp || regs->rsp > thread->new_sp + 8)
+        return via;
+    if (jumped)
+        address = regs->rip;
+    else if (bpf_probe_read_user(&address, sizeof(address), (const void *)thread->new_sp))
+        return via;
+    if (address != thread->new_return)
+        return via;
     if (!thread->new_is_seen)
         __sync_fetch_and_sub(&seep_lost[SEEP_BPF_LOST_LANDING], 1);
     thread->new_sp = 0;
+    return jumped ? (uint8_t)thread->new_via : via;
 }
 
 #endif

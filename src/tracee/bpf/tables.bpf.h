@@ -97,6 +97,7 @@ struct seep_bpf_known_row {
 // What is kept of a thread. Not per CPU: a probe's program can be preempted by another's.
 struct seep_bpf_thread {
     uint64_t call_sp; // stack pointer at the entry of the outermost allocation call; 0: in none
+    uint64_t call_cookie;
     uint64_t call_size;
     uint64_t call_out;  // where posix_memalign puts its result; for realloc the old block
     uint64_t call_old;  // of mremap: the old size
@@ -105,6 +106,11 @@ struct seep_bpf_thread {
     uint64_t new_sp; // stack pointer at the entry of the latest operator new; 0: it has returned
     uint64_t new_return;
     uint64_t new_size;
+    uint64_t new_pc;
+    uint64_t freed; // the latest block that was given to a function that may call or jump to another; 0: none
+    uint64_t freed_sp;
+    uint64_t freed_return;
+    uint64_t freed_pc;
     uint32_t new_is_seen; // a probe stands where it returns
     uint32_t new_via;
     uint32_t call_is_taken; // false: a realloc of a block of the sample whose new block is not in it

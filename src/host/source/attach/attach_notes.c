@@ -39,15 +39,15 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
         note(&notes, SEEP_NOTE_SAMPLED, "about one allocation in %llu was recorded, by chance: multiply",
              (unsigned long long)attached->options.sample);
     if (attached->nr_without_table)
-        note(&notes, SEEP_NOTE_TABLES_FULL, "%llu objects found no room in the unwinder's tables",
-             (unsigned long long)attached->nr_without_table);
+        note(&notes, SEEP_NOTE_TABLES_FULL, "%llu object%s found no room in the unwinder's tables",
+             (unsigned long long)attached->nr_without_table, seep_plural(attached->nr_without_table));
     uint64_t nr_unseen = attached->bpf ? attached->bpf->bss->seep_lost[SEEP_BPF_LOST_LANDING] : 0;
     if (nr_unseen)
         note(&notes, SEEP_NOTE_CALLS_UNSEEN,
-             "%llu calls of operator new were not seen: the first from each place that calls it, before a "
+             "%llu call%s of operator new %s not seen: the first from each place that calls it, before a "
              "probe "
              "stood where it returns",
-             (unsigned long long)nr_unseen);
+             (unsigned long long)nr_unseen, seep_plural(nr_unseen), nr_unseen == 1 ? "was" : "were");
     for (size_t i = 0; i < attached->nr_objects && attached->options.probes == SEEP_PROBES_PERF; i++)
         if (attached->objects[i]->allocator.throws_itself)
             note(&notes, SEEP_NOTE_NOT_COVERED,
@@ -60,8 +60,9 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
                  attached->objects[i]->allocator.otel_refused, attached->objects[i]->path);
     uint64_t nr_unread = attached->bpf ? attached->bpf->bss->seep_lost[SEEP_BPF_LOST_OPERAND] : 0;
     if (nr_unread)
-        note(&notes, SEEP_NOTE_CALLS_UNSEEN, "%llu samples were not seen: their arguments could not be read",
-             (unsigned long long)nr_unread);
+        note(&notes, SEEP_NOTE_CALLS_UNSEEN,
+             "%llu sample%s not seen, because the arguments could not be read", (unsigned long long)nr_unread,
+             nr_unread == 1 ? " was" : "s were");
     if (attached->options.source == SEEP_SOURCE_OTEL)
         note(&notes, SEEP_NOTE_ESTIMATED,
              "all figures are estimates by the samples that the program tells through its otel_memory "
@@ -85,10 +86,10 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
                  attached->objects[i]->path, attached->objects[i]->trouble);
     if (attached->nr_left_out)
         note(&notes, SEEP_NOTE_FILES_UNREADABLE,
-             "%llu times a file was not looked at, because its owner has too many: stacks end there, and an "
+             "%llu time%s a file was not looked at, because its owner has too many: stacks end there, and an "
              "allocator in it "
              "is not traced",
-             (unsigned long long)attached->nr_left_out);
+             (unsigned long long)attached->nr_left_out, seep_plural(attached->nr_left_out));
     for (size_t i = 0; i < attached->nr_objects; i++)
         if (attached->objects[i]->is_refused)
             note(&notes, SEEP_NOTE_NOT_COVERED,
@@ -102,8 +103,8 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
                 "or too many symbols; stacks may end there",
                 attached->objects[i]->path);
     if (nr_named > NAMED_MAX)
-        note(&notes, SEEP_NOTE_FILES_UNREADABLE, "%zu more files were not read, or only in part",
-             nr_named - NAMED_MAX);
+        note(&notes, SEEP_NOTE_FILES_UNREADABLE, "%zu more file%s not read, or only in part",
+             nr_named - NAMED_MAX, nr_named - NAMED_MAX == 1 ? " was" : "s were");
     if (!attached->features.can[SEEP_BPF_CAN_LOOP])
         note(&notes, SEEP_NOTE_OLD_KERNEL, "this kernel has no bpf_loop: %s",
              seep_bpf_feature_cost(SEEP_BPF_CAN_LOOP));

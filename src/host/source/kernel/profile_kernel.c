@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/numbers.h"
+#include "base/words.h"
 #include "process/elf_notes.h"
 #include "source/kernel/profile_kernel.h"
 #include "names/symbols.h"
@@ -464,15 +465,16 @@ static struct seep_error *add_notes(struct seep_profile *profile, const struct s
     uint64_t nameless = heap->counters[SEEP_KERNEL_LOST_PROCESSES];
     if (!err && nameless)
         err = seep_profile_note(profile, SEEP_NOTE_PROCESSES_LOST,
-                                "%llu allocations count without their process: there was no room for more "
+                                "%llu allocation%s without %s process: there was no room for more "
                                 "processes",
-                                (unsigned long long)nameless);
+                                (unsigned long long)nameless, nameless == 1 ? " counts" : "s count",
+                                nameless == 1 ? "its" : "their");
     uint64_t lost = heap->counters[SEEP_KERNEL_LOST_BLOCKS];
     if (!err && lost)
         err = seep_profile_note(
             profile, SEEP_NOTE_BLOCKS_LOST,
-            "calls in no figure: %llu allocations found no room (give a higher --max-blocks)",
-            (unsigned long long)lost);
+            "calls in no figure: %llu allocation%s found no room (give a higher --max-blocks)",
+            (unsigned long long)lost, seep_plural(lost));
     if (!err && heap->missed)
         err = seep_profile_note(profile, SEEP_NOTE_BLOCKS_LOST,
                                 "calls in no figure: %llu came while a program of seep ran on the same CPU",
