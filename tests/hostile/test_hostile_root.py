@@ -55,6 +55,11 @@ def changing(path, secret):
     shutil.copy(BUILD / 'libseep.so', path)
 
 
+def enter(root):
+    os.chroot(root)
+    os.chdir('/')  # or the library would write its trace into our own folder
+
+
 @pytest.fixture
 def rooted(tmp_path):
     """A process in a root of its own, whose files are as `spoil` makes them once they are mapped."""
@@ -70,7 +75,7 @@ def rooted(tmp_path):
     for library in needed:
         (root / library.lstrip('/')).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(library, root / library.lstrip('/'))
-    process = subprocess.Popen(['/program'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=lambda: os.chroot(root),
+    process = subprocess.Popen(['/program'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=lambda: enter(root),
                                env=environment(LD_PRELOAD='/libseep.so', SEEP_OUT='/dev/null'))
     assert process.stdout.readline() == b'ready\n'
     secret = tmp_path / 'secret'
