@@ -75,9 +75,35 @@ static void odd_size(void) {
     pthread_join(thread, NULL);
 }
 
+static volatile pid_t leaver;
+
+static NOINLINE void *leave_word(void *argument) {
+    struct node *volatile local = make(96); // EXPECT: lost
+    // VALGRIND: reachable: it takes all of the stack of a thread that ended and can be joined as a root
+    KEEP(local);
+    leaver = (pid_t)syscall(SYS_gettid);
+    return NULL;
+}
+
+static void *stay(void *argument) {
+    for (;;)
+        pause();
+}
+
+// One that can be joined yet, in glibc's list behind one that is running.
+static void unjoined_beside_another(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, leave_word, NULL); // on a stack of those before
+    while (!leaver || syscall(SYS_tgkill, getpid(), leaver, 0) == 0)
+        usleep(1000);
+    pthread_create(&thread, NULL, stay, NULL); // EXPECT: reachable
+    // VALGRIND: possible: the thread's control block points into its own dtv
+}
+
 int main(void) {
     play(build);
     play(odd_size);
     play(unjoined);
+    play(unjoined_beside_another);
     park();
 }

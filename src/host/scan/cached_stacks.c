@@ -131,18 +131,27 @@ static bool add_stack(const struct seep_memory *memory, uint64_t links, uint64_t
     return true;
 }
 
-// The list with that head, where it is one of control blocks without a thread.
-static bool add_list(const struct seep_memory *memory, uint64_t head, uint64_t links_to_tls,
-                     unsigned *nr_left, struct seep_cached_stacks *stacks) {
+static bool is_running(const struct seep_stopped *stopped, int32_t tid) {
+    for (size_t i = 0; i < stopped->nr_threads; i++)
+        if (stopped->threads[i].tid == tid)
+            return true;
+    return false;
+}
+
+// The control blocks without a thread of the list with that head. Of a list that is not one of control blocks
+// none: a thread id in it is not that of a thread here.
+static bool add_list(const struct seep_memory *memory, const struct seep_stopped *stopped, uint64_t head,
+                     uint64_t links_to_tls, unsigned *nr_left, struct seep_cached_stacks *stacks) {
     struct node node;
     if (!read_node(memory, head, &node) || node.next == head || !is_linked(memory, head, &node))
         return true;
     uint64_t at = node.next;
     for (; *nr_left && at != head; --*nr_left) {
         const struct seep_memory_area *mapping = seep_memory_find(memory, at);
-        if (!mapping || mapping->path[0] == '/' || !read_node(memory, at, &node) || node.tid > 0)
+        if (!mapping || mapping->path[0] == '/' || !read_node(memory, at, &node) ||
+            (node.tid > 0 && !is_running(stopped, node.tid)))
             return true;
-        if (!add_stack(memory, at, at + links_to_tls, stacks))
+        if (node.tid <= 0 && !add_stack(memory, at, at + links_to_tls, stacks))
             return false;
         at = node.next;
     }
@@ -161,7 +170,7 @@ bool seep_cached_stacks_find(const struct seep_memory *memory, const struct seep
     uint64_t head = links ? find_head(memory, links) : 0;
     for (uint64_t at = head - NEAR_BYTES; head > NEAR_BYTES && at <= head + NEAR_BYTES;
          at += 2 * memory->word_bytes) {
-        if (!add_list(memory, at, tls - links, &nr_left, &stacks)) {
+        if (!add_list(memory, stopped, at, tls - links, &nr_left, &stacks)) {
             seep_cached_stacks_deinit(&stacks);
             return false;
         }
