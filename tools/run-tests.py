@@ -305,6 +305,15 @@ def check_skips(rules, environment, is_whole):
         record("skips", "the set of skipped tests", "passed")
 
 
+def check_leftovers(before):
+    """A test works in a folder of its own: what appears in the source tree's top is a failure."""
+    left = sorted(set(os.listdir(ROOT)) - set(before))
+    if left:
+        record("leftovers", "the top of the source tree", "failed", "new files: " + " ".join(left))
+    else:
+        record("leftovers", "the top of the source tree", "passed")
+
+
 # ---- the whole ----
 
 
@@ -380,6 +389,7 @@ def build_sanitized(aside, werror, environment, options):
 def main():
     options = parse_arguments()
     environment = clean_environment()
+    before = os.listdir(ROOT) + [options.build, options.sanitized_build]
     if options.order == "random":
         say("random order, seed %d (again: make test ORDER=random SEED=%d)" % (options.seed, options.seed))
 
@@ -401,6 +411,7 @@ def main():
         rules = skips.read(os.path.join(ROOT, "tests", "expected_skips.txt"))
         seep = os.path.join(ROOT, options.build, "seep")
         check_skips(rules, dict(environment, SEEP=seep), not options.fast and not options.no_sanitizers)
+        check_leftovers(before)
     line = print_results()
     counts = collections.Counter(result.status for result in results)
     # Builds alone are no tests.

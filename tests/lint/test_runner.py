@@ -128,6 +128,16 @@ def test_a_skip_that_is_over_is_taken_out_of_the_list(runner, tmp_path):
     assert wrong_skips(runner, ROWS, is_whole=False, tmp_path=tmp_path) == []
 
 
+def test_what_is_left_in_the_source_tree_is_a_failure(runner, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "ROOT", str(tmp_path))
+    (tmp_path / "README").touch()
+    runner.check_leftovers(["README", "build"])
+    (tmp_path / "seep.7.seep").touch()
+    runner.check_leftovers(["README", "build"])
+    assert [result.status for result in runner.results] == ["passed", "failed"]
+    assert runner.results[1].detail == "new files: seep.7.seep"
+
+
 def test_the_list_of_skips_can_be_read(runner, root):
     rules = runner.skips.read(os.path.join(root, "tests", "expected_skips.txt"))
     assert len(rules) > 20 and any(rule.command == "false" for rule in rules)
