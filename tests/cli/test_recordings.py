@@ -273,18 +273,23 @@ def test_events_joined_with_themselves(run, seep, tmp_path):
     assert [row["n"] for row in rows(run, seep, trace, join)] == list(range(1, 10))
 
 
+def tells_of_moved_chunks(run, seep, trace, last=-1):
+    data = trace.read_bytes()
+    found = [of for of in all_sections(data) if of.kind == EVENTS]
+    first, last = found[0], found[last]
+    assert first.at < last.at
+    trace.write_bytes(data[: first.at] + data[last.at : last.end] + data[first.end : last.at] + data[first.at : first.end] + data[last.end :])
+    done = run(seep, "history", trace)
+    assert "out of order: events from there on are not known" in done.stderr, done.stderr
+
+
 def test_chunks_that_were_moved_are_told_of(run, seep, tmp_path):
     """Each of them is good by its checksum: their times say that they do not follow one another."""
     trace, program = tmp_path / "a.seep", "import os; os.environ; [str(i) for i in range(150000)]"
     done = run(seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", trace, "--", "/usr/bin/env", "PYTHONMALLOC=malloc",
                "/usr/bin/python3", "-c", program)
     assert done.returncode == 0, done
-    data = trace.read_bytes()
-    first, *_, last = [of for of in all_sections(data) if of.kind == EVENTS]
-    assert first.at < last.at
-    trace.write_bytes(data[: first.at] + data[last.at : last.end] + data[first.end : last.at] + data[first.at : first.end] + data[last.end :])
-    done = run(seep, "history", trace)
-    assert "out of order: events from there on are not known" in done.stderr, done.stderr
+    tells_of_moved_chunks(run, seep, trace)
 
 
 def test_ctrl_c_at_the_prompt(run, seep, recording):
@@ -405,6 +410,14 @@ def test_import_of_text(run, seep, tmp_path):
         at_peak = totals(run, seep, trace, "--at", "peak")  # its last event
         assert (at_peak["live_bytes"], at_peak["temporary"], of["temporary"]) == (512, 2, 2), name
     assert "main" in run(seep, "report", trace, "--sort", "allocations").stdout  # heaptrack has names
+    for name, cut in (("mmleak", "0xe0 0x4010"), ("mtrace", "@ ./app:[0x1] + 0xe0 0x4"), ("mprof", "malloc\t64\tE"), ("heaptrack", "+ 0")):
+        text = texts[name] + cut
+        done, trace = imported(run, seep, tmp_path, text, name)
+        assert "; line %d, the last one, left out: it has no end and may be cut" % len(text.splitlines()) in done.stderr, (name, done)
+        assert totals(run, seep, trace)["allocations"] == 3, name
+    assert "its last line, %d, has no end and is left out" % len(text.splitlines()) in run(seep, "report", trace).stdout
+    done, _ = imported(run, seep, tmp_path, "0xb0 0x4010", "mmleak")
+    one_line(done, 1, "last line has no end")
     for name, text in (("mmleak", "0xa0 0x401000 10x\n"), ("mtrace", "hello\n"), ("heaptrack", "hello\n"), ("mprof", "malloc\tzz\t1\n"),
                        ("log", "nothing\n"), ("heaptrack", "v 10300 3\n+ 7\n"), ("heaptrack", "v 10300 9\n")):
         done, trace = imported(run, seep, tmp_path, text, name)
@@ -415,7 +428,7 @@ def test_import_of_text(run, seep, tmp_path):
 
 
 def test_import_of_packed_files(run, seep, tmp_path):
-    text = "".join("malloc\t%d\t0x%x\n" % (i, i * 16 + 16) for i in range(20000))
+    text = "".join("malloc\t%d\t0x%x\n" % (i, i * 16 + 16) for i in range(70000))
     for tool, suffix in (("gzip", "gz"), ("zstd", "zst")):
         if not shutil.which(tool):
             print("skipped: no " + tool)
@@ -424,7 +437,13 @@ def test_import_of_packed_files(run, seep, tmp_path):
         packed.write_bytes(subprocess.run([tool, "-c"], input=text.encode(), stdout=subprocess.PIPE, check=True).stdout)
         done = run(seep, "import", packed, "--format", "log", "-o", tmp_path / "out.seep")
         assert done.returncode == 0, done
-        assert totals(run, seep, tmp_path / "out.seep")["allocations"] == 20000
+        assert totals(run, seep, tmp_path / "out.seep")["allocations"] == 70000
+        if tool == "zstd":  # files that are not the tool's own recording
+            small = tmp_path / "small.seep"
+            assert run(seep, "shrink", tmp_path / "out.seep", "-o", small).returncode == 0
+            for trace, last in ((tmp_path / "out.seep", -1), (small, -2)):  # the last of shrunk ones has no events
+                assert "out of order" not in run(seep, "history", trace).stderr
+                tells_of_moved_chunks(run, seep, trace, last)
         packed.write_bytes(packed.read_bytes()[:-20] + b"x" * 20)
         assert run(seep, "import", packed, "--format", "log", "-o", tmp_path / "bad.seep").returncode in (0, 1)
 

@@ -176,3 +176,17 @@ def test_the_sum_of_suppressions_stops_at_the_largest_number(run, seep):
     assert done.returncode == 0 and done.stderr == ""
     assert "# 0 bytes in 9,223,372,036,854,775,807 blocks" in done.stdout
     assert " bytes in -" not in done.stdout
+
+
+def test_little_address_space(run, seep, sanitized, tmp_path):
+    """libdw crashes where an allocation of its own fails: it is not called where there is no room."""
+    if sanitized:
+        pytest.skip("AddressSanitizer needs 20 TiB of address space")
+    trace, limited = tmp_path / "t.seep", 'ulimit -v "$0"; exec "$@"'
+    run(seep, "run", "-q", "--scan", "no", "-o", trace, "--", seep, "report", "x")  # has much debug information
+    said = set()
+    for kib in range(22000, 40000, 2000):
+        done = run("sh", "-c", limited, str(kib), seep, "report", "--format", "json", trace)
+        assert done.returncode in (0, 1) and done.stderr.count("\n") == done.returncode, (kib, done)
+        said.add(done.stderr)
+    assert "seep: out of memory\n" in said, said

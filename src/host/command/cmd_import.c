@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep import FILE --format NAME -o OUT`: files of other tools as a recording.
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/numbers.h"
@@ -48,7 +49,8 @@ static struct seep_error *run_import(const struct seep_arguments *arguments, int
                                            &options, values->output, &imported);
     if (error)
         return error;
-    fprintf(stderr, "seep: %s events", seep_format_count(imported.nr_events).text);
+    fprintf(stderr, "seep: %s event%s", seep_format_count(imported.nr_events).text,
+            seep_plural(imported.nr_events));
     if (imported.nr_unknown_frees)
         fprintf(stderr, "; %s free%s of blocks that the file does not allocate left out (%s)",
                 seep_format_count(imported.nr_unknown_frees).text, seep_plural(imported.nr_unknown_frees),
@@ -56,6 +58,9 @@ static struct seep_error *run_import(const struct seep_arguments *arguments, int
     if (imported.nr_skipped)
         fprintf(stderr, "; %s line%s skipped", seep_format_count(imported.nr_skipped).text,
                 seep_plural(imported.nr_skipped));
+    if (imported.cut_line)
+        fprintf(stderr, "; line %" PRIu64 ", the last one, left out: it has no end and may be cut",
+                imported.cut_line);
     fputc('\n', stderr);
     return NULL;
 }

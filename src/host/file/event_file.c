@@ -38,7 +38,7 @@ struct seep_event_file {
     bool looked_for_index;
     uint32_t only;        // type of the sections that are wanted; 0: those of events
     uint64_t place;       // of the latest section of events
-    struct seep_map ends; // process to the stamp at which its latest chunk ended
+    struct seep_map ends; // process to the stamp at which its latest chunk ended, or began: see check_order()
     uint64_t stop_off;    // no section is read that begins there or later; 0: all are
     bool damaged;
     char trouble[256];
@@ -182,16 +182,21 @@ static void forget_ends(struct seep_event_file *file) {
     file->ends = (struct seep_map)SEEP_MAP_INIT;
 }
 
-// In a file that the tool wrote whole, a chunk begins where the one before it of its process ended. *ret_good
-// false: it was moved.
+// In a file that the tool wrote whole, a chunk begins where the one before it of its process ended. In other
+// files, as those that 'seep shrink' made of several, chunks may overlap, but none ends before the one before
+// it begins. *ret_good false: it was moved.
 static struct seep_error *check_order(struct seep_event_file *file, bool *ret_good) {
     const struct seep_chunk *chunk = &file->chunk;
-    uint64_t *end =
+    bool is_whole = seep_event_file_is_whole(file);
+    *ret_good = true;
+    if (!chunk->nr_events) // that of a shrunk file which says only up to where events were seen
+        return NULL;
+    uint64_t *before =
         seep_map_at(&file->ends, seep_hash64((uint64_t)chunk->start_realtime_ns) ^ chunk->pid, NULL);
-    if (!end)
+    if (!before)
         return seep_error_no_memory();
-    *ret_good = chunk->begin.stamp >= *end;
-    *end = chunk->end.stamp;
+    *ret_good = (is_whole ? chunk->begin.stamp : chunk->end.stamp) >= *before;
+    *before = is_whole ? chunk->end.stamp : chunk->begin.stamp;
     return NULL;
 }
 
@@ -223,8 +228,9 @@ struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_
         if (!seep_chunk_take(&take, &file->chunk) ||
             !seep_chunk_take_events(file->unpacker, &take, section.version, &file->chunk, file->events))
             return stop(file, seep_trace_section_error(&reader, &section, "its events do not fit"));
-        bool good = true;
-        if (seep_event_file_is_whole(file) && (error = check_order(file, &good)))
+        bool good;
+        error = check_order(file, &good);
+        if (error)
             return error;
         if (!good)
             return stop(file, seep_trace_section_error(&reader, &section, "its events are out of order"));

@@ -463,6 +463,10 @@ static struct seep_error *read_lines(struct reading *reading, const char *path, 
         if (length && line[length - 1] == '\r')
             line[length - 1] = 0;
         reading->importing.line = seep_lines_number(lines);
+        if (seep_lines_is_cut(lines)) { // a number in it may lack digits
+            reading->importing.counts.cut_line = reading->importing.line;
+            break;
+        }
         error = formats[format].line(reading, line, reading->importing.line);
     }
     seep_lines_close(lines);
@@ -482,8 +486,12 @@ struct seep_error *seep_import(const char *path, const char *format,
     if (!error)
         error = read_lines(&reading, path, at);
     if (!error && !reading.importing.counts.nr_events)
-        error = seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: no allocation in it", path),
-                                "name the format it has with --format");
+        error = seep_error_hint(
+            seep_error_create(SEEP_E_FORMAT, "%s: no allocation in it%s", path,
+                              reading.importing.counts.cut_line
+                                  ? "; its last line has no end and is left out: it may be cut"
+                                  : ""),
+            "name the format it has with --format");
     if (!error)
         error = seep_importing_end(&reading.importing, output);
     if (!error)

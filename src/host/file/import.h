@@ -18,6 +18,7 @@ struct seep_imported {
     uint64_t nr_skipped;                         // lines that say nothing of the heap
     uint64_t nr_unknown_frees;                   // frees of blocks that the file does not allocate
     uint64_t unknown_lines[SEEP_IMPORTED_LINES]; // where the first of them are
+    uint64_t cut_line;                           // the last one, left out because it has no end; 0: it has
 };
 
 // "lines 4, 9 and others", of what unknown_lines has.

@@ -317,6 +317,11 @@ struct seep_error *seep_importing_end(struct seep_importing *importing, const ch
             profile, SEEP_NOTE_EVENTS_STRANGE,
             "frees of blocks that the file does not allocate are left out: %" PRIu64 ", %s",
             importing->counts.nr_unknown_frees, seep_imported_lines(&importing->counts).text);
+    if (!error && importing->counts.cut_line)
+        error =
+            seep_profile_note(profile, SEEP_NOTE_TRACE_CUT,
+                              "the file may be cut: its last line, %" PRIu64 ", has no end and is left out",
+                              importing->counts.cut_line);
     struct seep_session session = {.profiles = &profile, .nr_profiles = 1};
     return error ? error : seep_session_save_behind(&session, output, importing->writer);
 }

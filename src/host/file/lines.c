@@ -24,6 +24,7 @@ struct seep_lines {
     size_t end;
     size_t capacity;
     bool over;
+    bool is_cut; // the latest line
     uint64_t number;
 };
 
@@ -112,6 +113,7 @@ struct seep_error *seep_lines_next(struct seep_lines *lines, char **ret_line) {
             begin[length] = 0; // there is a byte left behind the last
             lines->at += length + (stop != NULL);
             lines->number++;
+            lines->is_cut = !stop && lines->over;
             *ret_line = begin;
             return NULL;
         }
@@ -126,6 +128,10 @@ struct seep_error *seep_lines_next(struct seep_lines *lines, char **ret_line) {
 
 uint64_t seep_lines_number(const struct seep_lines *lines) {
     return lines->number;
+}
+
+bool seep_lines_is_cut(const struct seep_lines *lines) {
+    return lines->is_cut;
 }
 
 // By what the file begins with, which stays to be read.

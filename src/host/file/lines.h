@@ -18,5 +18,7 @@ void seep_lines_close(struct seep_lines *lines); // takes NULL
 #define SEEP_LINE_MAX ((size_t)1 << 20)
 SEEP_MUST_CHECK struct seep_error *seep_lines_next(struct seep_lines *lines, char **ret_line);
 uint64_t seep_lines_number(const struct seep_lines *lines); // of that line, from 1 on
+// Whether that line has no end: it is the last one, and the file may have been cut within it.
+bool seep_lines_is_cut(const struct seep_lines *lines);
 
 #endif

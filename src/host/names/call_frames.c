@@ -5,6 +5,7 @@
 
 #include <dwarf.h>
 
+#include "base/room.h"
 #include "core/platform.h"
 #include "names/call_frames.h"
 
@@ -239,9 +240,10 @@ bool seep_call_frames_step(struct seep_call_frames *frames, uint64_t address,
 }
 
 struct seep_error *seep_call_frames_create(Elf *elf, struct seep_call_frames **ret_frames) {
-    struct seep_call_frames *frames = calloc(1, sizeof(*frames));
+    struct seep_error *error = seep_room_check(UINT64_C(4) << 20); // libdw does not check its allocations
+    struct seep_call_frames *frames = error ? NULL : calloc(1, sizeof(*frames));
     if (!frames)
-        return seep_error_no_memory();
+        return error ? error : seep_error_no_memory();
     frames->eh = dwarf_getcfi_elf(elf);
     if (!frames->eh) {
         frames->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);

@@ -14,6 +14,7 @@
 #include <elfutils/libdwelf.h>
 
 #include "base/map.h"
+#include "base/room.h"
 #include "confine/worker_rights.h"
 #include "names/debug_info.h"
 #include "names/ranges.h"
@@ -63,6 +64,14 @@ struct seep_debug_info {
 };
 
 // ---- units ----
+
+// libdw crashes where an allocation of its own fails: abbreviations and lines of a unit are decoded only
+// where there is room for them. Of lines it keeps some 70 bytes for each, which the file has in 3 or 4, and
+// there are a few times fewer bytes of them than of entries.
+static struct seep_error *check_room(uint64_t unit_bytes) {
+    const uint64_t least = UINT64_C(4) << 20;
+    return seep_room_check(least + SEEP_MIN(unit_bytes, UINT64_C(1) << 40) * 8);
+}
 
 static struct seep_error *add_ranges(struct seep_ranges *ranges, Dwarf_Die *entry, uint64_t value,
                                      bool *ret_any) {
@@ -121,6 +130,9 @@ static bool may_be_split(struct seep_debug_info *info, Dwarf_Die *unit) {
 
 static struct seep_error *add_unit(struct seep_debug_info *info, Dwarf_Off entry_off, uint64_t nr_bytes) {
     Dwarf_Die entry;
+    struct seep_error *error = check_room(0);
+    if (error)
+        return error;
     if (!dwarf_offdie(info->dwarf, entry_off, &entry))
         return NULL;
     int tag = dwarf_tag(&entry);
@@ -132,7 +144,7 @@ static struct seep_error *add_unit(struct seep_debug_info *info, Dwarf_Off entry
     struct unit *unit = &info->units[info->nr_units];
     *unit =
         (struct unit){.entry_off = entry_off, .nr_bytes = nr_bytes, .not_split = !may_be_split(info, &entry)};
-    struct seep_error *error = add_ranges(&info->unit_ranges, &entry, info->nr_units, &unit->has_ranges);
+    error = add_ranges(&info->unit_ranges, &entry, info->nr_units, &unit->has_ranges);
     if (error)
         return error;
     // A partial unit without code is what dwz shares between units: nothing to look into.
@@ -267,13 +279,18 @@ static struct seep_error *look_inside_units(struct seep_debug_info *info) {
         struct unit *unit = &info->units[i];
         Dwarf_Die lines, functions;
         bool split;
-        if (unit->has_ranges || !unit_entries(info, unit, &lines, &functions, &split))
+        if (unit->has_ranges)
+            continue;
+        struct seep_error *error = check_room(unit->nr_bytes);
+        if (error)
+            return error;
+        if (!unit_entries(info, unit, &lines, &functions, &split))
             continue;
         struct index_walk walk = {.ranges = &info->unit_ranges,
                                   .budget = split ? SPLIT_UNIT_BYTES : unit->nr_bytes,
                                   .to_unit = true,
                                   .unit_index = i};
-        struct seep_error *error = index_children(&walk, &functions, 0);
+        error = index_children(&walk, &functions, 0);
         if (error)
             return error;
     }
@@ -297,9 +314,12 @@ static struct seep_error *find_function(struct seep_debug_info *info, struct uni
                                         bool deep, struct site *site) {
     bool split;
     struct site found = {.unit = unit};
+    struct seep_error *error = check_room(unit->nr_bytes);
+    if (error)
+        return error;
     if (!unit_entries(info, unit, &found.lines, &found.functions, &split))
         return NULL;
-    struct seep_error *error = index_functions(unit, &found.functions, split, deep);
+    error = index_functions(unit, &found.functions, split, deep);
     if (error)
         return error;
     size_t at = seep_ranges_upto(&unit->functions, address);
@@ -558,7 +578,10 @@ bool seep_debug_info_unit(struct seep_debug_info *info, size_t index, Dwarf_Die 
         return false;
     *ret_budget = 0;
     *ret_entry = (Dwarf_Die){.addr = NULL};
-    if (unit_entries(info, &info->units[index], &lines, ret_entry, &split))
+    struct seep_error *error = check_room(info->units[index].nr_bytes);
+    if (error) // then it is a unit that says nothing
+        seep_error_destroy(error);
+    else if (unit_entries(info, &info->units[index], &lines, ret_entry, &split))
         *ret_budget = split ? SPLIT_UNIT_BYTES : info->units[index].nr_bytes;
     return true;
 }
