@@ -360,6 +360,19 @@ def cpp(tmp_path, *options):
     return tmp_path / 'program'
 
 
+def test_valgrind_with_a_malloc_of_its_own(tmp_path, undisturbed):
+    """It replaces each malloc while it translates, and nothing of the program reaches ours."""
+    need('valgrind')
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'under.seep')
+    done = run(['valgrind', '-q', '/bin/true'], env=env, cwd=tmp_path)
+    assert done.code == 0, done
+    process = report(tmp_path / 'under.seep')[-1]
+    (note,) = notes_about(process, 'are not covered')
+    assert not process['health']['complete'] and 'malloc of Valgrind' in note and 'without Valgrind' in note, process
+    text = run([SEEP, 'report', tmp_path / 'under.seep']).out
+    assert b'run the program without Valgrind' in text and b"'seep attach' sees" not in text, text
+
+
 @pytest.mark.parametrize('language', ['c', 'c++'])
 def test_a_static_allocator_that_exports_malloc(language, compiler, tmp_path):
     """The program's own malloc is in front of everything that is preloaded."""

@@ -106,8 +106,8 @@ static json_t *notes_json(const struct seep_profile *profile, unsigned schema) {
     const char *other = seep_profile_preempted_by(profile);
     if (other) {
         char note[512];
-        snprintf(note, sizeof(note),
-                 "allocations through the malloc of %.400s are not covered; 'seep attach' sees them", other);
+        snprintf(note, sizeof(note), "allocations through the malloc of %.400s are not covered; %s", other,
+                 seep_profile_preempted_advice(profile));
         add_note(&notes, schema, "not_covered", note);
     }
     if (health->flags & SEEP_FLAG_FORKED)

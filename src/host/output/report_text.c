@@ -114,7 +114,7 @@ static void put_process_health(FILE *out, const struct seep_view *view, size_t p
         put_who(out, view, profile);
         fputs("allocations through the malloc of ", out);
         seep_put_escaped(out, seep_profile_preempted_by(profile));
-        fputs(", which is called instead of seep's; 'seep attach' sees them\n", out);
+        fprintf(out, ", which is called instead of seep's; %s\n", seep_profile_preempted_advice(profile));
     }
     if (health->sample_bytes) {
         fputs("  sampled: ", out);

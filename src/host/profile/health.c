@@ -84,6 +84,12 @@ const char *seep_profile_preempted_by(const struct seep_profile *profile) {
     return profile->health.preempted_by ? profile->health.preempted_by : "the program itself";
 }
 
+const char *seep_profile_preempted_advice(const struct seep_profile *profile) {
+    return strcmp(seep_profile_preempted_by(profile), SEEP_PREEMPTED_BY_VALGRIND) == 0
+               ? "run the program without Valgrind"
+               : "'seep attach' sees them";
+}
+
 const char *seep_profile_why_incomplete(const struct seep_profile *profile, struct seep_arena *arena) {
     const struct seep_health *health = &profile->health;
     const struct seep_note *note = seep_profile_verdict_note(profile);
@@ -94,8 +100,8 @@ const char *seep_profile_why_incomplete(const struct seep_profile *profile, stru
     if (health->state == SEEP_STATE_PASSIVE)
         return seep_arena_printf(arena, "seep gave up: %s", seep_passive_meaning(health->passive_reason));
     if (other)
-        return seep_arena_printf(
-            arena, "allocations through the malloc of %s are not covered; 'seep attach' sees them", other);
+        return seep_arena_printf(arena, "allocations through the malloc of %s are not covered; %s", other,
+                                 seep_profile_preempted_advice(profile));
     return seep_arena_printf(arena, "lost %" PRIu64 " (%s): %s", health->lost[lost], seep_lost_name(lost),
                              seep_lost_meaning(lost));
 }

@@ -24,8 +24,13 @@ const struct seep_note *seep_profile_verdict_note(const struct seep_profile *pro
 // of memory. Only of a profile that is not complete.
 SEEP_MUST_CHECK const char *seep_profile_why_incomplete(const struct seep_profile *profile,
                                                         struct seep_arena *arena);
+// As preempted_by of a profile, which else is the path of a module.
+#define SEEP_PREEMPTED_BY_VALGRIND "Valgrind"
+
 // The module whose malloc is called instead of ours, borrowed, or words for it. NULL: there is none.
 const char *seep_profile_preempted_by(const struct seep_profile *profile);
+// What to do about that: only where there is such a module.
+const char *seep_profile_preempted_advice(const struct seep_profile *profile);
 // Why the memory of the process was not scanned at exit, borrowed; NULL: no note says so.
 const char *seep_profile_why_not_looked(const struct seep_profile *profile);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "image/sample.h"
 #include "profile/health.h"
 #include "source/image/image_reader.h"
@@ -382,11 +383,27 @@ struct seep_error *seep_image_add_notes(struct seep_image_reader *reader) {
     return err;
 }
 
+// Tools of Valgrind that have a malloc of their own put it in place of that of each library, ours too, while
+// they translate it: no look-up tells the program. The others (none, callgrind) preload the core alone.
+static bool is_valgrinds_malloc(const char *path) {
+    const char *name = seep_file_name(path);
+    return strncmp(name, "vgpreload_", 10) == 0 && strncmp(name, "vgpreload_core", 14) != 0;
+}
+
 // A malloc in front of ours that calls ours, as interposers do, leaves nothing out.
 static void set_preempted(struct seep_profile *profile) {
     const uint64_t *by_function = profile->totals.by_function;
-    if (by_function[SEEP_VIA_MALLOC] || by_function[SEEP_VIA_CALLOC])
-        profile->health.flags &= ~SEEP_FLAG_PREEMPTED;
+    struct seep_health *health = &profile->health;
+    if (by_function[SEEP_VIA_MALLOC] || by_function[SEEP_VIA_CALLOC]) {
+        health->flags &= ~SEEP_FLAG_PREEMPTED;
+        return;
+    }
+    for (uint32_t i = 1; i < profile->nr_modules; i++) {
+        if (!is_valgrinds_malloc(profile->modules[i].path))
+            continue;
+        health->flags |= SEEP_FLAG_PREEMPTED;
+        health->preempted_by = SEEP_PREEMPTED_BY_VALGRIND;
+    }
 }
 
 typedef struct seep_error *step(struct seep_image_reader *reader);
