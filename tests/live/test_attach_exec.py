@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep attach -- PROG: a program that is executed waits until its file and its libraries have been read, and not for ever."""
+import contextlib
 import os
+import select
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from harness import SEEP, children_of, environment, has_ended, need, report, root_only, run, wait_until
+from harness import SEEP, children_of, environment, has_ended, need, report, root_only, run, wait_until, waits_of
 from test_attach import can  # noqa: F401 (fixture)
 
 
@@ -64,6 +66,62 @@ def test_who_waits_goes_on_at_the_end_of_the_tool(can, tmp_path):  # noqa: F811
         seen = children_of(shell)
         wait_until(lambda: children_of(shell) not in (seen, []), 'another program runs')
         os.killpg(attached.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def gated(tmp_path, script, **options):
+    """The tool over a shell that has begun, the shell and the gatekeeper."""
+    with subprocess.Popen([SEEP, 'attach', '--output', tmp_path / 't.seep', '--', 'sh', '-c', 'echo begun; ' + script], env=environment(),
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **options) as attached:
+        assert echoed(attached, b'begun\n')
+        names = {Path(f'/proc/{pid}/comm').read_text(): pid for pid in children_of(attached.pid)}
+        try:
+            yield attached, names['sh\n'], names['seep-exec-gate\n']
+        finally:
+            attached.kill()
+            attached.stdin.close()
+
+
+def test_the_gate_is_for_files_that_the_kernel_serves_itself(can, tmp_path):  # noqa: F811
+    """A FUSE daemon that starts a program would wait for the gatekeeper, which would wait for the daemon."""
+    root_only()
+    with gated(tmp_path, 'read word') as (attached, shell, keeper):
+        marks = Path(f'/proc/{keeper}/fdinfo/3').read_text()
+        marked = {int(line.split()[1].partition(':')[2], 16) for line in marks.splitlines() if line.startswith('fanotify mnt_id:')}
+        mounts = [line.split() for line in Path(f'/proc/{shell}/mountinfo').read_text().splitlines()]
+        types = {int(words[0]): words[words.index('-') + 1] for words in mounts}
+        assert marked and marked <= set(types), (marks, types)
+        assert not {'proc', 'sysfs', 'devpts', 'fuse', 'nfs'} & {types[mount] for mount in marked}, types
+        assert os.getsid(keeper) == keeper != os.getsid(attached.pid)
+
+
+def test_no_exec_is_refused_where_few_files_may_be_open(can, tmp_path):  # noqa: F811
+    """The kernel refuses an exec for which the gatekeeper has no descriptor left."""
+    root_only()
+    script = 'i=0; while [ $i -lt 200 ]; do /bin/true & i=$((i+1)); done; wait'
+    done = run(['sh', '-c', 'ulimit -n 48; exec "$@"', 'sh', SEEP, 'attach', '--output', tmp_path / 't.seep', '--', 'sh', '-c', script])
+    assert done.code == 0 and b'not permitted' not in done.err, done
+
+
+def test_only_one_program_waits_for_a_tool_that_is_stopped(can, tmp_path):  # noqa: F811
+    root_only()
+    script = 'read word; i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i+1)); done; echo $word'
+    with gated(tmp_path, script) as (attached, shell, keeper):
+        attached.send_signal(signal.SIGSTOP)
+        say(attached, b'on\n')
+        assert select.select([attached.stdout], [], [], 20)[0], 'each of them has waited'
+        assert has_ended(keeper) is False and shell
+
+
+def test_a_tool_whose_gatekeeper_was_killed_sleeps(can, tmp_path):  # noqa: F811
+    root_only()
+    with gated(tmp_path, 'while read word; do /bin/echo $word; done') as (attached, shell, keeper):
+        os.kill(keeper, signal.SIGKILL)
+        wait_until(lambda: has_ended(keeper), 'the gatekeeper has ended')
+        waits = waits_of(attached.pid)
+        wait_until(lambda: waits_of(attached.pid) > waits + 60, 'the tool sleeps', timeout=10)
+        say(attached, b'on\n')
+        assert echoed(attached, b'on\n') and shell
 
 
 def test_a_program_that_another_tracer_has(can, tmp_path):  # noqa: F811

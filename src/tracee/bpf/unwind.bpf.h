@@ -244,6 +244,8 @@ __noinline uint64_t seep_find_row(struct seep_place *place, uint64_t pc) {
 }
 
 enum { EBUSY_NR = 16 };
+#define SEEP_UNREAD_BUSY 1
+#define SEEP_READING_MS  2000u
 
 // The number of a file that is mapped at `pc` and whose tables user space has not sent yet. 0: there is none.
 // 1: not known, because the kernel is changing the mappings, or the file has become known since the search
@@ -255,7 +257,7 @@ __noinline uint64_t seep_unread_at(struct seep_place *place, uint64_t pc) {
     if (seep_find_mapping(place, pc))
         return SEEP_BPF_ROW_KIND(seep_find_row(place, pc)) != SEEP_ROW_NONE;
     if (bpf_find_vma(bpf_get_current_task_btf(), pc, seep_copy_area, &area, 0) == -EBUSY_NR)
-        return 1;
+        return SEEP_UNREAD_BUSY;
     return area.end ? (area.file.inode ^ area.file.device << 40) * UINT64_C(0x9e3779b97f4a7c15) | 1 : 0;
 }
 
@@ -569,6 +571,17 @@ __noinline int seep_send_rest(struct seep_walk *walk, uint64_t id) {
     SEEP_SEND_REST(SEEP_BPF_REST_LARGE);
 }
 
+// Whether user space may still read this file. What it has not read some seconds after it was met first, it
+// cannot read: code in a memfd, a file that is gone. Each of its stacks is then sent once, as others.
+static __always_inline bool seep_may_be_read(uint64_t unread) {
+    uint32_t now = (uint32_t)(bpf_ktime_get_ns() >> 20); // some milliseconds
+    const uint32_t *first = bpf_map_lookup_elem(&seep_seen, &unread);
+    if (first)
+        return now - *first < SEEP_READING_MS;
+    bpf_map_update_elem(&seep_seen, &unread, &now, BPF_ANY);
+    return true;
+}
+
 // Walks from these registers into thread->stack. Returns the id of the stack; 0: there is none. Global, as
 // seep_find_row: the verifier looks at the walk once in a program.
 __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc, uint64_t sp, uint64_t bp,
@@ -603,9 +616,12 @@ __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc,
         thread->stack.nr_frames = walk->nr_known;
         // The same walk may be right when the code is read. Each stack has its memory, so it has its own id.
         uint64_t first_id = walk->hash ^ walk->unread;
-        walk->hash = (first_id ^ bpf_ktime_get_ns()) * UINT64_C(0x9e3779b97f4a7c15);
-        if (!seep_send_rest(walk, walk->hash ? walk->hash : 1))
-            walk->hash = first_id;
+        walk->hash = first_id;
+        if (walk->unread == SEEP_UNREAD_BUSY || seep_may_be_read(walk->unread)) {
+            walk->hash = (first_id ^ bpf_ktime_get_ns()) * UINT64_C(0x9e3779b97f4a7c15);
+            if (!seep_send_rest(walk, walk->hash ? walk->hash : 1))
+                walk->hash = first_id;
+        }
         seep_tell_unread(walk->unknown_pc, walk->hash ? walk->hash : 1);
     }
     thread->stack.end = walk->unread ? 1 + SEEP_CUT_UNREAD : walk->cut ? 1 + walk->reason : 0;

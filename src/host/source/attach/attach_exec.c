@@ -18,6 +18,8 @@
 #include "source/attach/exec_gate.h"
 #include "source/attach/needed_files.h"
 
+#define TAKEN_MAX 16u // before events are taken again
+
 struct look {
     struct seep_attached *attached;
     pid_t pid;
@@ -95,7 +97,8 @@ static struct seep_error *look_at_program(struct seep_attached *attached,
 
 struct seep_error *seep_attach_look_at_waiting(struct seep_attached *attached) {
     struct seep_error *err = NULL;
-    while (attached->gate && !err) {
+    // Not without end: the ring fills while programs are executed one after the other.
+    for (unsigned nr = 0; attached->gate && nr < TAKEN_MAX && !err; nr++) {
         struct seep_exec_waiting waiting = seep_exec_gate_take(attached->gate);
         if (!waiting.pid)
             break;

@@ -10,12 +10,14 @@
 #include <string.h>
 #include <sys/fanotify.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/live_thread.h"
+#include "core/attr.h"
 #include "source/attach/exec_gate.h"
 
 #define WAITING_MAX    64
@@ -25,10 +27,12 @@
 #define GATE_FANOTIFY  3 // descriptors of the gatekeeper
 #define GATE_SOCKET    4
 #define FIRST_OF_FILES 5
+#define FILES_MAX      (FIRST_OF_FILES + WAITING_MAX + 16)
 
 struct seep_exec_gate {
     pid_t keeper;
     int socket;
+    bool has_ended; // the gatekeeper was killed: its end of the socket would wake us for ever
 };
 
 // From the tool to the gatekeeper.
@@ -47,31 +51,33 @@ struct waiting {
 struct keeper {
     struct waiting waiting[WAITING_MAX];
     size_t nr_waiting;
+    bool is_silent; // the tool has not taken one in time, and has said nothing since
 };
 
+// Closed first: who goes on may unmount its file at once. The kernel knows the event by the number.
 static void answer(int fd) {
     struct fanotify_response response = {.fd = fd, .response = FAN_ALLOW};
+    close(fd);
     ssize_t nr = write(GATE_FANOTIFY, &response, sizeof(response));
     (void)nr; // one that was killed meanwhile waits no longer
-    close(fd);
 }
 
 static void add(struct keeper *keeper, pid_t pid, int fd) {
     struct seep_exec_waiting told = {pid, fd};
-    if (keeper->nr_waiting == WAITING_MAX ||
+    // A process that entered from outside may have no pid for us.
+    if (keeper->is_silent || pid <= 0 || keeper->nr_waiting == WAITING_MAX ||
         send(GATE_SOCKET, &told, sizeof(told), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(told))
         answer(fd);
     else
         keeper->waiting[keeper->nr_waiting++] = (struct waiting){fd, seep_monotonic_ns() + PATIENCE_NS};
 }
 
-static void read_events(struct keeper *keeper) {
-    _Alignas(struct fanotify_event_metadata) char events[4096];
-    ssize_t left = read(GATE_FANOTIFY, events, sizeof(events));
-    const struct fanotify_event_metadata *event = (const void *)events;
-    for (; FAN_EVENT_OK(event, left); event = FAN_EVENT_NEXT(event, left))
-        if (event->fd >= 0)
-            add(keeper, event->pid, event->fd);
+// One by one: the kernel refuses an exec for which it finds no free descriptor here.
+static void read_event(struct keeper *keeper) {
+    struct fanotify_event_metadata event;
+    ssize_t nr = read(GATE_FANOTIFY, &event, sizeof(event));
+    if (FAN_EVENT_OK(&event, nr) && event.fd >= 0)
+        add(keeper, event.pid, event.fd);
 }
 
 static void let_go(struct keeper *keeper, size_t i) {
@@ -85,6 +91,7 @@ static bool hear(struct keeper *keeper) {
     ssize_t nr = recv(GATE_SOCKET, &word, sizeof(word), MSG_DONTWAIT);
     if (nr < 0)
         return errno == EAGAIN || errno == EINTR;
+    keeper->is_silent = false;
     for (size_t i = 0; nr == sizeof(word) && i < keeper->nr_waiting; i++) {
         if (keeper->waiting[i].fd != word.fd)
             continue;
@@ -103,22 +110,34 @@ static _Noreturn void keep(void) {
         events[0].revents = events[1].revents = 0;
         poll(events, 2, keeper.nr_waiting ? SLICE_MS : -1);
         if (events[0].revents & POLLIN)
-            read_events(&keeper);
+            read_event(&keeper);
         if (events[1].revents && !hear(&keeper))
             _exit(0); // the kernel lets all go
         int64_t now_ns = seep_monotonic_ns();
         for (size_t i = keeper.nr_waiting; i-- > 0;)
-            if (now_ns > keeper.waiting[i].until_ns)
+            if (now_ns > keeper.waiting[i].until_ns) {
                 let_go(&keeper, i);
+                keeper.is_silent = true;
+            }
     }
 }
 
-// Nothing of the tool's stays open in it: probes end with the tool.
+// Nothing of the tool's stays open in it: probes end with the tool. What stops the tool's process group does
+// not stop it.
 static _Noreturn void become_keeper(int fanotify, int socket) {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE};
     for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
         signal(ignored[i], SIG_IGN);
     prctl(PR_SET_NAME, "seep-exec-gate");
+    setsid();
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(1);
+    if (limit.rlim_cur < FILES_MAX) {
+        limit = (struct rlimit){FILES_MAX, SEEP_MAX(limit.rlim_max, (rlim_t)FILES_MAX)};
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+            _exit(1);
+    }
     int high_fanotify = fcntl(fanotify, F_DUPFD, FIRST_OF_FILES),
         high_socket = fcntl(socket, F_DUPFD, FIRST_OF_FILES);
     if (dup2(high_fanotify, GATE_FANOTIFY) < 0 || dup2(high_socket, GATE_SOCKET) < 0)
@@ -131,15 +150,29 @@ static _Noreturn void become_keeper(int fanotify, int socket) {
 
 // ---- the tool ----
 
+// The kernel opens the file once more for the gatekeeper. A file system that a process or a server serves may
+// not answer that, and then no exec goes on; or refuse it to root, and then the exec fails. So only those
+// that the kernel serves by itself.
+static bool is_served_by_kernel(const char *type) {
+    static const char *const types[] = {"bcachefs", "btrfs",   "erofs", "ext2",     "ext3",  "ext4", "f2fs",
+                                        "iso9660",  "overlay", "ramfs", "squashfs", "tmpfs", "xfs",  "zfs"};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(types); i++)
+        if (strcmp(types[i], type) == 0)
+            return true;
+    return false;
+}
+
 // What is mounted over another mount has the name of both; that of a mount that is out of reach is refused.
 // Source: proc_pid_mountinfo(5).
 static bool mark_mounts(int fanotify, pid_t pid) {
-    char name[64], line[4096], mount[2048], path[2200];
+    char name[64], line[4096], mount[2048], type[64], path[2200];
     snprintf(name, sizeof(name), "/proc/%d/mountinfo", (int)seep_live_thread(pid));
     FILE *file = fopen(name, "re");
     bool marked = false;
     while (file && fgets(line, sizeof(line), file)) {
-        if (sscanf(line, "%*s %*s %*s %*s %2047s", mount) != 1)
+        const char *rest = strstr(line, " - ");
+        if (!rest || sscanf(rest, " - %63s", type) != 1 || !is_served_by_kernel(type) ||
+            sscanf(line, "%*s %*s %*s %*s %2047s", mount) != 1)
             continue;
         snprintf(path, sizeof(path), "/proc/%d/root%s", (int)seep_live_thread(pid), mount);
         marked |=
@@ -189,7 +222,7 @@ void seep_exec_gate_destroy(struct seep_exec_gate *gate) {
 }
 
 int seep_exec_gate_fd(const struct seep_exec_gate *gate) {
-    return gate ? gate->socket : -1;
+    return gate && !gate->has_ended ? gate->socket : -1;
 }
 
 static void say(const struct seep_exec_gate *gate, int fd, bool go) {
@@ -198,9 +231,11 @@ static void say(const struct seep_exec_gate *gate, int fd, bool go) {
     (void)nr; // a gatekeeper that was killed keeps nothing back
 }
 
-struct seep_exec_waiting seep_exec_gate_take(const struct seep_exec_gate *gate) {
+struct seep_exec_waiting seep_exec_gate_take(struct seep_exec_gate *gate) {
     struct seep_exec_waiting first;
-    if (recv(gate->socket, &first, sizeof(first), MSG_DONTWAIT) != sizeof(first))
+    ssize_t nr = gate->has_ended ? 0 : recv(gate->socket, &first, sizeof(first), MSG_DONTWAIT);
+    gate->has_ended = nr == 0 || (nr < 0 && errno != EAGAIN && errno != EINTR);
+    if (nr != sizeof(first))
         return (struct seep_exec_waiting){0, -1};
     say(gate, first.fd, false);
     return first;

@@ -2,9 +2,10 @@
 //
 // Programs that processes of one mount namespace are about to execute: each waits until its file has been
 // looked at. The kernel asks (fanotify, FAN_OPEN_EXEC_PERM), for the mounts that were there when the gate was
-// made. A process of its own, the gatekeeper, answers: after a while by itself, so that nothing waits for a
-// tool that is busy or stopped. It ends with the tool, and the kernel lets all go, by SIGKILL too. Source:
-// fanotify(7), fanotify_init(2), fanotify_mark(2) (Linux 5.0). Proof: tests/live/test_attach_exec.py.
+// made, of file systems that the kernel serves by itself. A process of its own, the gatekeeper, answers:
+// after a while by itself, so that nothing waits for a tool that is busy or stopped. It ends with the tool,
+// and the kernel lets all go, by SIGKILL too. Source: fanotify(7), fanotify_init(2), fanotify_mark(2)
+// (Linux 5.0). Proof: tests/live/test_attach_exec.py.
 #ifndef SEEP_SOURCE_ATTACH_EXEC_GATE_H
 #define SEEP_SOURCE_ATTACH_EXEC_GATE_H
 
@@ -22,9 +23,9 @@ struct seep_exec_waiting {
 struct seep_exec_gate *seep_exec_gate_create(pid_t pid);
 void seep_exec_gate_destroy(struct seep_exec_gate *gate); // takes NULL
 
-int seep_exec_gate_fd(const struct seep_exec_gate *gate); // to poll; -1 for NULL
+int seep_exec_gate_fd(const struct seep_exec_gate *gate); // to poll; -1: nothing comes
 // One that waits; it must be let go.
-struct seep_exec_waiting seep_exec_gate_take(const struct seep_exec_gate *gate);
+struct seep_exec_waiting seep_exec_gate_take(struct seep_exec_gate *gate);
 #define SEEP_EXEC_GATE_PATH_BYTES 64u
 // A path that opens as its file, until it is let go.
 void seep_exec_gate_path(const struct seep_exec_gate *gate, const struct seep_exec_waiting *waiting,
