@@ -1230,6 +1230,14 @@ def test_a_program_of_ours_alone_has_the_breakpoints(tmp_path, undisturbed):
         tool.communicate()
 
 
+def test_valgrind_under_probes_is_said(tmp_path, undisturbed):
+    """It ends the program at the first breakpoint."""
+    need('valgrind')
+    done = run([SEEP, 'attach', '--', 'valgrind', '-q', '--tool=none', '/bin/true'], env=environment(), cwd=tmp_path)
+    assert b'health: INCOMPLETE' in done.out and b'trace the program without Valgrind' in done.out, done
+    assert b'(SIGTRAP)' in done.err, done
+
+
 def test_a_program_that_ends_by_itself_is_not_scanned_and_says_so(from_start, tmp_path):
     program, env = from_start(STEPS)
     done = run([SEEP, 'attach', '--scan', '--output', tmp_path / 'ended.seep', '--', program, '0'], env=env, cwd=tmp_path, input=b'\n\n')

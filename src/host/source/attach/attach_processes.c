@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_name.h"
 #include "base/live_thread.h"
 #include "process/process_map.h"
 #include "source/attach/attach_parts.h"
@@ -98,12 +99,29 @@ static struct seep_error *begin(struct seep_attached *attached, pid_t pid, const
     return NULL;
 }
 
+// A tool of Valgrind, as /usr/libexec/valgrind/memcheck-amd64-linux: it reads the program's instructions from
+// the files that have our breakpoints.
+static bool is_valgrind(const char *program) {
+    const char *name = seep_file_name(program);
+    size_t nr = strlen(name), nr_folder = (size_t)(name - program);
+    return nr > 6 && strcmp(name + nr - 6, "-linux") == 0 && nr_folder >= 10 &&
+           strncmp(name - 10, "/valgrind/", 10) == 0;
+}
+
 // `birth`: when it was met or began by exec. The parent of one that has ended already is known by it alone.
 static struct seep_error *born(struct seep_traced_process *process, const struct seep_attach_birth *birth) {
     process->begun_ns = SEEP_MAX(birth->at_ns, (int64_t)0);
     process->stack_rt = birth->stack_rt;
     if (!process->ppid)
         process->ppid = birth->parent;
+    if (process->begun_as && is_valgrind(process->begun_as)) {
+        struct seep_error *err = seep_traced_process_note(
+            process, SEEP_NOTE_NOT_COVERED,
+            "Valgrind takes the breakpoints of the probes for the program's own, and ends it with SIGTRAP: "
+            "trace the program without Valgrind");
+        if (err)
+            return err;
+    }
     return birth->nr_args_bytes ? seep_traced_process_tell_args(process, birth->args, birth->nr_args_bytes)
                                 : NULL;
 }
