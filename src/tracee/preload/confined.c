@@ -239,7 +239,10 @@ static _Noreturn void try_all(void *page) {
     struct timespec none = {0, 0};
     stack_t stack = {.ss_flags = 0};
     char name[16];
+    struct seep_file_id id;
     long file = sys3(SYS_memfd_create, "seep-image", 1, 0);
+    bool is_known = seep_file_identify((int)file, &id);
+    (void)is_known;
     sys3(SYS_ftruncate, file, 4096, 0);
     sys3(SYS_lseek, file, 0, SEEK_DATA);
     sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
