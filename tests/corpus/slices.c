@@ -62,8 +62,20 @@ static void chunks_of_malloc(void) {
     }
 }
 
+char *inside;
+
+// Aligned for another reason: an allocator of slabs would have taken the rest, too.
+static NOINLINE void no_slab(void) {
+    void *memory;
+    if (posix_memalign(&memory, PAGE, PAGE / 2 + 200)) // EXPECT: possible
+        _exit(3);
+    memset(memory, 0, PAGE / 2 + 200);
+    inside = (char *)memory + 1000;
+}
+
 int main(void) {
     play(build);
+    play(no_slab);
     play(chunks_of_malloc);
     park();
 }

@@ -110,7 +110,7 @@ void seep_graph_destroy(struct seep_graph *graph); // takes NULL
 // asked for.
 void seep_graph_may_be_empty_array(struct seep_graph *graph, uint32_t block);
 
-// Before feeding: the block was allocated at a multiple of a power of two that is not below its size.
+// Before feeding: the block was allocated at a multiple of a power of two that is its size, or little more.
 void seep_graph_is_slab(struct seep_graph *graph, uint32_t block);
 
 // The block that `address` leads into; a block of size 0 has one byte. O(1).

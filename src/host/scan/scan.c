@@ -127,7 +127,8 @@ static bool is_empty_array(const struct seep_profile *profile, size_t i) {
 }
 
 // Allocators of slices ask for slabs so, and the start of one is where the low bits of an address in it are
-// 0.
+// 0. A slab fills its unit but for what malloc needs itself: a smaller block is aligned for another reason,
+// or by chance.
 static bool is_slab(const struct seep_profile *profile, size_t i) {
     enum { LEAST = 65 }; // smaller ones are objects on lines of a cache
     const struct seep_block *block = &profile->blocks[i];
@@ -137,7 +138,7 @@ static bool is_slab(const struct seep_profile *profile, size_t i) {
     if (!aligned || block->size < LEAST || block->size > UINT32_MAX)
         return false;
     uint64_t unit = UINT64_C(1) << (64 - __builtin_clzll(block->size - 1));
-    return block->address % unit == 0;
+    return block->address % unit == 0 && unit - block->size <= unit / 8;
 }
 
 static struct seep_error *make_graph(struct seep_scan *scan) {
