@@ -196,12 +196,12 @@ static SEEP_COLD struct seep_thread *take_slot(void) {
 // left by longjmp. Then the entering function is at its frame or further out on the stack. If a handler were
 // still running, it would be further in, or on the alternate stack.
 static bool abandoned(const struct seep_thread *thread, uint64_t frame) {
-    if (frame < thread->guard || !seep_calls_are_free())
-        return false;
     // The kernel does not tell of an alternate stack that it has disarmed (SS_AUTODISARM). The stack of a
     // thread of libc's is below its descriptor.
     uint64_t descriptor = sys_thread_pointer();
-    if (thread->tid != thread->pid && thread->guard < descriptor && frame >= descriptor)
+    bool elsewhere = thread->tid != thread->pid && thread->guard < descriptor && frame >= descriptor;
+    // A handler may come here often: whether calls are free is asked last, by system calls.
+    if (frame < thread->guard || elsewhere || !seep_calls_are_free())
         return false;
     stack_t alternate = {.ss_flags = SS_ONSTACK};
     sys3(SYS_sigaltstack, 0, &alternate, 0);
