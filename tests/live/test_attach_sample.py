@@ -2,7 +2,7 @@
 """seep attach -s N: each allocation is recorded with the chance of 1 in N, whatever the order they come in."""
 import pytest
 
-from harness import SEEP, need, report, run
+from harness import BUILD, SEEP, need, report, run
 from test_attach import PROBES, can  # noqa: F401
 from small_programs import program_source
 
@@ -58,6 +58,17 @@ def test_no_place_is_left_out(rounds, tmp_path, probes, rate):
         assert about(nr_allocations, allocations * ROUNDS, rate), (name, found)
         assert about(nr_live, live * ROUNDS, rate), (name, found)
         assert live_bytes == nr_live * size, (name, found)
+
+
+def test_a_function_that_jumps_to_another_has_one_chance(tmp_path):
+    """operator new that jumps to malloc; new[] that jumps to new, which jumps to malloc. The next call of a
+    function that did not jump is not taken for a jump."""
+    done = run([SEEP, 'attach', '-s', '4', '--output', tmp_path / 'a.seep', '--', BUILD / 'tests/live/live-attach-jumps',
+                ROUNDS], cwd=tmp_path)
+    assert done.code == 0, done
+    process, = report(tmp_path / 'a.seep')
+    found = {site['size_max']: site['allocations'] for site in process['sites'] if site['allocations'] > 1}
+    assert len(found) == 5 and all(about(nr, ROUNDS, 4) for nr in found.values()), found
 
 
 def test_without_a_rate_all_are_exact(rounds, tmp_path):

@@ -48,21 +48,29 @@ static inline bool seep_is_taken(void) {
     return seep_sample <= 1 || (uint64_t)bpf_get_prandom_u32() * seep_sample < UINT64_C(1) << 32;
 }
 
-// What was decided for a realloc of nothing, or a reallocarray, is so for the function that it jumps to: that
-// has the same stack pointer and return address, or a return probe's in its place.
-static inline void seep_pass(struct seep_bpf_thread *thread, uint64_t sp, uint8_t shape, uint64_t old) {
+// What was decided for a realloc of nothing, a reallocarray or an operator new is so for the function that it
+// jumps to: that has the same stack pointer and return address, or a return probe's in its place. So has the
+// next call of the same function from the same place.
+static inline void seep_pass(struct seep_bpf_thread *thread, const struct pt_regs *regs, uint64_t cookie,
+                             uint64_t old) {
+    uint8_t shape = SEEP_BPF_COOKIE_SHAPE(cookie), via = SEEP_BPF_COOKIE_VIA(cookie);
     thread->call_sp = 0;
-    bool may_jump = shape == SEEP_BPF_REALLOC_PRODUCT || (shape == SEEP_BPF_REALLOC && !old);
-    if (may_jump && bpf_probe_read_user(&thread->passed_return, sizeof(uint64_t), (const void *)sp) == 0)
-        thread->passed_sp = sp;
+    bool may_jump = shape == SEEP_BPF_REALLOC_PRODUCT || (shape == SEEP_BPF_REALLOC && !old) ||
+                    via == SEEP_VIA_NEW || via == SEEP_VIA_NEW_ARRAY;
+    if (!may_jump || bpf_probe_read_user(&thread->passed_return, sizeof(uint64_t), (const void *)regs->rsp))
+        return;
+    thread->passed_sp = regs->rsp;
+    thread->passed_pc = regs->rip;
 }
 
-static inline bool seep_was_passed(struct seep_bpf_thread *thread, uint64_t sp, uint8_t shape) {
+static inline bool seep_was_passed(struct seep_bpf_thread *thread, const struct pt_regs *regs,
+                                   uint8_t shape) {
     uint64_t passed_sp = thread->passed_sp, address = 0;
     thread->passed_sp = 0;
-    return passed_sp == sp && (shape == SEEP_BPF_SIZE_1 || shape == SEEP_BPF_REALLOC) &&
-           bpf_probe_read_user(&address, sizeof(address), (const void *)sp) == 0 &&
-           (address == thread->passed_return || seep_replaced(sp) == thread->passed_return);
+    return passed_sp == regs->rsp && thread->passed_pc != regs->rip &&
+           (shape == SEEP_BPF_SIZE_1 || shape == SEEP_BPF_REALLOC) &&
+           bpf_probe_read_user(&address, sizeof(address), (const void *)regs->rsp) == 0 &&
+           (address == thread->passed_return || seep_replaced(regs->rsp) == thread->passed_return);
 }
 
 // Whether the call at `sp` is made by the outermost one. One that never returned (longjmp) has a stack
@@ -192,9 +200,9 @@ static __noinline bool seep_enter(struct pt_regs *regs, uint64_t cookie) {
     bool resizes = seep_is_resize(shape) && out;
     thread->call_is_taken = true;
     if (seep_sample > 1 && shape < SEEP_BPF_MMAP) {
-        thread->call_is_taken = !seep_was_passed(thread, sp, shape) && seep_is_taken();
+        thread->call_is_taken = !seep_was_passed(thread, regs, shape) && seep_is_taken();
         if (!thread->call_is_taken && !(resizes && seep_is_sampled(out))) {
-            seep_pass(thread, sp, shape, out);
+            seep_pass(thread, regs, cookie, out);
             return false;
         }
     }
@@ -438,8 +446,13 @@ int seep_new(struct pt_regs *regs) {
     if (thread->new_sp == regs->rsp && thread->new_return == address && thread->new_pc != regs->rip)
         return 0; // one jumps to the other
     thread->new_sp = 0;
-    if (seep_is_inner(thread, regs->rsp) || !seep_is_taken())
+    if (seep_is_inner(thread, regs->rsp))
         return 0;
+    uint64_t cookie = bpf_get_attach_cookie(regs);
+    if (seep_sample > 1 && (seep_was_passed(thread, regs, SEEP_BPF_SIZE_1) || !seep_is_taken())) {
+        seep_pass(thread, regs, cookie, 0);
+        return 0;
+    }
     thread->new_is_seen = seep_has_landing(address);
     if (!thread->new_is_seen)
         seep_count_lost(SEEP_BPF_LOST_LANDING);
@@ -447,7 +460,7 @@ int seep_new(struct pt_regs *regs) {
     thread->new_return = address;
     thread->new_pc = regs->rip;
     thread->new_size = regs->rdi;
-    thread->new_via = SEEP_BPF_COOKIE_VIA(bpf_get_attach_cookie(regs));
+    thread->new_via = SEEP_BPF_COOKIE_VIA(cookie);
     return 0;
 }
 

@@ -101,8 +101,9 @@ struct seep_bpf_thread {
     uint64_t call_size;
     uint64_t call_out;  // where posix_memalign puts its result; for realloc the old block
     uint64_t call_old;  // of mremap: the old size
-    uint64_t passed_sp; // a realloc that is not in the sample and may jump into malloc; 0: none
+    uint64_t passed_sp; // a realloc or new that is not in the sample and may jump into malloc; 0: none
     uint64_t passed_return;
+    uint64_t passed_pc;
     uint64_t new_sp; // stack pointer at the entry of the latest operator new; 0: it has returned
     uint64_t new_return;
     uint64_t new_size;
