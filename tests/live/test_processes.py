@@ -230,10 +230,14 @@ def test_daemon_is_followed_to_its_end(words, tmp_path):
         assert b'health: complete' in tool.stderr.read()
 
 
-def test_daemon_that_is_not_waited_for_any_longer(tmp_path):
+@pytest.mark.parametrize('order', [signal.SIGINT, signal.SIGTERM])
+def test_daemon_that_is_not_waited_for_any_longer(order, tmp_path):
+    """SIGTERM comes again and again until the tool has ended, as from a program that signals its group."""
     with followed(tmp_path=tmp_path) as (tool, pid, _, _end):
         tool.stderr.readline()
-        tool.send_signal(signal.SIGINT)
+        tool.send_signal(order)
+        while order == signal.SIGTERM and tool.poll() is None:
+            tool.send_signal(order)
         assert tool.wait() == 3
         main, child = report(tmp_path / 'f.seep')
         assert (live_in(main, 'hold'), live_in(child, 'own')) == (10, 1)

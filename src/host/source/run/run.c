@@ -46,6 +46,7 @@ void seep_run_destroy(struct seep_run *run) {
 void seep_run_read_signals(struct seep_run_supervisor *supervisor) {
     struct signalfd_siginfo info;
     while (read(supervisor->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        seep_run_signals_took(&supervisor->signals, (int)info.ssi_signo);
         if (info.ssi_signo == SIGCHLD) {
             int status;
             struct rusage usage = {0};

@@ -23,6 +23,7 @@ struct seep_run_signals {
     struct sigaction before[SEEP_RUN_NR_SIGNALS];
     sigset_t mask_before;
     int fd;
+    bool told_to_end; // SIGTERM or SIGHUP came
 };
 
 struct seep_run_supervisor {
@@ -65,7 +66,10 @@ void seep_run_look_on(struct seep_run_supervisor *supervisor, int64_t *next_ns);
 
 // Blocks and ignores signals as the supervisor needs them. The descriptor is the caller's to close.
 SEEP_MUST_CHECK struct seep_error *seep_run_signals_init(struct seep_run_signals *ret_signals);
-// Async-signal-safe: the child uses it between vfork and exec.
+void seep_run_signals_took(struct seep_run_signals *signals, int number);
+// Where the tool was told to end, further SIGTERM and SIGHUP stay ignored: timeout(1) sends one to it and one
+// to its group, and the second would end it before the trace is saved. Async-signal-safe: the child uses it
+// between vfork and exec.
 void seep_run_signals_restore(const struct seep_run_signals *signals);
 // Starts the program. *ret_trouble: errno of a failed exec, or 0.
 SEEP_MUST_CHECK struct seep_error *seep_run_start(struct seep_run_supervisor *supervisor, const char *path,

@@ -40,9 +40,19 @@ struct seep_error *seep_run_signals_init(struct seep_run_signals *ret_signals) {
     return NULL;
 }
 
+static bool is_order_to_end(int number) {
+    return number == SIGTERM || number == SIGHUP;
+}
+
+void seep_run_signals_took(struct seep_run_signals *signals, int number) {
+    signals->told_to_end |= is_order_to_end(number);
+}
+
 void seep_run_signals_restore(const struct seep_run_signals *signals) {
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(watched); i++)
-        sigaction(watched[i], &signals->before[i], NULL);
+        sigaction(watched[i],
+                  signals->told_to_end && is_order_to_end(watched[i]) ? &ignore : &signals->before[i], NULL);
     sigprocmask(SIG_SETMASK, &signals->mask_before, NULL);
 }
 
