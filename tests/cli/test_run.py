@@ -910,7 +910,7 @@ def test_junk_at_the_socket(traced):
     assert (done.returncode, done.stderr) == (0, "")
     notes = notes_of(done.processes()[0])
     assert "messages at the socket that were refused" in notes
-    assert "images could not be read" in notes
+    assert "1 image could not be read: " in notes
 
 
 # ---- seep snap -----------------------------------------------------------------------------------

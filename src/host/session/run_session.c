@@ -516,13 +516,14 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
             "memory was wiped when it was handed out again, so that old pointers in it hold "
             "nothing: --wipe-freed no leaves it as it is");
     if (!err && gathering->first_unread)
-        err = seep_profile_note(profile, SEEP_NOTE_IMAGES_UNREADABLE, "%llu images could not be read: %s",
-                                (unsigned long long)gathering->nr_unread, gathering->first_unread->message);
+        err = seep_profile_note(profile, SEEP_NOTE_IMAGES_UNREADABLE, "%llu image%s could not be read: %s",
+                                (unsigned long long)gathering->nr_unread, seep_plural(gathering->nr_unread),
+                                gathering->first_unread->message);
     if (!err && gathering->watching.nr_failed)
-        err = seep_profile_note(profile, SEEP_NOTE_SNAPSHOTS_FAILED,
-                                "%llu looks at a running process failed: %s",
-                                (unsigned long long)gathering->watching.nr_failed,
-                                gathering->watching.trouble ? gathering->watching.trouble : "out of memory");
+        err = seep_profile_note(
+            profile, SEEP_NOTE_SNAPSHOTS_FAILED, "%llu look%s at a running process failed: %s",
+            (unsigned long long)gathering->watching.nr_failed, seep_plural(gathering->watching.nr_failed),
+            gathering->watching.trouble ? gathering->watching.trouble : "out of memory");
     if (!err && run->nr_refused)
         err =
             seep_profile_note(profile, SEEP_NOTE_MESSAGES_REFUSED,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file_name.h"
+#include "base/words.h"
 #include "image/sample.h"
 #include "profile/health.h"
 #include "source/image/image_reader.h"
@@ -373,13 +374,15 @@ struct seep_error *seep_image_add_notes(struct seep_image_reader *reader) {
     struct seep_error *err = note_loads(reader);
     if (!err && reader->nr_damaged)
         err = seep_profile_note(reader->profile, SEEP_NOTE_IMAGE_DAMAGED,
-                                "%llu references of the image lead nowhere and were left out: "
+                                "%llu reference%s of the image %s left out, because nothing is there: "
                                 "the program may have overwritten it",
-                                (unsigned long long)reader->nr_damaged);
+                                (unsigned long long)reader->nr_damaged, seep_plural(reader->nr_damaged),
+                                reader->nr_damaged == 1 ? "was" : "were");
     if (!err && reader->nr_missing)
         err = seep_profile_note(reader->profile, SEEP_NOTE_IMAGE_INCOMPLETE,
-                                "%llu elements that the image counts are not in it",
-                                (unsigned long long)reader->nr_missing);
+                                "%llu element%s that the image counts %s not in it",
+                                (unsigned long long)reader->nr_missing, seep_plural(reader->nr_missing),
+                                reader->nr_missing == 1 ? "is" : "are");
     return err;
 }
 
