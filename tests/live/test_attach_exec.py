@@ -85,13 +85,16 @@ def gated(tmp_path, script, **options):
 def test_the_gate_is_for_files_that_the_kernel_serves_itself(can, tmp_path):  # noqa: F811
     """A FUSE daemon that starts a program would wait for the gatekeeper, which would wait for the daemon."""
     root_only()
-    with gated(tmp_path, 'read word') as (attached, shell, keeper):
+    with gated(tmp_path, '/bin/true; echo known; read word') as (attached, shell, keeper):
+        assert echoed(attached, b'known\n')
         marks = Path(f'/proc/{keeper}/fdinfo/3').read_text()
         marked = {int(line.split()[1].partition(':')[2], 16) for line in marks.splitlines() if line.startswith('fanotify mnt_id:')}
         mounts = [line.split() for line in Path(f'/proc/{shell}/mountinfo').read_text().splitlines()]
         types = {int(words[0]): words[words.index('-') + 1] for words in mounts}
         assert marked and marked <= set(types), (marks, types)
         assert not {'proc', 'sysfs', 'devpts', 'fuse', 'nfs'} & {types[mount] for mount in marked}, types
+        known = {int(line.split()[1].partition(':')[2], 16) for line in marks.splitlines() if line.startswith('fanotify ino:')}
+        assert os.stat('/bin/true').st_ino in known, marks  # of what the tool has read, the kernel does not ask again
         assert os.getsid(keeper) == keeper != os.getsid(attached.pid)
 
 

@@ -96,8 +96,13 @@ static bool hear(struct keeper *keeper) {
         if (keeper->waiting[i].fd != word.fd)
             continue;
         keeper->waiting[i].until_ns = seep_monotonic_ns() + READING_NS;
-        if (word.go)
+        if (word.go) {
+            // The tool knows the file now: the kernel asks again only when it has been written. If it takes
+            // no mark more, it asks.
+            (void)fanotify_mark(GATE_FANOTIFY, FAN_MARK_ADD | FAN_MARK_IGNORED_MASK, FAN_OPEN_EXEC_PERM,
+                                word.fd, NULL);
             let_go(keeper, i);
+        }
         break;
     }
     return nr == sizeof(word);
