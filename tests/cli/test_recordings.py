@@ -448,11 +448,39 @@ def test_import_of_packed_files(run, seep, tmp_path):
         assert run(seep, "import", packed, "--format", "log", "-o", tmp_path / "bad.seep").returncode in (0, 1)
 
 
+INLINED = """#include <stdlib.h>
+void *volatile kept[2];
+static inline __attribute__((always_inline)) void *inner(size_t size) {
+    void *block = malloc(size);
+    return kept[1] = block;
+}
+static inline __attribute__((always_inline)) void *middle(size_t size) {
+    return inner(size + 1);
+}
+int main(void) {
+    kept[0] = middle(100);
+    return 0;
+}
+"""
+
+
 def test_import_of_heaptrack_itself(run, seep, require, tmp_path):
+    """Functions, lines and inlined functions are those that heaptrack_print shows, where the program is gone, too."""
     require("heaptrack")
-    done = run("heaptrack", "-o", str(tmp_path / "ls"), "/bin/ls", "/")
-    (file,) = [file for file in tmp_path.iterdir() if file.name.startswith("ls.") and file.suffix in (".zst", ".gz")]
-    trace = tmp_path / "ls.seep"
+    source, program, trace = tmp_path / "inlined.c", tmp_path / "inlined", tmp_path / "h.seep"
+    source.write_text(INLINED)
+    assert run(require("cc"), "-g", "-O2", "-o", program, source).returncode == 0
+    done = run("heaptrack", "-o", str(tmp_path / "h"), program)
+    (file,) = [file for file in tmp_path.iterdir() if file.name.startswith("h.") and file.suffix in (".zst", ".gz")]
+    program.unlink()
     assert run(seep, "import", file, "--format", "heaptrack", "-o", trace).returncode == 0
     printed = run("heaptrack_print", "-f", str(file)).stdout
+    text = run(seep, "report", trace).stdout
+    assert "inner (inlined.c:4) [inlined] (inlined)\n      middle (inlined.c:8) [inlined] (inlined)\n      main (inlined.c:11) [inlined]\n" in text
+    assert "without -g" not in text, text
+    frames = json.loads(run(seep, "report", "--format", "json", "--full-paths", trace).stdout)["frames"]
+    lines = [(frame["function"], frame["file"], frame["line"]) for frame in frames if frame["line"]]
+    assert len(lines) > 3
+    for line in lines:
+        assert re.search(r"%s\n +at %s:%d\n" % tuple(re.escape(part) if isinstance(part, str) else part for part in line), printed), (line, printed)
     assert "calls to allocation functions: %d " % totals(run, seep, trace)["allocations"] in printed, (done, printed[-500:])

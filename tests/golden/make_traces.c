@@ -471,6 +471,20 @@ static void make_named(struct seep_session *session) {
     module->nr_names = SEEP_ARRAY_SIZE(names);
 }
 
+// A module with lines of its own.
+static void make_lined(struct seep_session *session) {
+    make_tiny(session);
+    static const struct seep_symbol_frame inner[] =
+        {{.function = "inner", .file = "/src/a.c", .line = 5, .inlined = true},
+         {.function = "outer", .file = "/src/a.c", .line = UINT32_MAX}},
+                                          absurd[] = {{.file = "\xff\xfe"}}, none[] = {{.function = NULL}};
+    static const struct seep_symbol_place places[] = {
+        {0, none, 1}, {0x1136, inner, 2}, {0x1140, absurd, 1}, {UINT64_MAX, inner, 2}};
+    struct seep_module *module = &session->profiles[0]->modules[1];
+    module->places = places;
+    module->nr_places = SEEP_ARRAY_SIZE(places);
+}
+
 // Who holds what: a chain with every kind of link.
 static struct seep_chain *make_chain(struct seep_profile *profile, const struct seep_link *links,
                                      uint32_t nr) {
@@ -599,7 +613,7 @@ static const struct recipe {
     {"mapped", make_mapped},   {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
     {"named", make_named},     {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
     {"arrived", make_arrived}, {"several", make_several}, {"kernel", make_kernel},   {"noted", make_noted},
-    {"foreign", make_foreign}, {"slabs", make_slabs},
+    {"foreign", make_foreign}, {"slabs", make_slabs},     {"lined", make_lined},
 };
 
 static struct seep_session *make(const char *name) {

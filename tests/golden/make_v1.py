@@ -16,7 +16,7 @@ import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-        "freed", "arrived", "noted", "foreign", "several", "slabs")
+        "freed", "arrived", "noted", "foreign", "several", "slabs", "lined")
 
 
 def make(tool, name):
@@ -275,6 +275,18 @@ def broken_slabs(slabs):
     yield "slabs-longer", with_raw(b"\140\1")
 
 
+def broken_lines(lined):
+    (good,) = [s for s in plain(lined) if s.kind == reader.LINES]
+
+    def changed(raw):
+        return trace([Section(s.kind, raw if s.kind == reader.LINES else s.stored) for s in plain(lined)], header(minor=2))
+    yield "lines-cut", changed(good.stored[:-1])
+    yield "lines-module", changed(b"\2" + good.stored[1:])
+    yield "lines-text", changed(b"\1\1\0\1\2\0\0")
+    yield "lines-no-frames", changed(b"\1\1\0\0\0\0\0")
+    yield "lines-same-place", changed(b"\1\2" + b"\0\1\0\0\0" * 2)
+
+
 def seeds(good):
     """Small files without compression, so that a fuzzer's change of a byte changes a number."""
     for name in ("empty", "tiny", "cut", "huge"):
@@ -289,6 +301,7 @@ def seeds(good):
     yield "several", trace(plain(good["several"]), header(minor=1))
     yield "foreign", trace(plain(good["foreign"]), header(minor=2))
     yield "slabs", trace(plain(good["slabs"]), header(minor=2))
+    yield "lined", trace(plain(good["lined"]), header(minor=2))
     sections = [s for s in plain(good["indexed"]) if s.kind != reader.INDEX]
     yield "indexed", trace(sections + [index_of(sections)])
     yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=9, extra=b"later"))
@@ -306,6 +319,7 @@ def main():
     broken += broken_held(good["several"])
     broken += broken_platforms(good["foreign"])
     broken += broken_slabs(good["slabs"])
+    broken += broken_lines(good["lined"])
     corpus = os.path.join(HERE, "..", "fuzz", "corpus", "trace")
     os.makedirs(corpus, exist_ok=True)
     files = [(os.path.join(HERE, "v1-%s.seep" % name), data) for name, data in broken]

@@ -15,7 +15,7 @@ MAJOR, MINOR = 1, 2
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
 MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS, SNAPSHOTS = range(13, 20)
-HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD, SLABS = 20, 21, 22, 23, 24, 25, 29, 30, 33, 36
+HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD, SLABS, LINES = 20, 21, 22, 23, 24, 25, 29, 30, 33, 36, 37
 NR_ACCOUNT = 9
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 48, 8, 16, 8, 64
 U64 = (1 << 64) - 1
@@ -156,7 +156,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD, SLABS):
+        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD, SLABS, LINES):
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -614,6 +614,30 @@ def take_names(take, profile):
     profile["modules"][module]["names"] = names
 
 
+def take_lines(take, profile):
+    module, nr, offset, lines, texts = take.leb(), take_number(take, 5), 0, [], []
+
+    def text():
+        number = take.leb()
+        if number > len(texts) + 1:
+            raise BadTrace("lines: text")
+        if number > len(texts):
+            texts.append(take.some_text())
+            if texts[-1] is None:
+                raise BadTrace("lines: no text")
+        return texts[number - 1] if number else None
+
+    if not 0 < module < len(profile["modules"]) or "lines" in profile["modules"][module] or not nr:
+        raise BadTrace("lines: module")
+    for i in range(nr):
+        further, frames = take.leb(), take.leb()
+        offset += further
+        if offset > U64 or (i and not further) or not 0 < frames <= 256:
+            raise BadTrace("lines: place")
+        lines.append([offset, [[text(), text(), take.u32()] for _ in range(frames)]])
+    profile["modules"][module]["lines"] = lines
+
+
 def take_platform(take, profile):
     platform = [take.leb(), take.leb(), take.bool()]
     if platform[0] > 0xffff or platform[1] not in (4, 8):
@@ -662,7 +686,7 @@ def derive(profile):
 ONE_RECORD = {MAPPINGS: take_mappings, WRONG_RELEASES: take_wrong_releases, POOLS: take_pools, PIECES: take_pieces,
               MARKS: take_mark, SNAPSHOTS: take_snapshot, NAMES: take_names,
               FIRST_RELEASES: take_first_releases, ARRIVALS: take_arrivals, PLATFORM: take_platform, HELD: take_held,
-              SLABS: take_slabs}
+              SLABS: take_slabs, LINES: take_lines}
 
 
 def new_profile(process, promised):
@@ -730,7 +754,7 @@ def read(data):
             profiles[-1]["account"] = [by_page] + [take.leb() for _ in range(4)] + take.list(NR_ACCOUNT)
             check_end(take)
         elif kind in ONE_RECORD:
-            if last == kind and kind not in (PIECES, MARKS, SNAPSHOTS, NAMES):
+            if last == kind and kind not in (PIECES, MARKS, SNAPSHOTS, NAMES, LINES):
                 raise BadTrace("sections out of order")
             ONE_RECORD[kind](take, profiles[-1])
             check_end(take)

@@ -17,10 +17,10 @@ import make_v1  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-            "freed", "arrived", "several", "kernel", "noted", "foreign", "slabs")
+            "freed", "arrived", "several", "kernel", "noted", "foreign", "slabs", "lined")
 # Golden files that are whole: what they hold is the session of that name still.
 GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-                "freed", "arrived", "noted", "foreign", "several", "slabs")
+                "freed", "arrived", "noted", "foreign", "several", "slabs", "lined")
 
 DAMAGED = "the file is damaged: copy it again from where it was made"
 UPDATE = "it was made by a newer seep: update seep"
@@ -102,6 +102,11 @@ BROKEN = {
     "platform-machine": ("section PLATFORM at offset 563: no machine is like that", DAMAGED),
     "platform-cut": ("section PLATFORM at offset 563: cut short, or a number is out of range", DAMAGED),
     "slabs-cut": ("section SLABS at offset 609: cut short, or a number is out of range", DAMAGED),
+    "lines-cut": ("section LINES at offset 563: cut short, or a number is out of range", DAMAGED),
+    "lines-module": ("section LINES at offset 563: a module that does not exist, or has its lines", DAMAGED),
+    "lines-text": ("section LINES at offset 563: cut short, or a number is out of range", DAMAGED),
+    "lines-no-frames": ("section LINES at offset 563: cut short, or a number is out of range", DAMAGED),
+    "lines-same-place": ("section LINES at offset 563: cut short, or a number is out of range", DAMAGED),
     "slabs-longer": ("section SLABS at offset 609: bytes left over: 1", DAMAGED),
     "arrivals-cut": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
     "arrivals-steps": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),

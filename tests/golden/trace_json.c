@@ -142,6 +142,25 @@ static json_t *module_json(const struct seep_module *module) {
         set(json, "names", names);
     else
         json_decref(names);
+    json_t *places = json_array();
+    for (uint32_t i = 0; i < module->nr_places; i++) {
+        json_t *row = json_array(), *frames = json_array();
+        for (uint32_t k = 0; k < module->places[i].nr_frames; k++) {
+            const struct seep_symbol_frame *frame = &module->places[i].frames[k];
+            json_t *of = json_array();
+            json_array_append_new(of, frame->function ? text(frame->function) : json_null());
+            json_array_append_new(of, frame->file ? text(frame->file) : json_null());
+            json_array_append_new(of, number(frame->line));
+            json_array_append_new(frames, of);
+        }
+        json_array_append_new(row, number(module->places[i].offset));
+        json_array_append_new(row, frames);
+        json_array_append_new(places, row);
+    }
+    if (module->nr_places)
+        set(json, "lines", places);
+    else
+        json_decref(places);
     return json;
 }
 

@@ -150,6 +150,15 @@ struct seep_error *seep_symbols_module(struct seep_symbols *symbols, const char 
     return NULL;
 }
 
+struct seep_error *seep_symbols_add_places(struct seep_symbols *symbols, unsigned module,
+                                           const struct seep_symbol_place *places, size_t nr) {
+    (void)symbols;
+    (void)module;
+    (void)places;
+    (void)nr;
+    return NULL;
+}
+
 struct seep_error *seep_symbols_add_names(struct seep_symbols *symbols, unsigned module,
                                           const struct seep_symbol_name *names, size_t nr) {
     (void)symbols;

@@ -72,6 +72,7 @@ enum seep_trace_type {
     SEEP_TRACE_RESIDENCE = 34,      // of recordings: what was in memory of blocks; anywhere, of no group
     SEEP_TRACE_EVENT_SUMS = 35,     // of recordings: counts of sites up to there; of no group
     SEEP_TRACE_SLABS = 36,          // only of the kernel's memory
+    SEEP_TRACE_LINES = 37,          // one section a module that has lines of its own
     SEEP_TRACE_TYPE_NR
 };
 

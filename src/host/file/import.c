@@ -9,6 +9,7 @@
 #include "file/import.h"
 #include "file/import_build.h"
 #include "file/lines.h"
+#include "names/symbols.h"
 
 // Numbers beside the events, of one format.
 struct reading {
@@ -24,10 +25,9 @@ struct reading {
     char **strings; // from 1 on
     size_t nr_strings, strings_capacity;
     struct instruction {
-        uint64_t address;
+        struct seep_symbol_place place; // nr_frames 0: the file of the module is asked
         uint32_t module;
-        size_t function; // string, or 0
-    } * instructions;    // from 1 on
+    } * instructions; // from 1 on
     size_t nr_instructions, instructions_capacity;
     uint32_t *traces; // node; from 1 on
     size_t nr_traces, traces_capacity;
@@ -293,17 +293,43 @@ static const char *heaptrack_text(const struct reading *reading, uint64_t id) {
     return id && id <= reading->nr_strings ? reading->strings[id - 1] : "";
 }
 
+// "FUNCTION FILE LINE" of the innermost function, then of those that it was inlined into; file and line may
+// be missing of one alone. Without the name of the last nothing is taken.
+static bool heaptrack_frames(struct reading *reading, char *at, struct seep_symbol_place *place) {
+    struct seep_symbol_frame frames[SEEP_PLACE_FRAMES_MAX];
+    uint32_t nr = 0;
+    uint64_t function, file = 0, line = 0;
+    while (nr < SEEP_PLACE_FRAMES_MAX && take_hex(&at, &function)) {
+        bool has_line = take_hex(&at, &file) && take_hex(&at, &line) && line <= INT32_MAX;
+        const char *name = heaptrack_text(reading, function),
+                   *path = heaptrack_text(reading, has_line ? file : 0);
+        if (nr)
+            frames[nr - 1].inlined = true;
+        frames[nr++] = (struct seep_symbol_frame){
+            .function = *name ? name : NULL, .file = *path ? path : NULL, .line = *path ? (unsigned)line : 0};
+    }
+    if (!nr || !frames[nr - 1].function)
+        return true;
+    struct seep_symbol_frame *copy = seep_arena_alloc(&reading->importing.profile->arena, nr, sizeof(*copy));
+    if (!copy)
+        return false;
+    memcpy(copy, frames, nr * sizeof(*copy));
+    place->frames = copy;
+    place->nr_frames = nr;
+    return true;
+}
+
 static struct seep_error *heaptrack_instruction(struct reading *reading, char *at) {
-    uint64_t address = 0, module = 0, function = 0;
-    if (take_hex(&at, &address) && take_hex(&at, &module))
-        (void)take_hex(&at, &function); // it may be missing
+    uint64_t address = 0, module = 0;
+    bool more = take_hex(&at, &address) && take_hex(&at, &module);
     if (!seep_grow(&reading->instructions, &reading->instructions_capacity, reading->nr_instructions + 1,
                    sizeof(*reading->instructions)))
         return seep_error_no_memory();
     struct instruction *to = &reading->instructions[reading->nr_instructions++];
-    *to = (struct instruction){.address = address & ((UINT64_C(1) << 47) - 1),
-                               .function = function <= reading->nr_strings ? (size_t)function : 0};
+    *to = (struct instruction){.place.offset = address & ((UINT64_C(1) << 47) - 1)};
     const char *path = heaptrack_text(reading, module);
+    if (more && !heaptrack_frames(reading, at, &to->place))
+        return seep_error_no_memory();
     return seep_import_module(&reading->importing, path, strlen(path), &to->module) ? NULL
                                                                                     : seep_error_no_memory();
 }
@@ -318,9 +344,8 @@ static struct seep_error *heaptrack_trace(struct reading *reading, char *at, uin
         return seep_error_no_memory();
     uint32_t node = parent ? reading->traces[parent - 1] : 0;
     const struct instruction *of = instruction ? &reading->instructions[instruction - 1] : NULL;
-    const char *function = of && of->function ? reading->strings[of->function - 1] : NULL;
-    if (of && !seep_import_node(&reading->importing, node, of->module, of->address,
-                                function && *function && of->module ? function : NULL, &node))
+    if (of && !seep_import_node(&reading->importing, node, of->module, of->place.offset,
+                                of->module && of->place.nr_frames ? &of->place : NULL, &node))
         return seep_error_no_memory();
     reading->traces[reading->nr_traces++] = node;
     return NULL;

@@ -11,8 +11,10 @@
 #include "profile/health.h"
 
 void seep_importing_deinit(struct seep_importing *importing) {
-    for (size_t i = 0; i < importing->names_capacity; i++)
+    for (size_t i = 0; i < importing->names_capacity; i++) {
         free(importing->names[i].names);
+        free(importing->names[i].places);
+    }
     free(importing->names);
     seep_map_deinit(&importing->nodes);
     seep_map_deinit(&importing->sites);
@@ -88,38 +90,46 @@ bool seep_import_module(struct seep_importing *importing, const char *path, size
 }
 
 static bool add_name(struct seep_importing *importing, uint32_t module, uint64_t offset,
-                     const char *function) {
+                     const struct seep_symbol_place *place) {
     if (!seep_grow(&importing->names, &importing->names_capacity, (size_t)module + 1,
                    sizeof(*importing->names)))
         return false;
     struct seep_import_names *names = &importing->names[module];
     if (!seep_grow(&names->names, &names->capacity, names->nr + 1, sizeof(*names->names)))
         return false;
-    char *copy = seep_arena_strdup(&importing->profile->arena, function);
-    names->names[names->nr++] = (struct seep_symbol_name){.offset = offset, .bytes = 1, .name = copy};
-    return copy;
+    names->names[names->nr++] = (struct seep_symbol_name){
+        .offset = offset, .bytes = 1, .name = place->frames[place->nr_frames - 1].function};
+    if (place->nr_frames == 1 && !place->frames[0].file)
+        return true;
+    if (!seep_grow(&names->places, &names->places_capacity, names->nr_places + 1, sizeof(*names->places)))
+        return false;
+    names->places[names->nr_places++] = *place;
+    return true;
 }
 
 bool seep_import_node(struct seep_importing *importing, uint32_t parent, uint32_t module, uint64_t offset,
-                      const char *function, uint32_t *ret_node) {
+                      const struct seep_symbol_place *place, uint32_t *ret_node) {
     struct seep_profile *profile = importing->profile;
     struct {
         uint64_t offset;
         uint32_t parent, module;
     } key = {offset, parent, module};
-    uint64_t *place = seep_map_at(&importing->nodes, seep_hash_bytes(&key, sizeof(key)), NULL);
-    if (!place)
+    uint64_t *known = seep_map_at(&importing->nodes, seep_hash_bytes(&key, sizeof(key)), NULL);
+    if (!known)
         return false;
-    if (!*place) {
+    if (!*known) {
         if (!grow(&profile->arena, &profile->nodes, &importing->nodes_capacity, profile->nr_nodes,
                   sizeof(*profile->nodes)) ||
-            (function && module && !add_name(importing, module, offset, function)))
+            (place && !add_name(importing, module, offset, place)))
             return false;
-        profile->nodes[profile->nr_nodes] = (struct seep_node){
-            .parent = parent, .module = module, .offset = offset, .exact = function, .kind = SEEP_NODE_FRAME};
-        *place = profile->nr_nodes++;
+        profile->nodes[profile->nr_nodes] = (struct seep_node){.parent = parent,
+                                                               .module = module,
+                                                               .offset = offset,
+                                                               .exact = place != NULL,
+                                                               .kind = SEEP_NODE_FRAME};
+        *known = profile->nr_nodes++;
     }
-    *ret_node = (uint32_t)*place;
+    *ret_node = (uint32_t)*known;
     return true;
 }
 
@@ -259,6 +269,11 @@ static int by_offset(const void *left, const void *right) {
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+static int by_place(const void *left, const void *right) {
+    const struct seep_symbol_place *a = left, *b = right;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
 static void set_blocks(struct seep_importing *importing) {
     size_t nr = 0;
     for (size_t i = 0; i < importing->nr_blocks; i++)
@@ -285,6 +300,15 @@ static void set_names(struct seep_importing *importing) {
                 names->names[nr++] = names->names[j];
         profile->modules[i].names = names->names;
         profile->modules[i].nr_names = nr;
+        if (!names->nr_places)
+            continue;
+        qsort(names->places, names->nr_places, sizeof(*names->places), by_place);
+        nr = 0;
+        for (size_t j = 0; j < names->nr_places; j++)
+            if (!nr || names->places[nr - 1].offset != names->places[j].offset)
+                names->places[nr++] = names->places[j];
+        profile->modules[i].places = names->places;
+        profile->modules[i].nr_places = nr;
     }
 }
 

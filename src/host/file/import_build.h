@@ -14,6 +14,9 @@ struct seep_import_names {
     struct seep_symbol_name *names; // malloc'ed
     size_t nr;
     size_t capacity;
+    struct seep_symbol_place *places; // the same, of those with lines
+    size_t nr_places;
+    size_t places_capacity;
 };
 
 struct seep_importing {
@@ -53,9 +56,10 @@ void seep_importing_deinit(struct seep_importing *importing);
 // All false: out of memory.
 SEEP_MUST_CHECK bool seep_import_module(struct seep_importing *importing, const char *path, size_t length,
                                         uint32_t *ret_module);
-// `function` may be NULL: then the file of the module is asked.
+// `place` may be NULL: then the file of the module is asked. Its texts live as long as the profile.
 SEEP_MUST_CHECK bool seep_import_node(struct seep_importing *importing, uint32_t parent, uint32_t module,
-                                      uint64_t offset, const char *function, uint32_t *ret_node);
+                                      uint64_t offset, const struct seep_symbol_place *place,
+                                      uint32_t *ret_node);
 SEEP_MUST_CHECK struct seep_error *seep_import_allocation(struct seep_importing *importing, uint64_t address,
                                                           uint64_t size, uint32_t node, uint32_t via);
 // `release`: enum seep_release.

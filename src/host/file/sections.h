@@ -48,7 +48,8 @@ struct seep_section {
     SECTION(peak)                                                                                            \
     SECTION(platform)                                                                                        \
     SECTION(held)                                                                                            \
-    SECTION(slabs)
+    SECTION(slabs)                                                                                           \
+    SECTION(lines)
 
 #define SEEP_SECTION_DECLARE(name) extern const struct seep_section seep_section_##name;
 SEEP_SECTIONS(SEEP_SECTION_DECLARE)

@@ -190,6 +190,46 @@ struct seep_error *seep_symbols_add_names(struct seep_symbols *symbols, unsigned
     return NULL;
 }
 
+static struct seep_error *add_place(struct seep_symbols *symbols, struct seep_symbols_module *module,
+                                    const struct seep_symbol_place *place) {
+    struct seep_names *names = &symbols->names;
+    struct seep_symbol *symbol = seep_arena_alloc(&names->arena, 1, sizeof(*symbol));
+    struct seep_symbol_frame *frames = seep_arena_alloc(&names->arena, place->nr_frames, sizeof(*frames));
+    if (!symbol || !frames)
+        return seep_error_no_memory();
+    struct seep_error *error = NULL;
+    for (uint32_t i = 0; !error && i < place->nr_frames; i++) {
+        const struct seep_symbol_frame *from = &place->frames[i];
+        frames[i] = (struct seep_symbol_frame){.line = from->line, .inlined = from->inlined};
+        error = seep_names_function(names, from->function, NULL, &frames[i].function);
+        if (!error)
+            error = seep_names_linkage(names, from->function, &frames[i].linkage);
+        if (!error && from->file)
+            error = seep_names_keep(names, from->file, &frames[i].file);
+    }
+    if (error)
+        return error;
+    *symbol = (struct seep_symbol){.frames = frames, .nr_frames = place->nr_frames};
+    uint64_t *slot = seep_map_at(&module->results[true], place->offset, NULL);
+    if (!slot)
+        return seep_error_no_memory();
+    if (!*slot) // else what another process of the session has there
+        *slot = (uintptr_t)symbol;
+    return NULL;
+}
+
+struct seep_error *seep_symbols_add_places(struct seep_symbols *symbols, unsigned module_id,
+                                           const struct seep_symbol_place *places, size_t nr) {
+    if (module_id >= symbols->nr_modules)
+        return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to name lines of", module_id);
+    struct seep_symbols_module *module = symbols->modules[module_id];
+    struct seep_error *error = NULL;
+    module->named = module->lined = true;
+    for (size_t i = 0; !error && i < nr; i++)
+        error = add_place(symbols, module, &places[i]);
+    return error;
+}
+
 // The files that its debug information refers to may be another user's.
 static void give_to_reader(struct seep_symbols *symbols, struct seep_symbols_module *module) {
     symbols->met_foreign = module->is_far = true;
@@ -203,7 +243,7 @@ static void give_to_reader(struct seep_symbols *symbols, struct seep_symbols_mod
 struct seep_error *seep_symbols_open_module(struct seep_symbols *symbols,
                                             struct seep_symbols_module *module) {
     if (module->named)
-        module->quality = SEEP_SYMBOLS_TABLE;
+        module->quality = module->lined ? SEEP_SYMBOLS_DEBUG : SEEP_SYMBOLS_TABLE;
     if (module->opened || module->named)
         return NULL;
     module->opened = true;

@@ -75,6 +75,17 @@ struct seep_symbol_name {
 SEEP_MUST_CHECK struct seep_error *seep_symbols_add_names(struct seep_symbols *symbols, unsigned module,
                                                           const struct seep_symbol_name *names, size_t nr);
 
+// What such a module has at an exact offset, with lines and inlined functions.
+struct seep_symbol_place {
+    uint64_t offset;
+    const struct seep_symbol_frame *frames; // innermost first, without linkage
+    uint32_t nr_frames;                     // at least one
+};
+#define SEEP_PLACE_FRAMES_MAX 256u
+// The same as seep_symbols_add_names(), of what is looked up as `exact`.
+SEEP_MUST_CHECK struct seep_error *seep_symbols_add_places(struct seep_symbols *symbols, unsigned module,
+                                                           const struct seep_symbol_place *places, size_t nr);
+
 // Looks `offset` (ELF virtual address) up at offset-1, or at offset itself where `exact`.
 // Never fails for want of symbols: then one frame with a NULL function.
 // The result lives as long as `symbols`.

@@ -23,6 +23,7 @@ struct seep_symbols_module {
     bool closed; // and closed: only its variables are left
     bool opened; // functions and lines were read
     bool named;  // its functions were given, no file is asked
+    bool lined;  // and lines
     bool asked_runtime;
     bool has_cxx_runtime; // known once asked_runtime
     bool is_far;          // a file of it is another user's: see untrusted_symbols.h

@@ -22,6 +22,8 @@ static bool hide_modules(struct seep_profile *profile) {
         memset(module->build_id, 0, sizeof(module->build_id));
         module->names = NULL;
         module->nr_names = 0;
+        module->places = NULL;
+        module->nr_places = 0;
     }
     return true;
 }

@@ -19,6 +19,7 @@
 #include "profile/pointers.h"
 
 struct seep_symbol_name; // names/symbols.h
+struct seep_symbol_place;
 struct seep_module {
     const char *path; // as the loader named it; "" never occurs; "[vdso]" for the vdso
     uint64_t bias_rt; // run-time address minus ELF virtual address
@@ -30,6 +31,9 @@ struct seep_module {
     uint8_t build_id[44];
     const struct seep_symbol_name *names; // functions, by offset, where there is no file to ask; else NULL
     uint32_t nr_names;
+    const struct seep_symbol_place
+        *places; // lines of it, by offset, where there is no file to ask; else NULL
+    uint32_t nr_places;
 };
 
 // Stack tree. Node 0 is the root: no frame. parent < own id, so a loop towards 0 ends.

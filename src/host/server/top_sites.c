@@ -155,6 +155,8 @@ static struct seep_error *take_modules(struct cut *cut) {
         module->path = seep_arena_strdup(&to->arena, module->path ? module->path : "");
         module->names = NULL;
         module->nr_names = 0;
+        module->places = NULL;
+        module->nr_places = 0;
         if (!module->path)
             return seep_error_no_memory();
     }

@@ -134,7 +134,11 @@ static struct seep_error *add_names(struct seep_stacks *stacks, const struct see
     struct seep_error *error =
         seep_symbols_module(stacks->symbols, module->path, module->build_id_bytes ? module->build_id : NULL,
                             module->build_id_bytes, &id);
-    return error ? error : seep_symbols_add_names(stacks->symbols, id, module->names, module->nr_names);
+    if (!error && module->nr_names)
+        error = seep_symbols_add_names(stacks->symbols, id, module->names, module->nr_names);
+    if (!error && module->nr_places)
+        error = seep_symbols_add_places(stacks->symbols, id, module->places, module->nr_places);
+    return error;
 }
 
 static struct seep_error *add_frame(struct seep_stacks *stacks, uint32_t module, uint64_t offset, bool exact,
@@ -228,7 +232,7 @@ struct seep_error *seep_stacks_add(struct seep_stacks *stacks, const struct seep
     for (uint32_t i = 0; !error && i < profile->nr_modules; i++) {
         error = i ? add_module(stacks, &profile->modules[i], kernel, &modules[i])
                   : new_module(stacks, &profile->modules[0], &profile->process, kernel, &modules[0]);
-        if (!error && profile->modules[i].nr_names)
+        if (!error && (profile->modules[i].nr_names || profile->modules[i].nr_places))
             error = add_names(stacks, &profile->modules[i]);
     }
     if (!error)
