@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +20,8 @@
 #include "live/look_process.h"
 #include "server/server_client.h"
 #include "wire/network.h"
+
+#define SEALED_PIECE (8u << 10) // bytes of a shared answer in a record
 
 // Between an exec and the first allocation after it a process has no image, or an empty one.
 static struct seep_error *first_look(struct seep_server *server) {
@@ -65,7 +69,7 @@ static void client_close(struct seep_server *server, struct seep_server_client *
     seep_put_deinit(&client->sealed_out);
     seep_noise_destroy(client->noise);
     free(client->sealed_in);
-    free(client);
+    munmap(client, sizeof(*client));
 }
 
 void seep_server_destroy(struct seep_server *server) {
@@ -200,9 +204,12 @@ static void set_due(struct seep_server *server, struct seep_server_client *clien
 }
 
 struct seep_error *seep_server_add(struct seep_server *server, int in_fd, int out_fd) {
+    // Of the kernel: malloc may clear memory that was used before, and then all of `in` takes pages.
     struct seep_server_client *client =
-        server->nr_clients < SEEP_SERVER_CLIENTS ? calloc(1, sizeof(*client)) : NULL;
-    if (!client)
+        server->nr_clients < SEEP_SERVER_CLIENTS
+            ? mmap(NULL, sizeof(*client), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            : MAP_FAILED;
+    if (client == MAP_FAILED)
         return seep_error_no_memory();
     fcntl(in_fd, F_SETFL, fcntl(in_fd, F_GETFL) | O_NONBLOCK);
     fcntl(out_fd, F_SETFL, fcntl(out_fd, F_GETFL) | O_NONBLOCK);
@@ -351,31 +358,68 @@ static bool read_sealed(struct seep_server *server, struct seep_server_client *c
     return true;
 }
 
-// The next piece of the answer, sealed. What is sealed is as good as sent.
-static bool seal_some(struct seep_server_client *client) {
+static bool seal(struct seep_server_client *client, const unsigned char *bytes, size_t nr) {
     struct seep_put record = {NULL};
-    size_t nr =
-        SEEP_MIN(client->out.used - client->sent, (size_t)(SEEP_NOISE_RECORD_MOST - SEEP_NOISE_TAG_BYTES));
-    seep_noise_seal(client->noise, client->out.bytes + client->sent, nr, &record);
+    seep_noise_seal(client->noise, bytes, nr, &record);
     bool good = !record.failed && put_record(&client->sealed_out, &record);
     seep_put_deinit(&record);
+    return good;
+}
+
+// Seals the next bytes of an answer that clients share.
+static bool seal_rest(struct seep_server *server, struct seep_server_client *client) {
+    unsigned char bytes[SEALED_PIECE];
+    struct seep_server_pieces pieces;
+    size_t nr = 0;
+    seep_server_rest_pieces(client, sizeof(bytes), &pieces);
+    for (int i = 0; i < pieces.nr && nr < sizeof(bytes); i++) {
+        size_t some = SEEP_MIN(pieces.items[i].iov_len, sizeof(bytes) - nr);
+        memcpy(bytes + nr, pieces.items[i].iov_base, some);
+        nr += some;
+    }
+    seep_server_rest_taken(server, client, nr);
+    return seal(client, bytes, nr);
+}
+
+// The next piece of the answer, sealed. What is sealed is as good as sent.
+static bool seal_some(struct seep_server *server, struct seep_server_client *client) {
+    if (!client->out.used)
+        return seal_rest(server, client);
+    size_t nr =
+        SEEP_MIN(client->out.used - client->sent, (size_t)(SEEP_NOISE_RECORD_MOST - SEEP_NOISE_TAG_BYTES));
+    bool good = seal(client, client->out.bytes + client->sent, nr);
     client->sent += nr;
     return good;
 }
 
+// Writes the next bytes of an answer that clients share.
+static ssize_t write_rest(struct seep_server *server, struct seep_server_client *client) {
+    struct seep_server_pieces pieces;
+    seep_server_rest_pieces(client, SIZE_MAX, &pieces);
+    ssize_t nr = writev(client->out_fd, pieces.items, pieces.nr);
+    if (nr > 0)
+        seep_server_rest_taken(server, client, (size_t)nr);
+    return nr;
+}
+
 static bool write_some(struct seep_server *server, struct seep_server_client *client, bool *ret_did) {
     *ret_did = false;
-    if (!client->out.used && !client->sealed_out.used && !seep_server_put_rest(server, client))
+    if (!client->out.used && !client->sealed_out.used && client->trace_fd >= 0 &&
+        !seep_server_put_trace_piece(server, client))
         return false;
-    if (client->noise && !client->sealed_out.used && !seal_some(client))
+    if (client->noise && !client->sealed_out.used && !seal_some(server, client))
         return false;
     struct seep_put *out = client->noise ? &client->sealed_out : &client->out;
     size_t *sent = client->noise ? &client->sealed_sent : &client->sent;
-    ssize_t nr = write(client->out_fd, out->bytes + *sent, out->used - *sent);
+    bool of_rest = !out->used; // then there is nothing before it
+    ssize_t nr =
+        of_rest ? write_rest(server, client) : write(client->out_fd, out->bytes + *sent, out->used - *sent);
     if (nr < 0)
         return errno == EAGAIN || errno == EINTR;
-    *sent += (size_t)nr;
     *ret_did = true;
+    if (of_rest)
+        return true;
+    *sent += (size_t)nr;
     if (*sent < out->used)
         return true;
     if (client->noise) {

@@ -17,8 +17,7 @@
 #include "live/look_process.h"
 #include "session/mark_live.h"
 
-#define TRACE_PIECE  (16u << 10) // bytes of a trace in a frame
-#define FRAMES_PIECE (8u << 10)  // bytes of small frames that are sent together
+#define TRACE_PIECE (16u << 10) // bytes of a trace in a frame
 
 // ---- looks ----
 
@@ -156,28 +155,59 @@ void seep_server_drop_rest(struct seep_server *server, struct seep_server_client
     client->trace_fd = -1;
 }
 
-// Puts a frame with the number of this client's question, or several small frames, because each write has a
-// cost.
-static bool put_frames(struct seep_server *server, struct seep_server_client *client) {
+size_t seep_server_rest_pieces(const struct seep_server_client *client, size_t most,
+                               struct seep_server_pieces *ret_pieces) {
     const struct seep_put *frames = &client->rest->frames;
-    do {
-        struct seep_wire_head head = seep_wire_head_of(frames->bytes + client->rest_at);
-        size_t whole = SEEP_WIRE_HEAD_BYTES + head.nr_bytes, at = client->out.used;
-        if (at && at + whole > FRAMES_PIECE)
-            return true;
-        head.stream = client->stream;
-        seep_put_bytes(&client->out, frames->bytes + client->rest_at, whole);
-        if (client->out.failed)
-            return false;
-        seep_wire_head_put(client->out.bytes + at, &head);
-        client->rest_at += whole;
-    } while (client->rest_at < frames->used);
+    size_t begin = client->rest_frame, at = client->rest_at, nr_bytes = 0;
+    ret_pieces->nr = 0;
+    for (size_t i = 0; i < SEEP_SERVER_PIECES && begin < frames->used && nr_bytes < most; i++) {
+        struct seep_wire_head head = seep_wire_head_of(frames->bytes + begin);
+        size_t payload = begin + SEEP_WIRE_HEAD_BYTES, end = payload + head.nr_bytes;
+        if (at < payload) {
+            head.stream = client->stream;
+            seep_wire_head_put(ret_pieces->heads[i], &head);
+            ret_pieces->items[ret_pieces->nr++] =
+                (struct iovec){ret_pieces->heads[i] + (at - begin), payload - at};
+            nr_bytes += payload - at;
+            at = payload;
+        }
+        if (at < end)
+            ret_pieces->items[ret_pieces->nr++] = (struct iovec){frames->bytes + at, end - at};
+        nr_bytes += end - at;
+        begin = at = end;
+    }
+    return nr_bytes;
+}
+
+void seep_server_rest_taken(struct seep_server *server, struct seep_server_client *client, size_t nr_bytes) {
+    const struct seep_put *frames = &client->rest->frames;
+    client->rest_at += nr_bytes;
+    while (client->rest_frame < frames->used) {
+        size_t end = client->rest_frame + SEEP_WIRE_HEAD_BYTES +
+                     seep_wire_head_of(frames->bytes + client->rest_frame).nr_bytes;
+        if (end > client->rest_at)
+            return;
+        client->rest_frame = end;
+    }
     seep_server_drop_rest(server, client);
-    return true;
+}
+
+// Copies the shared frame that the client has a part of into its own buffer.
+static void keep_begun_frame(struct seep_server_client *client) {
+    if (!client->rest || client->rest_at == client->rest_frame)
+        return;
+    const unsigned char *bytes = client->rest->frames.bytes + client->rest_frame;
+    struct seep_wire_head head = seep_wire_head_of(bytes);
+    seep_put_bytes(&client->out, bytes, SEEP_WIRE_HEAD_BYTES + head.nr_bytes);
+    if (client->out.failed)
+        return;
+    head.stream = client->stream;
+    seep_wire_head_put(client->out.bytes, &head);
+    client->sent = client->rest_at - client->rest_frame;
 }
 
 // The next bytes of a trace, which is packed already; at its end, End.
-static bool put_trace_piece(struct seep_server *server, struct seep_server_client *client) {
+bool seep_server_put_trace_piece(struct seep_server *server, struct seep_server_client *client) {
     struct seep_put payload = {NULL};
     ssize_t nr = seep_put_room(&payload, TRACE_PIECE)
                      ? pread(client->trace_fd, payload.bytes, TRACE_PIECE, client->trace_at)
@@ -193,12 +223,6 @@ static bool put_trace_piece(struct seep_server *server, struct seep_server_clien
     if (!nr)
         seep_server_drop_rest(server, client);
     return good;
-}
-
-bool seep_server_put_rest(struct seep_server *server, struct seep_server_client *client) {
-    return client->rest            ? put_frames(server, client)
-           : client->trace_fd >= 0 ? put_trace_piece(server, client)
-                                   : true;
 }
 
 static struct seep_error *answer_pull(struct seep_server *server, struct seep_server_client *client,
@@ -224,7 +248,7 @@ static struct seep_error *answer_pull(struct seep_server *server, struct seep_se
             share(server, client->takes, bytes, nr, answer);
     }
     client->rest = answer;
-    client->rest_at = 0;
+    client->rest_at = client->rest_frame = 0;
     return error;
 }
 
@@ -327,6 +351,7 @@ void seep_server_cancel(struct seep_server *server, struct seep_server_client *c
     if (stream != client->stream || (!client->job.pid && !client->out.used && !seep_server_has_rest(client)))
         return; // that answer is over
     seep_server_drop_job(client);
+    keep_begun_frame(client);
     seep_server_drop_rest(server, client);
     size_t end = 0;
     while (end < client->sent && end + SEEP_WIRE_HEAD_BYTES <= client->out.used)

@@ -3,6 +3,8 @@
 #ifndef SEEP_SERVER_SERVER_CLIENT_H
 #define SEEP_SERVER_SERVER_CLIENT_H
 
+#include <sys/uio.h>
+
 #include "live/look_images.h"
 #include "server/server_job.h"
 #include "server/server.h"
@@ -16,8 +18,10 @@
 #define SEEP_SERVER_UNTAKEN     (UINT64_C(4) << 20)   // bytes of long answers that clients have not read yet
 #define SEEP_SERVER_STALL_NS    INT64_C(10000000000) // without reading, until such a client may be disconnected
 
-// The frames of a long answer to a Pull, for each client that has asked the same of the same epoch. Only the
-// frame that is being sent is copied.
+#define SEEP_SERVER_PIECES 16u // frames of a shared answer that are written at once
+
+// The frames of a long answer to a Pull, for each client that has asked the same of the same epoch. They are
+// sent from here: a client has no copy.
 struct seep_server_answer {
     unsigned users;
     struct seep_put frames;
@@ -35,8 +39,9 @@ struct seep_server_client {
     struct seep_put out;
     size_t sent;
     struct seep_server_answer *rest; // what comes after `out`; NULL: nothing
-    size_t rest_at;
-    int trace_fd; // as `rest`, the bytes of a trace; -1: none
+    size_t rest_at;                  // of its frames, the next byte to send
+    size_t rest_frame;               // where the frame of that byte begins
+    int trace_fd;                    // as `rest`, the bytes of a trace; -1: none
     off_t trace_at;
     int64_t taken_ns;         // when the client last read something, or asked
     struct seep_noise *noise; // of a network; NULL: bytes are as they are
@@ -53,6 +58,13 @@ struct seep_server_client {
     size_t place; // in server->clients
     // The last member, so that all others lie in one page.
     unsigned char in[SEEP_WIRE_HEAD_BYTES + SEEP_WIRE_ASK_MAX + SEEP_NOISE_RECORD_MOST];
+};
+
+// Frames of a shared answer, each as a head with the number of the client's question, and the shared payload.
+struct seep_server_pieces {
+    unsigned char heads[SEEP_SERVER_PIECES][SEEP_WIRE_HEAD_BYTES];
+    struct iovec items[2 * SEEP_SERVER_PIECES];
+    int nr;
 };
 
 // An answer to a Pull, for those who ask the same of the same epoch.
@@ -99,8 +111,13 @@ void seep_server_answer_job(struct seep_server *server, struct seep_server_clien
 void seep_server_drop_job(struct seep_server_client *client);
 // Whether more of the answer comes after `out`.
 bool seep_server_has_rest(const struct seep_server_client *client);
-// Puts the next frame of the rest into `out`, which is empty. false: there is no memory.
-bool seep_server_put_rest(struct seep_server *server, struct seep_server_client *client);
+// The next frames of client->rest, until they have `most` bytes or more. Returns their bytes.
+size_t seep_server_rest_pieces(const struct seep_server_client *client, size_t most,
+                               struct seep_server_pieces *ret_pieces);
+// So many of these bytes are sent.
+void seep_server_rest_taken(struct seep_server *server, struct seep_server_client *client, size_t nr_bytes);
+// Puts the next frame of the trace into `out`, which is empty. false: there is no memory.
+bool seep_server_put_trace_piece(struct seep_server *server, struct seep_server_client *client);
 // Drops the unsent part of a long answer, and the trace that is being sent.
 void seep_server_drop_rest(struct seep_server *server, struct seep_server_client *client);
 // Drops the answers that clients share.
