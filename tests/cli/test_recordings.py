@@ -273,6 +273,19 @@ def test_events_joined_with_themselves(run, seep, tmp_path):
     assert [row["n"] for row in rows(run, seep, trace, join)] == list(range(1, 10))
 
 
+def test_events_of_two_calls_in_one_line(run, seep, tmp_path):
+    """They are one row of `site`, and each event has its number."""
+    (tmp_path / "two.c").write_text(program_source("two_calls_in_one_line.c"))
+    subprocess.run(["gcc", "-g", "-O1", "-fno-builtin", "two.c", "-o", "two"], check=True, cwd=tmp_path)
+    assert run(seep, "run", "-q", "--mode", "record", "-o", "two.seep", "./two").returncode == 0
+    if "without" in run(seep, "sql", "two.seep", "select 1").stderr:
+        pytest.skip("seep was built without SQLite")
+    found = rows(run, seep, "two.seep", "select site, count(*) nr, sum(size) bytes from event where kind = 'allocation' group by 1")
+    assert [(row["nr"], row["bytes"]) for row in found if row["site"] is not None] == [(2, 300)] and len(found) == 1, found
+    (site,) = rows(run, seep, "two.seep", "select id, allocations from site")
+    assert (site["id"], site["allocations"]) == (found[0]["site"], 2)
+
+
 def tells_of_moved_chunks(run, seep, trace, last=-1):
     data = trace.read_bytes()
     found = [of for of in all_sections(data) if of.kind == EVENTS]

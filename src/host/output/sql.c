@@ -25,7 +25,7 @@ struct seep_sql {
     const struct seep_event_source *events;
     bool is_walked; // the data of `events` has a cursor
     volatile sig_atomic_t stopped;
-    int64_t **row_of;            // by process looked at, by site: its id in the table `site`, or -1
+    bool has_rows;               // view_of_sites() is there
     bool wants_ids;              // of sites, in events
     bool wants_sites, has_sites; // the tables of sites and their names
     bool wants_blocks, has_blocks;
@@ -171,11 +171,18 @@ static bool find_process(struct cursor *cursor) {
     return cursor->process < view->nr_processes;
 }
 
+// Whose rows are those of the table `site`.
+static struct seep_view *view_of_sites(const struct seep_sql *sql) {
+    return sql->made ? sql->made : sql->view;
+}
+
+// The id in the table `site`, or -1. Several sites of a process, as two calls in one line, may be one row.
 static int64_t site_id(const struct cursor *cursor, const struct seep_recorded *event) {
-    const struct seep_view *view = cursor->sql->view;
+    if (!cursor->sql->has_rows) // no statement reads it
+        return -1;
+    const struct seep_view *view = view_of_sites(cursor->sql);
     const struct seep_profile *profile = view->session->profiles[view->first_process + cursor->process];
-    int64_t **row_of = cursor->sql->row_of; // NULL: no statement reads it
-    return row_of && event->site < profile->nr_sites ? row_of[cursor->process][event->site] : -1;
+    return event->site < profile->nr_sites ? (int64_t)view->site_rows[cursor->process][event->site] - 1 : -1;
 }
 
 static int64_t time_of(const struct cursor *cursor, const struct seep_recorded *event) {
@@ -351,34 +358,11 @@ static struct seep_error *failed(struct seep_sql *sql) {
                            "seep sql FILE '.schema' shows the tables");
 }
 
-// The ids that put_sites() gave to rows.
-static struct seep_view *view_of_sites(const struct seep_sql *sql) {
-    return sql->made ? sql->made : sql->view;
-}
-
 static struct seep_error *find_rows(struct seep_sql *sql) {
-    if (sql->row_of)
+    if (sql->has_rows)
         return NULL;
-    struct seep_error *failure = sql->sites ? sql->sites->make(sql->sites->data, &sql->made) : NULL;
-    if (failure)
-        return failure;
-    const struct seep_view *view = view_of_sites(sql);
-    struct seep_map map = SEEP_MAP_INIT;
-    struct seep_error *error = seep_view_index_rows(view, &map);
-    sql->row_of = calloc(view->nr_processes + 1, sizeof(*sql->row_of));
-    if (!sql->row_of)
-        error = error ? error : seep_error_no_memory();
-    for (size_t p = 0; !error && p < view->nr_processes; p++) {
-        const struct seep_profile *profile = view->session->profiles[view->first_process + p];
-        sql->row_of[p] = calloc((size_t)profile->nr_sites + 1, sizeof(*sql->row_of[p]));
-        if (!sql->row_of[p])
-            error = seep_error_no_memory();
-        for (uint32_t i = 0; !error && i < profile->nr_sites; i++) {
-            const struct seep_site *site = &profile->sites[i];
-            sql->row_of[p][i] = (int64_t)seep_view_row_of(&map, view->nodes[p][site->node], site->via) - 1;
-        }
-    }
-    seep_map_deinit(&map);
+    struct seep_error *error = sql->sites ? sql->sites->make(sql->sites->data, &sql->made) : NULL;
+    sql->has_rows = !error;
     return error;
 }
 
@@ -445,9 +429,6 @@ void seep_sql_close(struct seep_sql *sql) {
     if (!sql)
         return;
     sqlite3_close(sql->db);
-    for (size_t p = 0; sql->row_of && p < sql->view->nr_processes; p++)
-        free(sql->row_of[p]);
-    free(sql->row_of);
     seep_view_destroy(sql->made);
     seep_error_destroy(sql->trouble);
     free(sql);

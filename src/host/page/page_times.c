@@ -3,7 +3,6 @@
 // the row has is their sum.
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "page/page_times.h"
 
 void seep_page_times_deinit(struct seep_page_times *times) {
@@ -31,17 +30,12 @@ static void deinit(struct state *state) {
     free(state->changed);
 }
 
-static struct seep_error *find_rows(const struct seep_view *view, const struct seep_profile *profile,
-                                    const uint32_t *places, size_t first, uint32_t *row_of) {
-    struct seep_map map = SEEP_MAP_INIT;
-    struct seep_error *error = seep_view_index_rows(view, &map);
-    for (uint32_t i = 1; !error && i < profile->nr_sites; i++) {
-        const struct seep_site *site = &profile->sites[i];
-        size_t row = seep_view_row_of(&map, view->nodes[0][site->node], site->via);
+static void find_rows(const struct seep_view *view, const struct seep_profile *profile,
+                      const uint32_t *places, size_t first, uint32_t *row_of) {
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        uint32_t row = view->site_rows[0][i];
         row_of[i] = row ? (uint32_t)(places[row - 1] - first + 1) : 0;
     }
-    seep_map_deinit(&map);
-    return error;
 }
 
 static int by_number(const void *a, const void *b) {
@@ -92,11 +86,11 @@ struct seep_error *seep_page_times_add(struct seep_page_times *times, const stru
                           calloc(profile->nr_sites + 1, sizeof(struct seep_snapshot_site)),
                           calloc(nr_places + 1, sizeof(struct seep_snapshot_site)),
                           calloc(nr_places + 1, sizeof(uint32_t))};
-    struct seep_error *error = state.row_of && state.sites && state.rows && state.changed
-                                   ? find_rows(view, profile, places, first, state.row_of)
-                                   : seep_error_no_memory();
-    for (uint32_t i = 0; !error && i < profile->nr_snapshots; i++)
+    bool is_there = state.row_of && state.sites && state.rows && state.changed;
+    if (is_there)
+        find_rows(view, profile, places, first, state.row_of);
+    for (uint32_t i = 0; is_there && i < profile->nr_snapshots; i++)
         add_moment(times, &state, profile, i, process, first);
     deinit(&state);
-    return error;
+    return is_there ? NULL : seep_error_no_memory();
 }

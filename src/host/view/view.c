@@ -527,22 +527,3 @@ void seep_view_destroy(struct seep_view *view) {
     free(view->scratch);
     free(view);
 }
-
-static uint64_t row_key(uint32_t node, uint32_t via) {
-    return (uint64_t)node << 32 | via;
-}
-
-struct seep_error *seep_view_index_rows(const struct seep_view *view, struct seep_map *map) {
-    for (size_t i = 0; i < view->nr_rows; i++) {
-        uint64_t *slot = seep_map_at(map, row_key(view->rows[i].node, view->rows[i].via), NULL);
-        if (!slot)
-            return seep_error_no_memory();
-        *slot = i + 1;
-    }
-    return NULL;
-}
-
-size_t seep_view_row_of(const struct seep_map *map, uint32_t node, uint32_t via) {
-    const uint64_t *row = seep_map_find(map, row_key(node, via));
-    return row ? (size_t)*row : 0;
-}

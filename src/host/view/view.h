@@ -376,11 +376,6 @@ void seep_view_destroy(struct seep_view *view); // takes NULL
 // of it is left.
 uint64_t seep_view_limit(const struct seep_view *view, uint32_t process, uint64_t *ret_left);
 
-// Of a view by site: where the row of a stack and a function is, plus 1; 0: nowhere. The caller frees the
-// map.
-SEEP_MUST_CHECK struct seep_error *seep_view_index_rows(const struct seep_view *view, struct seep_map *map);
-size_t seep_view_row_of(const struct seep_map *map, uint32_t node, uint32_t via);
-
 // "partly " before the kind of a row whose blocks are of several kinds, which is the worst of them; else "".
 const char *seep_view_partly(const struct seep_view_row *row);
 
