@@ -246,6 +246,16 @@ def test_daemon_that_is_not_waited_for_any_longer(order, tmp_path):
         assert not has_ended(pid)
 
 
+def test_a_killed_process_that_nobody_waits_for_has_ended(tmp_path):
+    """Its parent has ended, and who got it then never asks for its end: the reaper of a container, for a while."""
+    command = [str(SEEP), 'run', '-q', '-o', str(tmp_path / 'z.seep'), '--', 'sh', '-c', "sh -c 'kill -KILL $$' & exit 3"]
+    reaper = f'import ctypes, subprocess, sys; ctypes.CDLL(None).prctl(36, 1); sys.exit(subprocess.call({command!r}))'
+    done = run(['/usr/bin/python3', '-c', reaper])
+    assert done.code == 3, done
+    last = report(tmp_path / 'z.seep')[-1]
+    assert (last['process']['exit'], last['health']['complete']) == (None, True), last['health']
+
+
 @pytest.mark.parametrize('children, nr', [('follow', 1), ('ignore', 0)])
 def test_ignored_children_make_no_image(children, nr, tmp_path):
     """grep counts the images in its own memory; the shell in front of it is traced either way."""

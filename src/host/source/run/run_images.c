@@ -34,7 +34,9 @@ bool seep_run_image_ended(const struct seep_run_image *image) {
     if (image->pid > 0 && kill(image->pid, 0) && errno == ESRCH)
         return true;
     struct seep_image_head head;
-    return seep_image_head_try(image->fd, &head) && head.header.state == SEEP_STATE_EXITED;
+    if (seep_image_head_try(image->fd, &head) && head.header.state == SEEP_STATE_EXITED)
+        return true;
+    return image->pid > 0 && !seep_run_is_there(image->pid); // killed, and nobody has waited for it yet
 }
 
 // ---- images ---------------------------------------------------------------------------------------
