@@ -67,11 +67,11 @@ def test_another_seep_is_named_as_what_it_is(program, tmp_path):
                                      stderr=subprocess.PIPE)
             while other.poll() is None and int(status_of(pid, 'TracerPid')) != other.pid:
                 pass
-            os.kill(other.pid, signal.SIGSTOP)
+            other.send_signal(signal.SIGSTOP)  # none where it has ended already
             time.sleep(0.01)
             if int(status_of(pid, 'TracerPid')) == other.pid:
                 break
-            os.kill(other.pid, signal.SIGCONT)
+            other.send_signal(signal.SIGCONT)
             other.communicate(timeout=60)
         assert int(status_of(pid, 'TracerPid')) == other.pid
         begin = time.monotonic()

@@ -36,7 +36,7 @@ bool seep_run_image_ended(const struct seep_run_image *image) {
     struct seep_image_head head;
     if (seep_image_head_try(image->fd, &head) && head.header.state == SEEP_STATE_EXITED)
         return true;
-    return image->pid > 0 && !seep_run_is_there(image->pid); // killed, and nobody has waited for it yet
+    return image->pid > 0 && !seep_run_is_there(image->pid); // a zombie
 }
 
 // ---- images ---------------------------------------------------------------------------------------
