@@ -298,6 +298,8 @@ def test_a_command_that_stays_when_its_link_is_closed(shop):  # noqa: F811
     assert not os.path.exists(f'/proc/{int(done.err)}')
     done = run([SEEP, 'connect', '-e', 'status', 'exec:true'])
     assert done.code == 1 and b"(the command has to run 'seep serve --listen stdio PID' on its standard streams)" in done.err and done.err.count(b'\n') == 1, done
+    done = run([SEEP, 'connect', '-e', 'status', 'exec:cat'])
+    assert done.code == 1 and b'it sends a question, not an answer' in done.err and done.err.count(b'\n') == 1, done
 
 
 def test_the_screen_over_a_link(shop, serve, terminal):  # noqa: F811
@@ -463,8 +465,13 @@ def frames_of(data):
 
 
 def ends(data):
-    """The streams that an End came of, in the order they came."""
+    """The streams that got an End, in the order of the Ends."""
     return [stream for kind, stream, _ in frames_of(data) if kind == 31]
+
+
+MANY = 300
+QUESTIONS = wire_client.frame(1, 0, wire_client.hello()) + b''.join(
+    wire_client.frame(3, i, b'') if i == 100 else wire_client.frame(9, i, b'\0\0\0\1') for i in range(1, MANY + 1)) + wire_client.frame(3, MANY + 1, b'')
 
 
 def test_all_questions_of_a_client_that_then_asks_no_more(shop, serve):  # noqa: F811

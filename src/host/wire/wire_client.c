@@ -434,6 +434,10 @@ static struct seep_error *receive(struct seep_wire_client *client, take_frame ta
             error = seep_error_create(SEEP_E_FORMAT, "%s: an answer without an end", client->name);
         else if (head.stream != client->stream)
             error = seep_error_create(SEEP_E_FORMAT, "%s: an answer to another question", client->name);
+        else if (head.type < SEEP_WIRE_LOOK)
+            error = seep_error_hint(
+                seep_error_create(SEEP_E_FORMAT, "%s: it sends a question, not an answer", client->name),
+                "the other side has to run 'seep serve' or 'seep-agent serve'");
         else if (head.type == SEEP_WIRE_ERROR)
             error = error_of(bytes, nr), ended = true;
         else
