@@ -301,6 +301,9 @@ def test_trace_that_cannot_be_written(run, seep, libseep, place):
     done = run(seep, "run", "-q", "-o", place, SH, "-c", "exit 3")
     assert done.returncode == 3
     one_line(done.stderr, place)
+    done = run(seep, "run", "--mode", "record", "-o", place, SH, "-c", "exit 3")
+    assert done.returncode == 3 and "health: INCOMPLETE" in done.stderr, done.stderr
+    one_line("".join(line for line in done.stderr.splitlines(True) if line.startswith("seep: ")), place)
     done = run(seep, "run", "-q", "-o", place, "/bin/true")  # what was asked for is not there: no success
     assert done.returncode == 1
     one_line(done.stderr, place)

@@ -14,6 +14,7 @@
 static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_writer **ret_writer) {
     struct seep_recording *recording = data;
     struct seep_trace_writer *writer = NULL;
+    recording->has_begun = true;
     struct seep_error *err =
         seep_trace_name(recording->pattern, recording->program, (uint32_t)pid, &recording->name);
     if (!err)
@@ -28,7 +29,6 @@ static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_wr
         seep_trace_writer_destroy(writer);
         return err;
     }
-    recording->is_open = true;
     *ret_writer = writer;
     return NULL;
 }
@@ -78,8 +78,8 @@ void seep_recording_deinit(struct seep_recording *recording) {
     *recording = (struct seep_recording){NULL};
 }
 
-bool seep_recording_is_open(const struct seep_recording *recording) {
-    return recording->is_open;
+bool seep_recording_has_begun(const struct seep_recording *recording) {
+    return recording->has_begun;
 }
 
 struct seep_error *seep_recording_save(struct seep_recording *recording, const struct seep_session *session,

@@ -14,7 +14,7 @@ struct seep_recording {
     bool keeps_others;              // the user has not named it: a file that is there is kept
     struct seep_recorder *recorder; // NULL: nothing is recorded
     char *name;                     // once it is open
-    bool is_open;
+    bool has_begun;
 };
 
 // Where a library goes on that has taken over: beside the trace, malloc'ed. NULL: not there.
@@ -23,8 +23,8 @@ SEEP_MUST_CHECK struct seep_error *seep_recording_begin(struct seep_recording *r
 void seep_recording_deinit(
     struct seep_recording *recording); // what was not saved stays, as a trace that was cut
 
-// Whether there is a file with events: the session must go behind them.
-bool seep_recording_is_open(const struct seep_recording *recording);
+// Whether a process was recorded: the session goes behind its events, or saving tells what failed.
+bool seep_recording_has_begun(const struct seep_recording *recording);
 // *ret_name: malloc'ed; NULL for standard output.
 SEEP_MUST_CHECK struct seep_error *seep_recording_save(struct seep_recording *recording,
                                                        const struct seep_session *session, char **ret_name);

@@ -51,7 +51,7 @@ static bool is_ours(const struct seep_run_trace *trace, const char *name) {
 
 // Others may write to the folder, too: what they put there in its stead is not replaced.
 struct seep_error *seep_run_trace_save(struct seep_run_trace *trace, const struct seep_session *session) {
-    if (trace->recording && seep_recording_is_open(trace->recording))
+    if (trace->recording && seep_recording_has_begun(trace->recording))
         return seep_recording_save(trace->recording, session, &trace->name);
     if (trace->name && trace->pattern)
         return seep_session_save(session, trace->name);

@@ -177,6 +177,7 @@ static struct seep_error *start(struct seep_recorder *recorder) {
 // A reader that finds the trace after our end knows which process it is of.
 static struct seep_error *begin_trace(struct seep_recorder *recorder, struct seep_recorded_process *process) {
     const struct seep_recorder_options *options = &recorder->options;
+    recorder->begun = true;
     struct seep_error *error =
         options->open(options->data, (pid_t)process->life.chunk.pid, &recorder->out.trace);
     if (!error)
@@ -194,19 +195,23 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
         return NULL; // its profile says what it is
     }
     seep_recorded_life_init(&process.life, image, process.fd, &process.rings.head);
-    struct seep_error *error = recorder->out.trace ? NULL : begin_trace(recorder, &process);
+    if (!recorder->begun) {
+        struct seep_error *failure = begin_trace(recorder, &process);
+        if (failure)
+            seep_recording_fail(&recorder->out, failure); // as of a later write; there is no thread yet
+    }
     pthread_mutex_lock(&recorder->lock);
-    bool fits = !error && seep_grow(&recorder->fresh, &recorder->fresh_capacity, recorder->nr_fresh + 1,
-                                    sizeof(*recorder->fresh));
+    bool fits = seep_grow(&recorder->fresh, &recorder->fresh_capacity, recorder->nr_fresh + 1,
+                          sizeof(*recorder->fresh));
     if (fits)
         recorder->fresh[recorder->nr_fresh++] = process;
     pthread_cond_signal(&recorder->came);
     pthread_mutex_unlock(&recorder->lock);
-    if (!fits)
+    if (!fits) {
         close(process.fd);
-    if (!error && !fits)
-        error = seep_error_no_memory();
-    return error || recorder->started ? error : start(recorder);
+        return seep_error_no_memory();
+    }
+    return recorder->started ? NULL : start(recorder);
 }
 
 void seep_recorder_ended(struct seep_recorder *recorder) {

@@ -52,6 +52,7 @@ struct seep_recorder {
     struct seep_recorder_options options;
     pthread_t thread;
     bool started;
+    bool begun;                          // the trace, or it failed
     pthread_mutex_t lock;                // guards the members below, up to the next comment
     struct seep_recorded_process *fresh; // new processes that the thread has not seen
     size_t nr_fresh;
