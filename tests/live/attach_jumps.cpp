@@ -26,7 +26,7 @@ __attribute__((noinline)) void free(void *block) {
 }
 }
 
-#define FUNCTION(name, body)                                                                                           \
+#define FUNCTION(name, body)                                                                                 \
     asm(".text\n.globl " name "\n.type " name ",@function\n" name ":\n" body "\n.size " name ", .-" name)
 #define ADDRESS(name) "mov " name "@GOTPCREL(%rip), %rax\n"
 #define JUMP(name)    ADDRESS(name) "jmp *%rax"
