@@ -9,9 +9,9 @@ import subprocess
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Sleeps that are part of the test: a kill, or another file, comes that much later, each time at another moment.
-SLEEPS = {"tests/hostile/test_hostile_kept.py": 1, "tests/hostile/test_kill_recording.py": 2, "tests/live/test_exit_scan.py": 1,
-          "tests/live/test_reachability.py": 1}
+# Sleeps that are part of the test: a kill, another file, or the next call comes that much later.
+SLEEPS = {"tests/hostile/test_hostile_kept.py": 1, "tests/hostile/test_kill_recording.py": 2, "tests/live/test_attach.py": 1,
+          "tests/live/test_exit_scan.py": 1, "tests/live/test_reachability.py": 1}
 
 
 class Found:
