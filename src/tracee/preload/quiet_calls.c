@@ -157,10 +157,14 @@ static bool has_defined(const struct link_map *map, const char *name, const void
            (!address || map->l_addr + symbol->st_value == (uintptr_t)address);
 }
 
+bool seep_calls_libc(const struct link_map *map) {
+    return seep_loader_binds(map, is_libc_family);
+}
+
 // Whether any module calls glibc's allocator by names of its own: another module's malloc may be built on it.
 static bool libc_is_called(void) {
     for (const struct link_map *map = seep_loader_first(); map; map = map->l_next)
-        if (!has_defined(map, "_exit", NULL) && seep_loader_binds(map, is_libc_family))
+        if (!has_defined(map, "_exit", NULL) && seep_calls_libc(map))
             return true;
     return false;
 }

@@ -3,10 +3,14 @@
 #ifndef SEEP_PRELOAD_QUIET_CALLS_H
 #define SEEP_PRELOAD_QUIET_CALLS_H
 
+#include <link.h>
+
 #include "preload/record.h"
 
 // Replaces functions of `real` that may call our hooks by quiet ones. At start.
 void seep_quiet_calls(struct seep_real *real);
+// Whether the module calls glibc's allocator by names of glibc's own. At start.
+bool seep_calls_libc(const struct link_map *map);
 // The thread has left a quiet function by longjmp.
 void seep_quiet_recover(struct seep_thread *thread);
 

@@ -200,7 +200,10 @@ static void find_all(struct seep_real *real, void *chosen) {
         if (function)
             __builtin_memcpy((void **)real + offsets[i], &function, sizeof(function));
     }
-    if (chosen) // and no block of another one
+    // Names of glibc's own lead to the chosen allocator, too, so that its free gets none of glibc's blocks.
+    // One that is built on them needs glibc's. The handle is the module's link_map. Source: glibc,
+    // dlfcn/dlopen.c.
+    if (chosen && real->libc.malloc && !seep_calls_libc(chosen))
         __builtin_memset(&real->libc, 0, sizeof(real->libc));
 }
 
