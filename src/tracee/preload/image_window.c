@@ -529,7 +529,9 @@ static unsigned char *room_for_view(void) {
 }
 
 SEEP_COLD bool seep_window_see_all(void) {
-    seep_g.budget_bytes = budget_below(address_limit()); // which the child may have set for itself
+    // Under a limit, which the child may have set for itself, it takes over all that its parent has by now, as
+    // far as the kernel allows. Its budget begins when that is known.
+    seep_g.budget_bytes = address_limit() >= NO_LIMIT ? UINT64_MAX : UINT64_MAX - 1;
     place = seep_g.base;
     unsigned char *view = room_for_view();
     is_view = view && see_pieces(view);
@@ -596,10 +598,18 @@ static void leave_view(void) {
 bool seep_window_replace(unsigned char *twin) {
     leave_view();
     seep_g.header = (struct seep_image_header *)twin;
-    if (!seep_g.reserved)
-        return open_used();
-    close_unopened();
-    return populate_opened();
+    bool done;
+    if (seep_g.reserved) {
+        close_unopened();
+        done = populate_opened();
+    } else {
+        done = open_used();
+    }
+    if (seep_window_is_limited()) {
+        seep_g.budget_bytes = budget_below(address_limit());
+        seep_window_tell_space();
+    }
+    return done;
 }
 
 // This process will have no image: nothing of its parent's stays.
