@@ -464,6 +464,16 @@ def test_a_child_that_limits_itself_before_it_allocates(tmp_path):
     assert [process['totals']['allocations'] for process in processes] == [1, 51, 51]
 
 
+def test_a_limited_child_takes_over_what_its_parent_has_opened_since(tmp_path):
+    """The share of the limit that seep takes is no bound for that. Which of the parent's blocks were there is not known."""
+    program = built_program('limit_grown.c', tmp_path, '-O1', '-g')
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'l.seep', program])
+    assert done.code == 0, done
+    parent, child = report(tmp_path / 'l.seep')
+    assert (parent['health']['lost'], set(child['health']['lost'])) == ({}, {'fork_inexact'}), (parent, child)
+    assert child['process']['exit']['code'] == 4
+
+
 def test_children_of_a_limited_child_have_images(tmp_path):
     """A forked child makes one mapping for its own children. A limit on its address space would be too small for it. So
     the child has a mapping for each part of its image before it limits itself."""

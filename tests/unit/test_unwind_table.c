@@ -34,11 +34,13 @@ static uint32_t interpret(const struct seep_cfi_object *object, uint64_t address
 
 static int check_module(struct dl_phdr_info *info, size_t size, void *context) {
     size_t *nr_checked = context;
-    uint64_t eh_frame_hdr = 0, last = 0, code = 0, code_bytes = 0;
+    uint64_t eh_frame_hdr = 0, first = UINT64_MAX, last = 0, code = 0, code_bytes = 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         if (segment->p_type == PT_GNU_EH_FRAME)
             eh_frame_hdr = segment->p_vaddr;
+        if (segment->p_type == PT_LOAD)
+            first = SEEP_MIN(first, segment->p_vaddr);
         if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W))
             last = segment->p_vaddr + segment->p_memsz;
         if (segment->p_type == PT_LOAD && segment->p_flags & PF_X) {
@@ -58,8 +60,10 @@ static int check_module(struct dl_phdr_info *info, size_t size, void *context) {
     assert_null(seep_unwind_table_init(&elf, &table));
     assert_true(table.nr_rows > 10);
     // .eh_frame lies before the first segment that can be written.
-    struct seep_cfi_object object = {
-        .bytes = (const uint8_t *)info->dlpi_addr, .size_bytes = last, .eh_frame_hdr = eh_frame_hdr};
+    struct seep_cfi_object object = {.bytes = (const uint8_t *)info->dlpi_addr + first,
+                                     .start = first,
+                                     .size_bytes = last - first,
+                                     .eh_frame_hdr = eh_frame_hdr};
     for (int i = 0; i < 20000; i++) {
         uint64_t address = code + ((uint64_t)rand() << 16 ^ (uint64_t)rand()) % code_bytes;
         assert_int_equal(look_up(&table, address), interpret(&object, address));

@@ -529,8 +529,8 @@ static unsigned char *room_for_view(void) {
 }
 
 SEEP_COLD bool seep_window_see_all(void) {
-    // Under a limit, which the child may have set for itself, it takes over all that its parent has by now, as
-    // far as the kernel allows. Its budget begins when that is known.
+    // Under a limit, which the child may have set for itself, it takes over all that its parent has by now,
+    // as far as the kernel allows. Its budget begins when that is known.
     seep_g.budget_bytes = address_limit() >= NO_LIMIT ? UINT64_MAX : UINT64_MAX - 1;
     place = seep_g.base;
     unsigned char *view = room_for_view();
