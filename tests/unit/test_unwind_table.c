@@ -60,7 +60,7 @@ static int check_module(struct dl_phdr_info *info, size_t size, void *context) {
     assert_null(seep_unwind_table_init(&elf, &table));
     assert_true(table.nr_rows > 10);
     // .eh_frame lies before the first segment that can be written.
-    struct seep_cfi_object object = {.bytes = (const uint8_t *)info->dlpi_addr + first,
+    struct seep_cfi_object object = {.bytes = (const uint8_t *)(info->dlpi_addr + first),
                                      .start = first,
                                      .size_bytes = last - first,
                                      .eh_frame_hdr = eh_frame_hdr};
