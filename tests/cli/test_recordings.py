@@ -176,10 +176,18 @@ def test_kinds_in_the_document_are_those_of_events(run, seep, root):
         assert "where at_s" not in text
 
 
-def rows(run, seep, trace, statement):
-    done = run(seep, "sql", trace, "--json", statement)
-    assert done.returncode == 0, done
-    return json.loads(done.stdout)
+@pytest.fixture
+def rows(run, seep):
+    """rows(trace, statement): what `seep sql` answers."""
+    if "without" in run(seep, "sql", "/dev/null", "select 1").stderr:
+        pytest.skip("seep was built without SQLite")
+
+    def answered(trace, statement):
+        done = run(seep, "sql", trace, "--json", statement)
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    return answered
 
 
 def totals(run, seep, trace, *options):
@@ -188,24 +196,22 @@ def totals(run, seep, trace, *options):
     return json.loads(done.stdout)["totals"]
 
 
-def test_sql_of_events(run, seep, recording):
-    if "without" in run(seep, "sql", recording, "select 1").stderr:
-        pytest.skip("seep was built without SQLite")
+def test_sql_of_events(run, seep, rows, recording):
     of = totals(run, seep, recording)
-    ((counts),) = rows(run, seep, recording, "select sum(kind = 'allocation') a, sum(kind not in ('allocation', 'kept')) f,"
-                       " sum(case kind when 'allocation' then size end) s from event")
+    ((counts),) = rows(recording, "select sum(kind = 'allocation') a, sum(kind not in ('allocation', 'kept')) f,"
+                    " sum(case kind when 'allocation' then size end) s from event")
     assert (counts["a"], counts["f"], counts["s"]) == (of["allocations"], of["frees"], of["allocated_bytes"])
     # What is asked of time, site and address goes into the walk: it must not change what is found.
-    (ends,) = rows(run, seep, recording, "select min(at_ns) a, max(at_ns) b, max(address) m from event")
+    (ends,) = rows(recording, "select min(at_ns) a, max(at_ns) b, max(address) m from event")
     middle = (ends["a"] + ends["b"]) // 2
     for asked, plain in ((f"at_ns > {middle}", f"at_ns + 0 > {middle}"), (f"at_ns <= {middle}", f"at_ns + 0 <= {middle}"),
                          (f"at_ns between {middle} and {middle + 1000000}", f"at_ns + 0 between {middle} and {middle + 1000000}"),
                          ("site = 1", "site + 0 = 1"), (f"address = {ends['m']}", f"address + 0 = {ends['m']}"),
                          (f"address > {ends['m'] - 4096}", f"address + 0 > {ends['m'] - 4096}"), ("process = 0", "process + 0 = 0")):
-        assert len({str(rows(run, seep, recording, f"select count(*) n, sum(size) from event where {where}"))
+        assert len({str(rows(recording, f"select count(*) n, sum(size) from event where {where}"))
                     for where in (asked, plain)}) == 1, asked
-    assert rows(run, seep, recording, "select count(*) n from event join site on site.id = event.site where via = 'malloc'")[0]["n"] > 0
-    (blocks,) = rows(run, seep, recording, "select count(*) n, sum(size) s from block")
+    assert rows(recording, "select count(*) n from event join site on site.id = event.site where via = 'malloc'")[0]["n"] > 0
+    (blocks,) = rows(recording, "select count(*) n, sum(size) s from block")
     assert (blocks["n"], blocks["s"]) == (of["live_blocks"], of["live_bytes"] if of["live_blocks"] else None)
 
 
@@ -224,10 +230,8 @@ def test_outputs_without_a_health_line_say_what_is_missing(run, seep, recording,
         assert re.search('INCOMPLETE|"complete": ?false', done.stdout), (form, done)
 
 
-def test_sql_reads_no_names_for_events(run, seep, brief):
+def test_sql_reads_no_names_for_events(run, seep, rows, brief):
     """Debug information is unpacked when a statement reads sites: what is asked of times is answered at once."""
-    if "without" in run(seep, "sql", "/dev/null", "select 1").stderr:
-        pytest.skip("seep was built without SQLite")
     trace = brief["recorded"]
     libc = ctypes.CDLL(None)
     watch = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -241,48 +245,42 @@ def test_sql_reads_no_names_for_events(run, seep, brief):
             return False
 
     try:
-        assert rows(run, seep, trace, "select count(*) n from event where at_ns < 1000000000")[0]["n"] > 0
+        assert rows(trace, "select count(*) n from event where at_ns < 1000000000")[0]["n"] > 0
         assert not was_opened()
-        assert any("main" in row["text"] for row in rows(run, seep, trace, "select text from site_text"))
+        assert any("main" in row["text"] for row in rows(trace, "select text from site_text"))
         assert was_opened()
     finally:
         os.close(watch)
 
 
-def test_sql_forms_prompt_and_wrong_use(run, seep, recording, plain):
-    if "without" in run(seep, "sql", recording, "select 1").stderr:
-        pytest.skip("seep was built without SQLite")
+def test_sql_forms_prompt_and_wrong_use(run, seep, rows, recording, plain):
     done = run(seep, "sql", plain, "--csv", "select 1 as a, 'x,y' as b")
     assert done.stdout == 'a,b\n1,"x,y"\n', done
     assert "CREATE TABLE event" in run(seep, "sql", plain, ".schema").stdout
     one_line(run(seep, "sql", plain, "select count(*) n from event"), 1, "no events", "--mode record")
-    assert rows(run, seep, plain, "select count(*) n from site natural join site_text")[0]["n"] > 0
+    assert rows(plain, "select count(*) n from site natural join site_text")[0]["n"] > 0
     done = run(seep, "sql", plain, input="select 1;\nselect\n 2;\n")
     assert done.stdout.split() == ["1", "1", "2", "2"], done
     one_line(run(seep, "sql", plain, "select wrong from site"), 2, "no such column", ".schema")
     one_line(run(seep, "sql", "/nonexistent.seep", "select 1"), 1, "/nonexistent.seep")
 
 
-def test_events_joined_with_themselves(run, seep, tmp_path):
+def test_events_joined_with_themselves(run, seep, rows, tmp_path):
     """Each walk over the events has its own place in the file: of several chunks the outer one went on where the inner one was."""
     done, trace = imported(run, seep, tmp_path, "".join("malloc\t8\t0x%x\n" % (i * 16) for i in range(1, 9001)), "log")
     assert done.returncode == 0 and len(list(chunks(trace))) > 1, done
-    if "without" in run(seep, "sql", trace, "select 1").stderr:
-        pytest.skip("seep was built without SQLite")
     join = "select a.address / 16000 n from event a cross join event b on b.address = a.address where a.address % 16000 = 0"
-    assert [row["n"] for row in rows(run, seep, trace, join)] == list(range(1, 10))
+    assert [row["n"] for row in rows(trace, join)] == list(range(1, 10))
 
 
-def test_events_of_two_calls_in_one_line(run, seep, tmp_path):
+def test_events_of_two_calls_in_one_line(run, seep, rows, tmp_path):
     """They are one row of `site`, and each event has its number."""
     (tmp_path / "two.c").write_text(program_source("two_calls_in_one_line.c"))
     subprocess.run(["gcc", "-g", "-O1", "-fno-builtin", "two.c", "-o", "two"], check=True, cwd=tmp_path)
     assert run(seep, "run", "-q", "--mode", "record", "-o", "two.seep", "./two").returncode == 0
-    if "without" in run(seep, "sql", "two.seep", "select 1").stderr:
-        pytest.skip("seep was built without SQLite")
-    found = rows(run, seep, "two.seep", "select site, count(*) nr, sum(size) bytes from event where kind = 'allocation' group by 1")
+    found = rows("two.seep", "select site, count(*) nr, sum(size) bytes from event where kind = 'allocation' group by 1")
     assert [(row["nr"], row["bytes"]) for row in found if row["site"] is not None] == [(2, 300)] and len(found) == 1, found
-    (site,) = rows(run, seep, "two.seep", "select id, allocations from site")
+    (site,) = rows("two.seep", "select id, allocations from site")
     assert (site["id"], site["allocations"]) == (found[0]["site"], 2)
 
 
@@ -305,10 +303,8 @@ def test_chunks_that_were_moved_are_told_of(run, seep, tmp_path):
     tells_of_moved_chunks(run, seep, trace)
 
 
-def test_ctrl_c_at_the_prompt(run, seep, recording):
+def test_ctrl_c_at_the_prompt(run, seep, rows, recording):
     """It ends the statement, and drops a line that is not finished; the session goes on."""
-    if "without" in run(seep, "sql", recording, "select 1").stderr:
-        pytest.skip("seep was built without SQLite")
     ours, theirs = pty.openpty()
     child = subprocess.Popen([seep, "sql", recording], stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
@@ -336,7 +332,7 @@ def test_ctrl_c_at_the_prompt(run, seep, recording):
     os.close(ours)
 
 
-def test_shrink(run, seep, recording, plain, tmp_path):
+def test_shrink(run, seep, rows, recording, plain, tmp_path):
     small = tmp_path / "small.seep"
     done = run(seep, "shrink", recording, "-o", small)
     of = totals(run, seep, recording)
@@ -347,7 +343,7 @@ def test_shrink(run, seep, recording, plain, tmp_path):
         again = tmp_path / "again.seep"
         done = run(seep, "shrink", *sources, "-q", "-o", again)
         assert (done.returncode, done.stderr) == (0, ""), done
-        assert len(rows(run, seep, again, "select * from event")) == of["live_blocks"]
+        assert len(rows(again, "select * from event")) == of["live_blocks"]
     hidden = tmp_path / "hidden.seep"
     assert run(seep, "shrink", recording, "-q", "--anonymize", "-o", hidden).returncode == 0
     text = run(seep, "report", "--json", hidden).stdout
@@ -356,7 +352,7 @@ def test_shrink(run, seep, recording, plain, tmp_path):
     one_line(run(seep, "shrink", plain, "-o", small), 1, "no events")
 
 
-def test_shrink_joins_parts(run, seep, recording, tmp_path):
+def test_shrink_joins_parts(run, seep, rows, recording, tmp_path):
     """A part of it, and then all of it: what the part has is not counted twice."""
     whole = recording.read_bytes()
     part = tmp_path / "part.seep"
@@ -365,7 +361,7 @@ def test_shrink_joins_parts(run, seep, recording, tmp_path):
     done = run(seep, "shrink", part, recording, "-o", both)
     assert done.returncode == 0, done
     assert totals(run, seep, both) == totals(run, seep, recording)
-    assert len(rows(run, seep, both, "select * from event")) == totals(run, seep, recording)["live_blocks"]
+    assert len(rows(both, "select * from event")) == totals(run, seep, recording)["live_blocks"]
 
 
 def test_events_as_log_and_table(run, seep, recording, plain, tmp_path):
