@@ -311,7 +311,7 @@ static void test_a_dead_reader_costs_one_module(void **state) {
 
 static int wish(struct seep_untrusted_symbols *far, const char *path) {
     struct seep_put words = {NULL}, reply = {NULL};
-    seep_put_leb(&words, SEEP_FOREIGN_FILE);
+    seep_put_leb(&words, SEEP_UNTRUSTED_FILE);
     seep_put_leb(&words, true);
     seep_put_text(&words, path);
     struct seep_take take = seep_take_of(&words);

@@ -19,9 +19,9 @@
 
 #include <cmocka.h>
 
-#include "confine/foreign.h"
 #include "confine/worker.h"
 #include "confine/worker_rights.h"
+#include "confine/untrusted.h"
 
 enum { ECHO, TRY_ALL, DIE, LIE, ENDLESS, EAT, LARGE_ANSWER, WISH_FOREVER, READ_FILE, WISH_FILE };
 
@@ -271,10 +271,10 @@ static void test_whose_file(void **state) {
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(cases); i++) {
         const struct stat status = {
             .st_uid = cases[i].owner, .st_gid = cases[i].group, .st_mode = S_IFREG | cases[i].mode};
-        assert_int_equal(seep_status_is_foreign(&status, 0, 0), cases[i].for_root);
-        assert_int_equal(seep_status_is_foreign(&status, 1000, 1000), cases[i].for_1000);
+        assert_int_equal(seep_status_is_untrusted(&status, 0, 0), cases[i].for_root);
+        assert_int_equal(seep_status_is_untrusted(&status, 1000, 1000), cases[i].for_1000);
     }
-    assert_true(seep_file_is_foreign(-1));
+    assert_true(seep_file_is_untrusted(-1));
 }
 
 int main(void) {

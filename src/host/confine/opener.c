@@ -21,9 +21,9 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "confine/foreign.h"
 #include "confine/opener.h"
 #include "confine/worker_rights.h"
+#include "confine/untrusted.h"
 
 #define SLICE_MS     50
 #define FIRST_WAIT_S 5 // for the first that does not answer: a disk may have to start
@@ -81,7 +81,7 @@ static int open_here(int root, const char *path, bool no_link) {
         trouble = errno;
     else if (!S_ISREG(status.st_mode))
         trouble = EMEDIUMTYPE;
-    else if (is_users_program(handle) && seep_handle_is_foreign(handle))
+    else if (is_users_program(handle) && seep_handle_is_untrusted(handle))
         return handle;
     else if ((fd = open_handled(handle)) < 0)
         trouble = errno;

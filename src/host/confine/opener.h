@@ -14,7 +14,7 @@
 // ours. Returns a descriptor, or -1 and errno: EMEDIUMTYPE for what is no regular file, ETIMEDOUT where
 // nothing answers, EINTR after a signal (base/interrupt.h).
 //
-// Of a foreign file on FUSE it is a handle (O_PATH): to read, to ask for the status, even to close an open
+// Of an untrusted file on FUSE it is a handle (O_PATH): to read, to ask for the status, even to close an open
 // file there waits for who makes the file system. The tool reads none of these; a worker gets the file
 // itself.
 int seep_open_regular(int root, const char *path);

@@ -123,7 +123,7 @@ static bool may_be_split(struct seep_debug_info *info, Dwarf_Die *unit) {
     }
     *end = '/';
     bool is = info->split_is_ours && seep_file_is_ours(path);
-    info->search->met_foreign |= !is;
+    info->search->met_untrusted |= !is;
     free(path);
     return is;
 }

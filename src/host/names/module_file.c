@@ -14,8 +14,8 @@
 
 #include "base/file_name.h"
 #include "base/text_copy.h"
-#include "confine/foreign.h"
 #include "confine/opener.h"
+#include "confine/untrusted.h"
 #include "names/module_file.h"
 #include "names/names.h"
 
@@ -82,8 +82,8 @@ int seep_file_search_open(const struct seep_file_search *search, bool in_sysroot
     return fd;
 }
 
-bool seep_file_search_is_foreign(const struct seep_file_search *search, bool in_sysroot, int fd) {
-    return (in_sysroot && search->sysroot_fd >= 0) || seep_file_is_foreign(fd);
+bool seep_file_search_is_untrusted(const struct seep_file_search *search, bool in_sysroot, int fd) {
+    return (in_sysroot && search->sysroot_fd >= 0) || seep_file_is_untrusted(fd);
 }
 
 bool seep_module_file_is_public(const struct seep_file_search *search, const char *path) {
@@ -91,7 +91,7 @@ bool seep_module_file_is_public(const struct seep_file_search *search, const cha
     struct stat status;
     int fd = path[0] == '/' ? seep_file_search_open(search, true, path, &trouble) : -1;
     bool is = fd >= 0 && seep_file_status(fd, &status) &&
-              ((status.st_mode & S_IROTH) || seep_file_search_is_foreign(search, true, fd));
+              ((status.st_mode & S_IROTH) || seep_file_search_is_untrusted(search, true, fd));
     if (fd >= 0)
         close(fd);
     return is;
@@ -105,8 +105,8 @@ static struct seep_error *open_file(struct seep_file_search *search, bool in_sys
     int fd = giver ? giver->open(giver->context, in_sysroot, path, ret_trouble, &directory)
                    : seep_file_search_open(search, in_sysroot, path, ret_trouble);
     struct seep_error *error = NULL;
-    if (fd >= 0 && !giver && seep_file_search_is_foreign(search, in_sysroot, fd)) {
-        search->met_foreign = true;
+    if (fd >= 0 && !giver && seep_file_search_is_untrusted(search, in_sysroot, fd)) {
+        search->met_untrusted = true;
         *ret_trouble = "file is another user's";
     } else if (fd >= 0) {
         error = seep_symbol_file_open(fd, &search->copied_bytes, ret_file, ret_trouble);
@@ -211,7 +211,7 @@ static struct seep_error *try_server(struct seep_file_search *search, const stru
     if (fd < 0)
         return NULL;
     if (!giver) { // who answers is a stranger too
-        search->met_foreign = true;
+        search->met_untrusted = true;
         close(fd);
         return NULL;
     }
@@ -390,26 +390,26 @@ bool seep_folder_is_ours(const char *path) {
         if (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) && status.st_uid == 0) {
             if (lstat(path, &status) != 0)
                 return false;
-        } else if (!S_ISDIR(status.st_mode) || seep_status_is_foreign(&status, geteuid(), getegid())) {
+        } else if (!S_ISDIR(status.st_mode) || seep_status_is_untrusted(&status, geteuid(), getegid())) {
             return false;
         }
     }
     struct stat status;
     return lstat(path, &status) != 0
                ? errno == ENOENT
-               : S_ISDIR(status.st_mode) && !seep_status_is_foreign(&status, geteuid(), getegid());
+               : S_ISDIR(status.st_mode) && !seep_status_is_untrusted(&status, geteuid(), getegid());
 }
 
 bool seep_file_is_ours(const char *path) {
     int fd = seep_open_no_link(path);
     if (fd < 0)
         return errno == ENOENT;
-    bool is_ours = !seep_file_is_foreign(fd);
+    bool is_ours = !seep_file_is_untrusted(fd);
     close(fd);
     return is_ours;
 }
 
-// Without "..": a reader of foreign files gets none by such a path.
+// Without "..": a reader of untrusted files gets none by such a path.
 static struct seep_error *try_relative(struct seep_file_search *search, const struct wanted *wanted,
                                        const char *directory, const char *name,
                                        struct seep_symbol_file **file) {

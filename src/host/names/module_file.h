@@ -30,8 +30,8 @@ struct seep_file_search {
     uint64_t copied_bytes;               // see seep_symbol_file_open
     bool hasty;                          // files are mapped, none is copied
     bool plain_runtime;                  // see struct seep_symbols_options
-    const struct seep_file_giver *giver; // NULL: files are opened here, but for foreign ones:
-    bool met_foreign;                    // one was left out
+    const struct seep_file_giver *giver; // NULL: files are opened here, but for untrusted ones:
+    bool met_untrusted;                  // one was left out
     struct seep_debug_server server;
 };
 
@@ -45,7 +45,7 @@ void seep_file_search_deinit(struct seep_file_search *search);
 int seep_file_search_open(const struct seep_file_search *search, bool in_sysroot, const char *path,
                           const char **ret_trouble);
 // Whether others than root and we chose what is in it: by its owner, and in the root of another system.
-bool seep_file_search_is_foreign(const struct seep_file_search *search, bool in_sysroot, int fd);
+bool seep_file_search_is_untrusted(const struct seep_file_search *search, bool in_sysroot, int fd);
 // Whether the module has a file that everybody may read, or that is another user's.
 bool seep_module_file_is_public(const struct seep_file_search *search, const char *path);
 // SEEP_DEBUG_DIR of the environment, where it is an absolute path; NULL: it is not.

@@ -156,15 +156,15 @@ static struct seep_error *find_files(struct seep_symbols *symbols, struct seep_s
     if (module->found || module->is_far)
         return NULL;
     module->found = true;
-    symbols->search.met_foreign = false;
-    module->is_far = symbols->met_foreign && seep_module_file_is_public(&symbols->search, module->path);
+    symbols->search.met_untrusted = false;
+    module->is_far = symbols->met_untrusted && seep_module_file_is_public(&symbols->search, module->path);
     if (module->is_far)
         return NULL;
     struct seep_error *error =
         seep_module_files_find(&symbols->search, module->path, module->id, &module->files);
-    if (error || !symbols->search.met_foreign)
+    if (error || !symbols->search.met_untrusted)
         return error;
-    symbols->met_foreign = module->is_far = true;
+    symbols->met_untrusted = module->is_far = true;
     seep_module_files_close(&module->files);
     return NULL;
 }
@@ -232,7 +232,7 @@ struct seep_error *seep_symbols_add_places(struct seep_symbols *symbols, unsigne
 
 // The files that its debug information refers to may be another user's.
 static void give_to_reader(struct seep_symbols *symbols, struct seep_symbols_module *module) {
-    symbols->met_foreign = module->is_far = true;
+    symbols->met_untrusted = module->is_far = true;
     seep_debug_info_destroy(module->debug_info);
     module->debug_info = NULL;
     seep_symbol_table_deinit(&module->table);
@@ -250,11 +250,12 @@ struct seep_error *seep_symbols_open_module(struct seep_symbols *symbols,
     struct seep_error *error = find_files(symbols, module);
     if (error || module->is_far)
         return error;
-    symbols->search.met_foreign = false;
+    symbols->search.met_untrusted = false;
     error = load_table(module);
     if (!error)
         error = open_debug_info(symbols, module);
-    if (!error && symbols->search.met_foreign && seep_module_file_is_public(&symbols->search, module->path)) {
+    if (!error && symbols->search.met_untrusted &&
+        seep_module_file_is_public(&symbols->search, module->path)) {
         give_to_reader(symbols, module);
         return NULL;
     }

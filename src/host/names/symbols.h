@@ -26,8 +26,8 @@ struct seep_symbols_options {
     bool no_debuginfod;            // never ask, whatever the environment says
     bool hasty;                    // only for a moment: files are mapped, not copied (symbol_file.h)
     unsigned debuginfod_timeout_s; // 0: 10 s for all modules together
-    // For a reader of foreign files (untrusted_reader.h): opens all files, paths are taken as they are. NULL:
-    // we do.
+    // For a reader of untrusted files (untrusted_reader.h): opens all files, paths are taken as they are.
+    // NULL: we do.
     const struct seep_file_giver *giver;
 };
 

@@ -51,11 +51,11 @@ struct seep_symbols {
     size_t modules_capacity;
     struct seep_place place; // of the frame being looked up: too large for the stack
     struct seep_untrusted_symbols *far;
-    bool met_foreign; // from then on the reader of foreign files reads all that it may
+    bool met_untrusted; // from then on the reader of untrusted files reads all that it may
 };
 
 // What a variable, a member or a class is: an entry of the debug information, or its number at the reader of
-// foreign files.
+// untrusted files.
 struct seep_type {
     struct seep_debug_info *info;
     unsigned generation; // of info, that the entry is of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Words between the tool and the reader of foreign files, see untrusted_messages.h.
+// Words between the tool and the reader of untrusted files, see untrusted_messages.h.
 #include "names/untrusted_messages.h"
 
 void seep_untrusted_put_bytes(struct seep_put *put, const uint8_t *bytes, size_t nr_bytes) {

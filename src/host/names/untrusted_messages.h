@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What the tool and the reader of foreign files say to one another (untrusted_symbols.h, untrusted_reader.h):
-// a kind, and the arguments of the function of symbols.h that it stands for; the answer is what that function
-// returns. Both sides check all that they take.
+// What the tool and the reader of untrusted files say to one another (untrusted_symbols.h,
+// untrusted_reader.h): a kind, and the arguments of the function of symbols.h that it stands for; the answer
+// is what that function returns. Both sides check all that they take.
 #ifndef SEEP_NAMES_UNTRUSTED_MESSAGES_H
 #define SEEP_NAMES_UNTRUSTED_MESSAGES_H
 
@@ -11,25 +11,25 @@
 #include "names/symbols.h"
 
 enum seep_untrusted_kind {
-    SEEP_FOREIGN_MODULE,
-    SEEP_FOREIGN_RESOLVE,
-    SEEP_FOREIGN_VARIABLE,
-    SEEP_FOREIGN_GLOBAL,
-    SEEP_FOREIGN_CALLER,
-    SEEP_FOREIGN_LOCAL,
-    SEEP_FOREIGN_DECLARE,
-    SEEP_FOREIGN_POINTEE,
-    SEEP_FOREIGN_CLASS,
-    SEEP_FOREIGN_MEMBER,
-    SEEP_FOREIGN_RETURNED_TEXT,
-    SEEP_FOREIGN_CLOSE_FILES,
+    SEEP_UNTRUSTED_MODULE,
+    SEEP_UNTRUSTED_RESOLVE,
+    SEEP_UNTRUSTED_VARIABLE,
+    SEEP_UNTRUSTED_GLOBAL,
+    SEEP_UNTRUSTED_CALLER,
+    SEEP_UNTRUSTED_LOCAL,
+    SEEP_UNTRUSTED_DECLARE,
+    SEEP_UNTRUSTED_POINTEE,
+    SEEP_UNTRUSTED_CLASS,
+    SEEP_UNTRUSTED_MEMBER,
+    SEEP_UNTRUSTED_RETURNED_TEXT,
+    SEEP_UNTRUSTED_CLOSE_FILES,
 };
 
 // What the reader wishes: a file by its path, or the debug information that a server has for a build-id.
-enum seep_untrusted_wish { SEEP_FOREIGN_FILE, SEEP_FOREIGN_SERVER };
+enum seep_untrusted_wish { SEEP_UNTRUSTED_FILE, SEEP_UNTRUSTED_SERVER };
 
-#define SEEP_FOREIGN_ANSWER_BYTES ((size_t)8 << 20) // 256 inlined functions, each text at most 16 KiB
-#define SEEP_FOREIGN_STACK_BYTES  ((size_t)32 << 20)
+#define SEEP_UNTRUSTED_ANSWER_BYTES ((size_t)8 << 20) // 256 inlined functions, each text at most 16 KiB
+#define SEEP_UNTRUSTED_STACK_BYTES  ((size_t)32 << 20)
 
 // The number of bytes, then the bytes.
 void seep_untrusted_put_bytes(struct seep_put *put, const uint8_t *bytes, size_t nr_bytes);

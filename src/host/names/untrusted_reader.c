@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The reader of foreign files, see untrusted_reader.h.
+// The reader of untrusted files, see untrusted_reader.h.
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static int wish_file(void *context, bool in_sysroot, const char *path, const cha
     if (server->nr_wishes == WISHES_MAX)
         return -1;
     server->nr_wishes++;
-    seep_put_leb(&wish, SEEP_FOREIGN_FILE);
+    seep_put_leb(&wish, SEEP_UNTRUSTED_FILE);
     seep_put_leb(&wish, in_sysroot);
     seep_put_text(&wish, path);
     int fd = seep_worker_wish(server->end, &wish, &reply);
@@ -56,7 +56,7 @@ static int wish_file(void *context, bool in_sysroot, const char *path, const cha
 static int wish_server(void *context, const uint8_t *build_id, size_t build_id_bytes) {
     struct seep_untrusted_server *server = context;
     struct seep_put wish = {NULL}, reply = {NULL};
-    seep_put_leb(&wish, SEEP_FOREIGN_SERVER);
+    seep_put_leb(&wish, SEEP_UNTRUSTED_SERVER);
     seep_untrusted_put_bytes(&wish, build_id, build_id_bytes);
     int fd = seep_worker_wish(server->end, &wish, &reply);
     seep_put_deinit(&wish);
@@ -268,18 +268,18 @@ typedef struct seep_error *answer_function(struct seep_untrusted_server *server,
                                            struct seep_put *answer);
 
 static answer_function *const answers[] = {
-    [SEEP_FOREIGN_MODULE] = answer_module,
-    [SEEP_FOREIGN_RESOLVE] = answer_resolve,
-    [SEEP_FOREIGN_VARIABLE] = answer_variable,
-    [SEEP_FOREIGN_GLOBAL] = answer_global,
-    [SEEP_FOREIGN_CALLER] = answer_caller,
-    [SEEP_FOREIGN_LOCAL] = answer_local,
-    [SEEP_FOREIGN_DECLARE] = answer_declare,
-    [SEEP_FOREIGN_POINTEE] = answer_pointee,
-    [SEEP_FOREIGN_CLASS] = answer_class,
-    [SEEP_FOREIGN_MEMBER] = answer_member,
-    [SEEP_FOREIGN_RETURNED_TEXT] = answer_returned_text,
-    [SEEP_FOREIGN_CLOSE_FILES] = close_files,
+    [SEEP_UNTRUSTED_MODULE] = answer_module,
+    [SEEP_UNTRUSTED_RESOLVE] = answer_resolve,
+    [SEEP_UNTRUSTED_VARIABLE] = answer_variable,
+    [SEEP_UNTRUSTED_GLOBAL] = answer_global,
+    [SEEP_UNTRUSTED_CALLER] = answer_caller,
+    [SEEP_UNTRUSTED_LOCAL] = answer_local,
+    [SEEP_UNTRUSTED_DECLARE] = answer_declare,
+    [SEEP_UNTRUSTED_POINTEE] = answer_pointee,
+    [SEEP_UNTRUSTED_CLASS] = answer_class,
+    [SEEP_UNTRUSTED_MEMBER] = answer_member,
+    [SEEP_UNTRUSTED_RETURNED_TEXT] = answer_returned_text,
+    [SEEP_UNTRUSTED_CLOSE_FILES] = close_files,
 };
 
 bool seep_untrusted_serve(void *context, struct seep_worker_end *end, struct seep_take *question, int file,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The reader of foreign files: answers the questions of untrusted_symbols.h in a worker without rights, by
+// The reader of untrusted files: answers the questions of untrusted_symbols.h in a worker without rights, by
 // symbols of its own whose files the tool opens for it. Proof: tests/unit/test_untrusted_symbols.c,
 // tests/fuzz/fuzz_untrusted.c.
 #ifndef SEEP_NAMES_UNTRUSTED_READER_H

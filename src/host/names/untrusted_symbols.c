@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Symbols of foreign files, see untrusted_symbols.h.
+// Symbols of untrusted files, see untrusted_symbols.h.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/map.h"
-#include "confine/foreign.h"
+#include "confine/untrusted.h"
 #include "names/untrusted_reader.h"
 #include "names/untrusted_symbols.h"
 #include "names/untrusted_messages.h"
@@ -123,7 +123,7 @@ static bool may_have(struct seep_untrusted_symbols *far, bool in_sysroot, const 
     if (!seep_file_status(fd, &status) || !lies_there(far, in_sysroot, path, fd))
         return false;
     bool is_theirs =
-        is_itself(far, in_sysroot, path) && seep_file_search_is_foreign(far->search, in_sysroot, fd);
+        is_itself(far, in_sysroot, path) && seep_file_search_is_untrusted(far->search, in_sysroot, fd);
     if (is_theirs) {
         far->owner = status.st_uid;
         far->has_owner = status.st_uid != 0 && status.st_uid != geteuid();
@@ -168,9 +168,9 @@ static int give_from_server(struct seep_untrusted_symbols *far, struct seep_take
 int seep_untrusted_give(void *context, struct seep_take *wish, struct seep_put *reply) {
     struct seep_untrusted_symbols *far = context;
     uint64_t kind = seep_take_leb(wish);
-    if (kind == SEEP_FOREIGN_FILE)
+    if (kind == SEEP_UNTRUSTED_FILE)
         return give_file(far, wish, reply);
-    if (kind == SEEP_FOREIGN_SERVER)
+    if (kind == SEEP_UNTRUSTED_SERVER)
         return give_from_server(far, wish);
     wish->failed = true;
     return -1;
@@ -235,7 +235,7 @@ static bool ask(struct seep_untrusted_symbols *far, struct seep_untrusted_module
     *ret_answer = (struct answer){.bytes = {NULL}};
     const struct seep_worker_question question = {.words = words,
                                                   .file = -1,
-                                                  .answer_max = SEEP_FOREIGN_ANSWER_BYTES,
+                                                  .answer_max = SEEP_UNTRUSTED_ANSWER_BYTES,
                                                   .give = seep_untrusted_give,
                                                   .context = far};
     enum seep_worker_verdict verdict = SEEP_WORKER_LARGE;
@@ -282,7 +282,7 @@ static bool is_known(struct seep_untrusted_symbols *far, struct seep_untrusted_m
         return true;
     struct seep_put words = {NULL};
     struct answer answer;
-    seep_put_leb(&words, SEEP_FOREIGN_MODULE);
+    seep_put_leb(&words, SEEP_UNTRUSTED_MODULE);
     seep_put_text(&words, module->path);
     seep_untrusted_put_bytes(&words, module->id.bytes, module->id.nr_bytes);
     if (!ask(far, module, &words, &answer))
@@ -353,7 +353,7 @@ struct seep_error *seep_untrusted_resolve(struct seep_untrusted_symbols *far,
     struct answer answer;
     if (!is_known(far, module))
         return no_symbol(far, ret_symbol);
-    struct seep_put words = words_of(SEEP_FOREIGN_RESOLVE, module);
+    struct seep_put words = words_of(SEEP_UNTRUSTED_RESOLVE, module);
     seep_put_leb(&words, offset);
     seep_put_leb(&words, exact);
     if (!ask(far, module, &words, &answer))
@@ -374,7 +374,7 @@ struct seep_error *seep_untrusted_variable(struct seep_untrusted_symbols *far,
     *ret_variable_offset = 0;
     if (!is_known(far, module))
         return NULL;
-    struct seep_put words = words_of(SEEP_FOREIGN_VARIABLE, module);
+    struct seep_put words = words_of(SEEP_UNTRUSTED_VARIABLE, module);
     seep_put_leb(&words, offset);
     if (!ask(far, module, &words, &answer))
         return NULL;
@@ -417,7 +417,7 @@ struct seep_error *seep_untrusted_global(struct seep_untrusted_symbols *far,
                                          struct seep_untrusted_type *ret_type) {
     if (!is_known(far, module))
         return NULL;
-    struct seep_put words = words_of(SEEP_FOREIGN_GLOBAL, module);
+    struct seep_put words = words_of(SEEP_UNTRUSTED_GLOBAL, module);
     seep_put_leb(&words, offset);
     seep_put_leb(&words, whole);
     return ask_variable(far, module, &words, ret_variable, ret_type);
@@ -446,9 +446,9 @@ struct seep_error *seep_untrusted_local(struct seep_untrusted_symbols *far,
                                         const struct seep_thread_stack *stack, uint64_t address,
                                         uint64_t value, struct seep_variable *ret_variable,
                                         struct seep_untrusted_type *ret_type) {
-    if (stack->nr_bytes > SEEP_FOREIGN_STACK_BYTES || !is_known(far, module))
+    if (stack->nr_bytes > SEEP_UNTRUSTED_STACK_BYTES || !is_known(far, module))
         return NULL;
-    struct seep_put words = words_of(SEEP_FOREIGN_LOCAL, module);
+    struct seep_put words = words_of(SEEP_UNTRUSTED_LOCAL, module);
     seep_untrusted_put_frame(&words, frame);
     put_stack(far, &words, stack);
     seep_put_leb(&words, address);
@@ -463,9 +463,9 @@ struct seep_error *seep_untrusted_caller(struct seep_untrusted_symbols *far,
     struct answer answer;
     struct seep_call_frame left, caller;
     *ret_there = false;
-    if (stack->nr_bytes > SEEP_FOREIGN_STACK_BYTES || !is_known(far, module))
+    if (stack->nr_bytes > SEEP_UNTRUSTED_STACK_BYTES || !is_known(far, module))
         return NULL;
-    struct seep_put words = words_of(SEEP_FOREIGN_CALLER, module);
+    struct seep_put words = words_of(SEEP_UNTRUSTED_CALLER, module);
     seep_untrusted_put_frame(&words, frame);
     put_stack(far, &words, stack);
     if (!ask(far, module, &words, &answer))
@@ -496,7 +496,7 @@ struct seep_error *seep_untrusted_declare(struct seep_untrusted_symbols *far,
     *ret_text = NULL;
     if (!is_usable(far, type))
         return NULL;
-    seep_put_leb(&words, SEEP_FOREIGN_DECLARE);
+    seep_put_leb(&words, SEEP_UNTRUSTED_DECLARE);
     seep_put_leb(&words, type->number);
     seep_put_text(&words, name);
     if (!ask(far, type->module, &words, &answer))
@@ -525,7 +525,7 @@ struct seep_error *seep_untrusted_pointee(struct seep_untrusted_symbols *far,
     *ret_type = (struct seep_untrusted_type){NULL};
     if (!is_usable(far, type))
         return NULL;
-    seep_put_leb(&words, SEEP_FOREIGN_POINTEE);
+    seep_put_leb(&words, SEEP_UNTRUSTED_POINTEE);
     seep_put_leb(&words, type->number);
     ask_type(far, type->module, &words, ret_type);
     return NULL;
@@ -537,7 +537,7 @@ struct seep_error *seep_untrusted_class(struct seep_untrusted_symbols *far,
     *ret_type = (struct seep_untrusted_type){NULL};
     if (!is_known(far, module))
         return NULL;
-    struct seep_put words = words_of(SEEP_FOREIGN_CLASS, module);
+    struct seep_put words = words_of(SEEP_UNTRUSTED_CLASS, module);
     seep_put_text(&words, name);
     ask_type(far, module, &words, ret_type);
     return NULL;
@@ -551,7 +551,7 @@ struct seep_error *seep_untrusted_member(struct seep_untrusted_symbols *far,
     struct seep_put words = {NULL};
     if (!is_usable(far, type))
         return NULL;
-    seep_put_leb(&words, SEEP_FOREIGN_MEMBER);
+    seep_put_leb(&words, SEEP_UNTRUSTED_MEMBER);
     seep_put_leb(&words, type->number);
     seep_put_leb(&words, pointed->at);
     seep_put_leb(&words, pointed->bytes);
@@ -569,7 +569,7 @@ struct seep_error *seep_untrusted_returned_text(struct seep_untrusted_symbols *f
     *ret_text = NULL;
     if (!is_known(far, module))
         return NULL;
-    struct seep_put words = words_of(SEEP_FOREIGN_RETURNED_TEXT, module);
+    struct seep_put words = words_of(SEEP_UNTRUSTED_RETURNED_TEXT, module);
     seep_put_text(&words, function);
     if (!ask(far, module, &words, &answer))
         return NULL;
@@ -587,7 +587,7 @@ void seep_untrusted_close_files(struct seep_untrusted_symbols *far) {
     struct answer answer;
     if (!far->worker || !far->module)
         return;
-    seep_put_leb(&words, SEEP_FOREIGN_CLOSE_FILES);
+    seep_put_leb(&words, SEEP_UNTRUSTED_CLOSE_FILES);
     if (ask(far, far->module, &words, &answer))
         seep_put_deinit(&answer.bytes);
 }

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "confine/foreign.h"
 #include "confine/opener.h"
+#include "confine/untrusted.h"
 #include "session/recorder_parts.h"
 #include "source/image/event_alone.h"
 

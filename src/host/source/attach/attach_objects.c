@@ -14,8 +14,8 @@
 
 #include "source/attach/heap.skel.h"
 #include "base/file_name.h"
-#include "confine/foreign.h"
 #include "confine/opener.h"
+#include "confine/untrusted.h"
 #include "process/process_map.h"
 #include "source/attach/attach_parts.h"
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "confine/foreign.h"
 #include "confine/opener.h"
+#include "confine/untrusted.h"
 #include "process/elf_file.h"
 #include "source/attach/needed_files.h"
 
@@ -224,7 +224,7 @@ static void look_into(struct needed *needed, int fd, const char *path) {
     struct seep_elf_file elf;
     struct dynamic dynamic;
     char name[PATH_MAX];
-    if (seep_file_is_foreign(fd))
+    if (seep_file_is_untrusted(fd))
         return;
     struct seep_error *err = seep_elf_file_init(fd, path, &elf);
     if (err) {

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "base/text_copy.h"
-#include "confine/foreign.h"
 #include "confine/worker.h"
+#include "confine/untrusted.h"
 #include "source/attach/object_contents.h"
 
 #define WORKERS_MAX  16u                 // that end of what they read
@@ -298,7 +298,7 @@ struct seep_error *seep_object_read(struct seep_object_reader *reader,
                                     const struct seep_object_question *question,
                                     struct seep_object_contents *ret_contents, const char **ret_trouble) {
     struct stat status;
-    if (!seep_file_is_foreign(question->fd))
+    if (!seep_file_is_untrusted(question->fd))
         return read_here(question, ret_contents, ret_trouble);
     *ret_trouble = "too many readers of other users' files died";
     if (!seep_file_status(question->fd, &status) || (!reader->worker && reader->nr_ended == WORKERS_MAX))

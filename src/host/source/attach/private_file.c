@@ -79,7 +79,7 @@ static int open_once(const char *path, uint64_t flags) {
 }
 
 // A file system in memory over the folder. Its root, or -1. With `nodev` too it would look like one that a
-// user mounted (confine/foreign.h), and the tool would not read the copies itself.
+// user mounted (confine/untrusted.h), and the tool would not read the copies itself.
 static int mount_over(int folder) {
     int system = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
     bool made = system >= 0 && syscall(SYS_fsconfig, system, FSCONFIG_SET_STRING, "source", "seep", 0) == 0 &&

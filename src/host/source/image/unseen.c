@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "confine/foreign.h"
 #include "confine/opener.h"
 #include "confine/worker.h"
+#include "confine/untrusted.h"
 #include "process/own_allocator.h"
 #include "profile/health.h"
 #include "source/image/unseen.h"
@@ -98,7 +98,7 @@ static void ask(struct seep_worker *worker, int fd, struct seep_unseen_file *fil
 
 static struct seep_error *look_into(struct seep_unseen *unseen, int fd, const char *path,
                                     struct seep_unseen_file *file) {
-    if (!seep_file_is_foreign(fd))
+    if (!seep_file_is_untrusted(fd))
         return look_here(fd, path, file);
     file->own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE};
     struct seep_error *err = unseen->worker ? NULL : seep_worker_start(serve, NULL, &unseen->worker);

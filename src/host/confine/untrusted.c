@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Whose file it is, see foreign.h.
+// Whose file it is, see untrusted.h.
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/statx_call.h"
-#include "confine/foreign.h"
 #include "confine/opener.h"
+#include "confine/untrusted.h"
 
 // Members of the user's own group may write to many files of a user, not to those of root.
-bool seep_status_is_foreign(const struct stat *status, uid_t user, gid_t group) {
+bool seep_status_is_untrusted(const struct stat *status, uid_t user, gid_t group) {
     bool is_ours = status->st_uid == 0 || status->st_uid == user;
     bool is_group_ours = status->st_gid == 0 || status->st_gid == group;
     return !is_ours || (status->st_mode & S_IWOTH) || ((status->st_mode & S_IWGRP) && !is_group_ours);
@@ -48,12 +48,12 @@ bool seep_file_status(int fd, struct stat *ret_status) {
     return true;
 }
 
-bool seep_handle_is_foreign(int fd) {
+bool seep_handle_is_untrusted(int fd) {
     struct stat status;
-    return fstat(fd, &status) != 0 || seep_status_is_foreign(&status, geteuid(), getegid()) ||
+    return fstat(fd, &status) != 0 || seep_status_is_untrusted(&status, geteuid(), getegid()) ||
            (geteuid() == 0 && is_on_users_mount(fd));
 }
 
-bool seep_file_is_foreign(int fd) {
-    return seep_is_handle(fd) || seep_handle_is_foreign(fd);
+bool seep_file_is_untrusted(int fd) {
+    return seep_is_handle(fd) || seep_handle_is_untrusted(fd);
 }
