@@ -7,8 +7,8 @@ import pytest
 
 COMMANDS = ["status", "sites", "functions 5 blocks", "lines", "modules", "threads", "processes", "top 1", "stack 1", "stack 7",
             "blocks", "blocks 1 5", "scan", "leaks", "holders", "whois 0x5000", "whois zz", "mark x", "diff", "reset", "diff", "growth",
-            "proc", "maps", "filter nothing", "sites", "filter", "set top 3", "set sort blocks", "set thread 42", "set nonsense 1",
-            "show", "pause", "show", "resume", "s", "nonsense", "sites x", '"open', "help scan", "blocks 1 > a > b", "sites >"]
+            "proc", "maps", "filter nothing", "sites", "filter", "set top 3", "set sort blocks", "set thread 42", "set thread 43",
+            "set nonsense 1", "show", "pause", "show", "resume", "s", "nonsense", "sites x", '"open', "help scan", "blocks 1 > a > b", "sites >"]
 
 
 @pytest.fixture

@@ -242,7 +242,7 @@ def test_scan_of_a_saved_trace_shows_what_was_found(run, seep, build):
     assert re.search(r"^  lost +1 +100 ", run(seep, "scan", "m.seep").stdout, re.M)
     run(seep, "run", "-q", "-o", "k.seep", build("wrong", WRONG), "k")
     done = run(seep, "scan", "k.seep")
-    assert done.returncode == 1 and "no one looked at the memory, and a trace has none" in done.stderr
+    assert done.returncode == 1 and "it has no leak scan, and a trace has no memory to scan" in done.stderr
     done = run(seep, "scan", "m.seep", "--trace", "k.seep")
     assert done.returncode == 2 and "not a core file" in done.stderr
 
@@ -355,7 +355,7 @@ def test_leaks_are_not_known_where_nobody_looked(run, seep, tmp_path, build):
     program = build("mixed", MIXED)
     library = Path(seep).parent / "libseep.so"
     subprocess.run([program], cwd=tmp_path, check=True, env={"LD_PRELOAD": str(library), "SEEP_OUT": "alone.seep"})
-    words = "not known: no one looked at the memory (seep run, or seep scan PID, does)"
+    words = "not known: the program ended without a leak scan (seep run makes one at its end)"
     assert "\nleaks    " + words in run(seep, "report", "alone.seep").stdout
     assert words in run(seep, "report", "alone.seep", "--by", "function").stdout
     first = json.loads(run(seep, "report", "alone.seep", "--json").stdout)["findings"][0]

@@ -239,6 +239,11 @@ def test_messages_carry_no_control_characters(seep):
     assert "\033" not in text
 
 
+@pytest.mark.parametrize("mode", ["record", "count", "log"])
+def test_a_mode_as_a_command(seep, mode):
+    assert refused(seep, mode, "./p") == "seep: unknown command '%s' (it is a mode: 'seep run --mode %s PROG')\n" % (mode, mode)
+
+
 def test_bytes_that_are_not_utf8(seep):
     done = subprocess.run([os.fsencode(seep), b"\xff\xfe"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 2 and done.stderr.startswith(rb"seep: unknown command '\xff\xfe'"), done

@@ -78,7 +78,7 @@ SEEP_COMMANDS(SEEP_COMMAND_DECLARE)
 extern const struct seep_command *const seep_commands[];
 
 const struct seep_command *seep_command_find(const char *name); // NULL: no such command
-// SEEP_E_USAGE with the nearest name.
+// SEEP_E_USAGE, with what to type: for a mode of `seep run` that, else the nearest name.
 SEEP_MUST_CHECK struct seep_error *seep_command_unknown(const char *name);
 
 // "seep: <message> (<hint>)" in one line on stderr; takes the error. Returns the exit status.

@@ -15,12 +15,19 @@ const struct seep_command *seep_command_find(const char *name) {
     return NULL;
 }
 
+// A mode of `seep run` that is typed as a command.
+static bool is_mode(const char *name) {
+    return strcmp(name, "record") == 0 || strcmp(name, "count") == 0 || strcmp(name, "log") == 0;
+}
+
 struct seep_error *seep_command_unknown(const char *name) {
     const char *names[64] = {NULL};
     for (size_t i = 0; seep_commands[i] && i + 1 < SEEP_ARRAY_SIZE(names); i++)
         names[i] = seep_commands[i]->name;
     const char *nearest = seep_nearest(name, names);
     struct seep_error *error = seep_error_create(SEEP_E_USAGE, "unknown command '%s'", name);
+    if (is_mode(name))
+        return seep_error_hint(error, "it is a mode: 'seep run --mode %s PROG'", name);
     if (nearest)
         return seep_error_hint(error, "did you mean '%s'? see 'seep help'", nearest);
     return seep_error_hint(error, "see 'seep help'");

@@ -62,6 +62,21 @@ static struct seep_error *set_depth(struct seep_console *console, uint64_t depth
     return control(console, out, "set", &(struct seep_image_control){.depth = (uint32_t)depth});
 }
 
+// 0: all. Only a thread of the last look has rows.
+static struct seep_error *set_thread(struct seep_console *console, uint64_t tid) {
+    const struct seep_session *session = seep_console_session(console);
+    bool found = !tid;
+    for (size_t p = 0; !found && session && p < session->nr_profiles; p++)
+        for (uint32_t i = 0; !found && i < session->profiles[p]->nr_threads; i++)
+            found = session->profiles[p]->threads[i].tid == tid;
+    if (!found)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_NOT_FOUND, "set: the last look has no thread %" PRIu64, tid),
+            "'threads' lists them");
+    console->tid = (uint32_t)tid;
+    return NULL;
+}
+
 static struct seep_error *run_set(struct seep_console *console, char *const *words, FILE *out) {
     const char *key = words[0], *value = key ? words[1] : NULL;
     uint64_t number = 0;
@@ -78,7 +93,7 @@ static struct seep_error *run_set(struct seep_console *console, char *const *wor
         TRY(seep_console_parse_count("top", value, &console->top));
     } else if (strcmp(key, "thread") == 0) {
         TRY(seep_console_parse_count("thread", strcmp(value, "all") == 0 ? "0" : value, &number));
-        console->tid = (uint32_t)SEEP_MIN(number, (uint64_t)UINT32_MAX);
+        TRY(set_thread(console, number));
     } else if (strcmp(key, "json") == 0) {
         console->json = strcmp(value, "on") == 0;
     } else if (strcmp(key, "sort") == 0) {

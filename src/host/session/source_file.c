@@ -53,7 +53,7 @@ static struct seep_error *scan(struct seep_source *source, const struct seep_sca
         any |= session->profiles[i]->leaks.known;
     if (!err && !any)
         err = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
-                                                "%s: no one looked at the memory, and a trace has none",
+                                                "%s: it has no leak scan, and a trace has no memory to scan",
                                                 source->spec),
                               "of a process that crashed: seep scan CORE --trace %s", source->spec);
     if (err) {

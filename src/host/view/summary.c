@@ -177,7 +177,7 @@ struct seep_error *seep_summary_why_not_known(struct seep_view *view, const char
         if (process->exit_kind == SEEP_EXIT_SIGNAL && view->nr_processes == 1)
             return say_killed(view, process->exit_value, ret_why);
         if (process->exit_kind == SEEP_EXIT_CODE && profile->nr_blocks)
-            *ret_why = "no one looked at the memory (seep run, or seep scan PID, does)";
+            *ret_why = "the program ended without a leak scan (seep run makes one at its end)";
     }
     return NULL;
 }

@@ -43,8 +43,8 @@ SEEP_MUST_CHECK struct seep_error *seep_summary_make(struct seep_view *view, con
 SEEP_MUST_CHECK struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node,
                                                       const char **ret_place);
 
-// Why it is not known what is lost: no one looked. NULL: somebody did, a note says why not, or there is
-// nothing to lose. Lives as long as the view.
+// Why it is not known what is lost: there was no scan. NULL: there was one, a note says why not, or no block
+// is live. Lives as long as the view.
 SEEP_MUST_CHECK struct seep_error *seep_summary_why_not_known(struct seep_view *view, const char **ret_why);
 
 #endif

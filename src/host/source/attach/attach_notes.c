@@ -44,9 +44,7 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
     uint64_t nr_unseen = attached->bpf ? attached->bpf->bss->seep_lost[SEEP_BPF_LOST_LANDING] : 0;
     if (nr_unseen)
         note(&notes, SEEP_NOTE_CALLS_UNSEEN,
-             "%llu call%s of operator new %s not seen: the first from each place that calls it, before a "
-             "probe "
-             "stood where it returns",
+             "%llu call%s of operator new %s not seen, because no probe stood yet where the call returns",
              (unsigned long long)nr_unseen, seep_plural(nr_unseen), nr_unseen == 1 ? "was" : "were");
     for (size_t i = 0; i < attached->nr_objects && attached->options.probes == SEEP_PROBES_PERF; i++)
         if (attached->objects[i]->allocator.throws_itself)
