@@ -363,6 +363,7 @@ struct seep_error *seep_attached_create(const struct seep_attach_options *option
         return seep_error_no_memory();
     attached->options = *options;
     attached->pidfd = attached->cgroup = -1;
+    attached->generation = 1; // 0 is none: a process need not lose code before its stacks are walked on
     attached->scope = options->cgroup ? SEEP_BPF_SCOPE_CGROUP
                       : options->all  ? SEEP_BPF_SCOPE_ALL
                                       : SEEP_BPF_SCOPE_PROBED;
