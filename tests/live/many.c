@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// many SITES THREADS: allocates at that many different stacks, and in that many threads that live at the
-// same time; gives everything back but one block of 24 bytes for each stack and one of 40 for each thread.
+// many SITES THREADS [FILE]: allocates at that many different stacks, and in that many threads that live at the
+// same time; gives everything back but one block of 24 bytes for each stack and one of 40 for each thread. Waits for the end of FILE then.
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void *volatile kept[1 << 20];
 static unsigned nr_kept;
@@ -67,5 +69,9 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < nr_threads; i++)
         pthread_join(threads[i], NULL);
     printf("%u kept\n", nr_kept);
+    int until = argc > 3 ? open(argv[3], O_RDONLY) : -1;
+    char byte;
+    while (until >= 0 && read(until, &byte, 1) > 0) {
+    }
     return 0;
 }

@@ -139,9 +139,19 @@ def test_cpp_and_threads(tmp_path):
     assert (done.code, done.err) == (0, b''), done
     ((process,), whole) = report(trace), report(trace, '--no-default-suppressions')[0]
     no_losses(process)
-    # What tcmalloc loses of its own, and no more, is suppressed.
-    assert whole['leaks']['lost']['blocks'] == process['leaks']['lost']['blocks'] + 1, (whole['leaks'], process['leaks'])
-    assert [r['bytes'] for r in process['suppressions']['rules'] if r['name'] == 'the first extension of tcmalloc'] == [8]
+    # What tcmalloc loses of its own, and no more, is suppressed: one block, or none from gperftools 2.16 on. A block that
+    # the program does not write keeps tcmalloc's link to the next free one, which is then indirectly lost.
+    found, kept = lost_blocks(whole), lost_blocks(process)
+    own = [size for size, names in found if 'main' not in names]
+    assert own in ([8], []) and len(found) - len(own) == 11, found
+    assert kept == [(size, names) for size, names in found if 'main' in names], (found, kept)
+    rules = process.get('suppressions', {'rules': []})['rules']  # of none that was used nothing is said
+    assert [rule['bytes'] for rule in rules if rule['name'] == 'the first extension of tcmalloc'] == own, rules
+
+
+def lost_blocks(process):
+    return sorted((site['live_bytes'], [frame['function'] for frame in site['stack']]) for site in process['sites']
+                  if site['kind'] in ('lost', 'indirect'))
 
 
 def test_refused_before_the_start(tmp_path):

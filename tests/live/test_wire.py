@@ -795,10 +795,14 @@ def test_many_clients_share_looks_and_answers(shop, serve):  # noqa: F811
     assert all(figures_of(client) == expected for client in clients)
 
 
-def test_many_clients_that_take_nothing_share_an_answer(serve, sanitized):
+def test_many_clients_that_take_nothing_share_an_answer(serve, tmp_path, sanitized):
     """The unpacked answer has 380 KB. The server has it once, and of each client no frame but the page of its state."""
-    server = serve('--', harness.BUILD / 'tests/live/live-many', 8000, 1)
+    os.mkfifo(tmp_path / 'until')
+    until = os.open(tmp_path / 'until', os.O_RDWR)
+    server = serve('--', harness.BUILD / 'tests/live/live-many', 8000, 1, tmp_path / 'until')
     client = wire_client.connect(server.path)
+    client.pull()
+    os.close(until)  # the program ends now that the server has seen it
     harness.wait_until(lambda: client.pull() and client.look['ended'], 'the sites are there')
     clients = [raw(server.path) for _ in range(40)]
 
