@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What the code of a file says about a call, see call_target.h.
-// Source: Intel SDM volume 2, CALL and JMP; Arm ARM, A64, BL, ADRP and LDR. The file may be hostile: all
-// bytes are looked up.
+// Source: Intel SDM volume 2, CALL and JMP; Arm ARM, A64, BL. The file may be hostile: all bytes are looked
+// up.
 #include <string.h>
 
 #include "names/call_target.h"
+#include "names/relocations.h"
 
 static uint32_t read_u32(const unsigned char *bytes) {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
@@ -23,31 +24,8 @@ static uint64_t displaced(uint64_t from, const unsigned char *displacement) {
 
 // The symbol that the loader writes into `slot` of the global offset table.
 static const char *symbol_of_slot(const struct seep_symbol_file *file, uint64_t slot) {
-    Elf_Scn *section = NULL;
-    uint64_t left = file->file_bytes; // sections that are the same bytes again and again could take any time
-    while ((section = elf_nextscn(file->elf, section))) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || header.sh_size > left)
-            continue;
-        left -= header.sh_size;
-        Elf_Data *data = elf_getdata(section, NULL);
-        size_t entry_bytes = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
-        size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
-        for (size_t i = 0; i < nr && i <= INT32_MAX; i++) {
-            GElf_Rela relocation;
-            if (!gelf_getrela(data, (int)i, &relocation) || relocation.r_offset != slot)
-                continue;
-            Elf_Scn *symbols = elf_getscn(file->elf, header.sh_link);
-            Elf_Data *table = symbols ? elf_getdata(symbols, NULL) : NULL;
-            GElf_Shdr of_symbols;
-            GElf_Sym symbol;
-            if (!table || !gelf_getshdr(symbols, &of_symbols) || GELF_R_SYM(relocation.r_info) > INT32_MAX ||
-                !gelf_getsym(table, (int)GELF_R_SYM(relocation.r_info), &symbol))
-                return NULL;
-            return elf_strptr(file->elf, of_symbols.sh_link, symbol.st_name);
-        }
-    }
-    return NULL;
+    struct seep_relocation relocation;
+    return seep_relocation_find(file, slot, &relocation) ? seep_relocation_symbol(file, &relocation) : NULL;
 }
 
 // An entry of the linkage table jumps to the address in its slot.
@@ -95,10 +73,7 @@ static const char *import_aarch64(const struct seep_symbol_file *file, uint64_t 
     uint32_t page = bytes && nr >= 8 ? read_u32(bytes) : 0, load = page ? read_u32(bytes + 4) : 0;
     if ((page & 0x9f00001f) != 0x90000010 || (load & 0xffc003ff) != 0xf9400211) // adrp x16; ldr x17, [x16, N]
         return NULL;
-    int64_t pages = (int64_t)((uint64_t)(page >> 5 & 0x7ffff) << 2 | (page >> 29 & 3));
-    pages -= pages & (1 << 20) ? 1 << 21 : 0;
-    return symbol_of_slot(file, (entry & ~UINT64_C(0xfff)) + (uint64_t)(pages * 4096) +
-                                    (load >> 10 & 0xfff) * UINT64_C(8));
+    return symbol_of_slot(file, seep_aarch64_page(page, entry) + seep_aarch64_load_offset(load));
 }
 
 const char *seep_call_import(const struct seep_symbol_file *file, uint64_t return_address) {

@@ -8,6 +8,7 @@
 #include <gelf.h>
 
 #include "names/constant_text.h"
+#include "names/relocations.h"
 
 #define INSTRUCTIONS_MAX 16u
 
@@ -43,24 +44,11 @@ static uint64_t fetch(const unsigned char *bytes, size_t nr) {
 
 // What the loader writes at `slot`: a relative relocation, or what the file has there.
 static bool pointer_at(const struct seep_symbol_file *file, uint64_t slot, uint64_t *ret_value) {
-    Elf_Scn *section = NULL;
-    uint64_t left = file->file_bytes; // sections that are the same bytes again and again could take any time
-    while ((section = elf_nextscn(file->elf, section))) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || header.sh_size > left)
-            continue;
-        left -= header.sh_size;
-        Elf_Data *data = elf_getdata(section, NULL);
-        size_t entry_bytes = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
-        size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
-        for (size_t i = 0; i < nr && i <= INT32_MAX; i++) {
-            GElf_Rela relocation;
-            if (!gelf_getrela(data, (int)i, &relocation) || relocation.r_offset != slot)
-                continue;
-            uint64_t type = GELF_R_TYPE(relocation.r_info);
-            *ret_value = (uint64_t)relocation.r_addend;
-            return type == R_X86_64_RELATIVE || type == R_AARCH64_RELATIVE;
-        }
+    struct seep_relocation relocation;
+    if (seep_relocation_find(file, slot, &relocation)) {
+        uint64_t type = GELF_R_TYPE(relocation.entry.r_info);
+        *ret_value = (uint64_t)relocation.entry.r_addend;
+        return type == R_X86_64_RELATIVE || type == R_AARCH64_RELATIVE;
     }
     size_t nr;
     const unsigned char *bytes = seep_symbol_file_bytes(file, slot, &nr);
@@ -142,15 +130,13 @@ static bool follow_aarch64(const struct seep_symbol_file *file, uint64_t address
         if ((word & 0xfffff01f) == 0xd503201f) // nop, bti, paciasp, ...
             continue;
         if ((word & 0x9f00001f) == 0x90000000) { // adrp x0, page
-            int64_t pages = (int64_t)((uint64_t)(word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3));
-            pages -= pages & (1 << 20) ? 1 << 21 : 0;
-            *ret_value = (address & ~UINT64_C(0xfff)) + (uint64_t)(pages * 4096);
+            *ret_value = seep_aarch64_page(word, address);
             loaded = false;
         } else if ((word & 0xffc003ff) == 0x91000000) { // add x0, x0, N
             *ret_value += word >> 10 & 0xfff;
             loaded = true;
         } else if ((word & 0xffc003ff) == 0xf9400000) { // ldr x0, [x0, N]
-            if (!pointer_at(file, *ret_value + (word >> 10 & 0xfff) * UINT64_C(8), ret_value))
+            if (!pointer_at(file, *ret_value + seep_aarch64_load_offset(word), ret_value))
                 return false;
             loaded = true;
         } else {
