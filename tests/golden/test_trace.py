@@ -374,6 +374,33 @@ def test_sections_that_repeat_take_what_they_hold(tool, tmp_path, sanitized):
     assert done.returncode == 1 and b"section PIECES" in done.stdout and b"out of order" in done.stdout
 
 
+def test_wrong_frees_of_many_modules_take_no_product(seep, tmp_path):
+    """Whether a module has a C++ runtime of its own is asked of each module once, and not for each wrong free."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+    count, at_new, at_free = 20000, b"\2\x0a", b"\0\x18"
+    leb, sections = make_v1.leb, []
+    with open(golden("tiny"), "rb") as file:
+        plain = make_v1.plain(file.read())
+    for section in plain:
+        raw = section.stored
+        if section.kind == seep_reader.PROCESS:
+            raw = raw[:-6] + leb(count) + b"\1\2\1\0\1"
+        elif section.kind == seep_reader.MODULES:
+            more = ((b"/none/%05d" % i, b"\x80\x80\x80\2\x80@\x80@\0\1\0") for i in range(count - 1))
+            raw = b"\1" + leb(count) + raw[2:] + b"".join(leb(len(path) + 1) + path + rest for path, rest in more)
+        elif section.kind == seep_reader.SITES:
+            raw = b"\1\2" + at_new + raw[4:] + at_free + bytes(8)
+        sections.append(make_v1.Section(section.kind, raw))
+    rows = b"".join(b"\1\1\2\1" + leb(4096 + 16 * i) + b"\x08" for i in range(count))
+    sections.append(make_v1.Section(seep_reader.WRONG_RELEASES, leb(count) + rows))
+    path = tmp_path / "x.seep"
+    path.write_bytes(make_v1.trace(sections))
+    done = run(seep, "report", path, preexec_fn=limit)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert done.stdout.count(b" freed by the wrong function") == count
+
+
 # ---- Writing.
 
 

@@ -52,6 +52,23 @@ static struct seep_error *has_own_runtime(struct seep_stacks *stacks, const stru
     return error ? error : seep_symbols_has_cxx_runtime(stacks->symbols, id, ret_has);
 }
 
+// Whether any module has. Asked once: a trace may have as many wrong releases as modules, and many of both.
+static struct seep_error *any_has_runtime(struct seep_stacks *stacks, const struct seep_profile *profile,
+                                          bool *ret_has) {
+    bool has = false;
+    struct seep_error *error = NULL;
+    if (stacks->runtime_of != profile) {
+        for (uint32_t i = 1; !error && !has && i < profile->nr_modules; i++)
+            error = has_own_runtime(stacks, &profile->modules[i], &has);
+        if (error)
+            return error;
+        stacks->runtime_of = profile;
+        stacks->has_runtime = has;
+    }
+    *ret_has = stacks->has_runtime;
+    return NULL;
+}
+
 // Whether an operator without a name, or an operator delete without a frame, may have made the call. An
 // operator new looks at what malloc returned, so it has a frame.
 static struct seep_error *is_unseen_operator(struct seep_stacks *stacks, const struct seep_profile *profile,
@@ -68,8 +85,7 @@ static struct seep_error *is_unseen_operator(struct seep_stacks *stacks, const s
     }
     if (!is_release)
         return NULL;
-    for (uint32_t i = 1; !error && !has && i < profile->nr_modules; i++)
-        error = has_own_runtime(stacks, &profile->modules[i], &has);
+    error = any_has_runtime(stacks, profile, &has);
     if (error || !has)
         return error;
     const char *import = NULL;

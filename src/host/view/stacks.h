@@ -73,6 +73,10 @@ struct seep_stacks {
     struct seep_map function_ids;
     struct seep_arena names; // theirs
     bool full_names;         // functions and types are not shortened
+    // Of own_operators.h: the profile that was asked last, and whether a module of it has a C++ runtime of
+    // its own.
+    const struct seep_profile *runtime_of;
+    bool has_runtime;
 };
 
 // Borrows `symbols`.
