@@ -155,8 +155,9 @@ struct seep_bpf_unread {
     char names[SEEP_BPF_NAMES_MAX][SEEP_BPF_NAME_BYTES]; // "" behind the first part
 };
 
-// The memory of a stack from the frame on that it was cut in, where its walk can go on when the code is read.
-// Of some sizes, because the ring gives out only constant ones.
+// The memory of a stack that was cut in code that is not read yet, from the frame of the cut on. The tool
+// walks on in it when the code is read. It has one of a few sizes, because the ring reserves only constant
+// ones.
 #define SEEP_BPF_REST_TINY   2048u
 #define SEEP_BPF_REST_SMALL  5120u
 #define SEEP_BPF_REST_MIDDLE 10240u

@@ -20,7 +20,7 @@ static const char function[] = "__lsan_default_suppressions";
 // each takes what is possibly lost and nothing else; what is lost under the same functions is somebody's
 // leak. In Valgrind's words. The C library's own functions are named where it exports them, for few
 // machines have its debug information; where there is no such name, its module is. One rule takes what is
-// lost: tcmalloc loses a block of its own at the start, and tells its own leak checker to ignore that one.
+// lost: tcmalloc itself loses a block at its start, and tells its own leak checker to ignore that block.
 static const struct {
     const char *reason;
     const char *text;

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-// What is behind the last slash of `path`, within it; all of it where there is none, or where it ends with
-// one.
+// The text behind the last slash of `path`, within it; all of `path` if it has no slash, or ends with one.
 static inline const char *seep_file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;

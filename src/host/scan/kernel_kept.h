@@ -26,7 +26,7 @@ struct seep_kernel_kept {
     size_t epolls_capacity;
 };
 
-// Both: what cannot be read is left out. false: out of memory; _deinit is needed in any case.
+// Both leave out what cannot be read. false: out of memory; call _deinit in any case.
 // Finds the descriptors of epoll among all. The process need not wait for that: it runs.
 SEEP_MUST_CHECK bool seep_kernel_kept_find(pid_t pid, struct seep_kernel_kept *kept);
 // The process is stopped.

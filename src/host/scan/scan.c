@@ -180,8 +180,8 @@ static struct seep_error *check_platform(const struct seep_scan *scan) {
                            "scan it on a machine of its CPU; growth, diff and marks work here too");
 }
 
-// Blocks that came while recording was stopped are in no list, and may hold others. An older library says so
-// only where it counted one.
+// Blocks that were allocated while recording was stopped are in no list, and may hold others. An older
+// library says so only if it counted one.
 static bool was_stopped(const struct seep_profile *profile) {
     return (profile->health.flags & SEEP_FLAG_WAS_STOPPED) || profile->health.lost[SEEP_LOST_STOPPED];
 }

@@ -100,7 +100,7 @@ static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int tro
             seep_error_create(
                 SEEP_E_PERMISSION,
                 "process %d cannot be read: its tracer is its parent, this seep (PTRACE_TRACEME)", (int)pid),
-            "run it where it does not call ptrace, often an option against debuggers");
+            "run it without the option that makes it call ptrace; such options keep debuggers out");
     if (tracer > 0 && (is_seep((pid_t)tracer) || has_ended((pid_t)tracer, (pid_t)tracer))) {
         *ret_other = (pid_t)tracer;
         return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Looks at a program that is about to be executed, and at its libraries, while it waits for that
-// (exec_gate.h): so its unwind tables are there before its first call. See attach_parts.h.
+// Reads a program that is about to be executed, and its libraries, while the program waits (exec_gate.h), so
+// its unwind tables are there before its first call. See attach_parts.h.
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -55,7 +55,7 @@ static void look_at_file(void *context, int fd, const char *path) {
     char name[64], real[PATH_MAX];
     struct stat status;
     size_t index;
-    (void)path; // may lead over links, which mean other files for us
+    (void)path; // may have links, which lead the tool to other files
     snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
     ssize_t nr = readlink(name, real, sizeof(real) - 1);
     real[nr > 0 ? nr : 0] = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Programs that processes of one mount namespace are about to execute: each waits until its file has been
-// looked at. The kernel asks (fanotify, FAN_OPEN_EXEC_PERM), for the mounts that were there when the gate was
-// made, of file systems that the kernel serves by itself. A process of its own, the gatekeeper, answers:
-// after a while by itself, so that nothing waits for a tool that is busy or stopped. It ends with the tool,
-// and the kernel lets all go, by SIGKILL too. Source: fanotify(7), fanotify_init(2), fanotify_mark(2)
-// (Linux 5.0). Proof: tests/live/test_attach_exec.py.
+// Programs that processes of one mount namespace are about to execute: each waits until the tool has read its
+// file. The kernel asks (fanotify, FAN_OPEN_EXEC_PERM) for the mounts that were there when the gate was made,
+// of file systems that the kernel serves by itself. A process of its own, the gatekeeper, answers. If the
+// tool does not, the gatekeeper answers after a while, so no program waits for a tool that is busy or
+// stopped. The gatekeeper ends with the tool, also by SIGKILL, and then the kernel lets all programs go.
+// Source: fanotify(7), fanotify_init(2), fanotify_mark(2) (Linux 5.0). Proof: tests/live/test_attach_exec.py.
 #ifndef SEEP_SOURCE_ATTACH_EXEC_GATE_H
 #define SEEP_SOURCE_ATTACH_EXEC_GATE_H
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The files that a loader will map for a program, found as glibc's finds them (ld.so(8)): in the folders that
-// the program names, by /etc/ld.so.cache, in the system's folders. A file that is named in vain is only read
-// in vain, so of several for its machine under one name all are told; LD_LIBRARY_PATH, which a shell may set
-// just before, is not known. Proof: tests/unit/test_needed_files.c.
+// the program names, by /etc/ld.so.cache, in the system's folders. A file too many is only
+// read in vain, so if several files for this machine have one name, all are visited. LD_LIBRARY_PATH is not
+// known, because a shell may set it just before. Proof: tests/unit/test_needed_files.c.
 #ifndef SEEP_SOURCE_ATTACH_NEEDED_FILES_H
 #define SEEP_SOURCE_ATTACH_NEEDED_FILES_H
 
