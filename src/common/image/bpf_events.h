@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "unwind/row_kinds.h"
+
 enum seep_bpf_kind {
     SEEP_BPF_ALLOC = 1, // seep_bpf_alloc: a block came to life
     SEEP_BPF_FREE,      // seep_bpf_event: a block is about to be freed
@@ -99,6 +101,27 @@ enum seep_bpf_lost {
 #define SEEP_BPF_ROW_KIND(row)     ((uint32_t)((row) >> 48) & 15u)
 #define SEEP_BPF_ROW_BP_SAVED(row) ((uint32_t)((row) >> 52) & 1u)
 #define SEEP_BPF_ROW_BP(row)       ((int8_t)((row) >> 56)) // in words
+
+// Where the CFA is; of SEEP_ROW_BP_DEREF, where it is saved. Only for rows of the kinds with a CFA.
+static inline uint64_t seep_bpf_row_cfa(uint64_t row, uint64_t pc, uint64_t sp, uint64_t bp) {
+    uint64_t words = SEEP_BPF_ROW_CFA(row);
+    switch (SEEP_BPF_ROW_KIND(row)) {
+    case SEEP_ROW_SP:
+        return sp + words * 8;
+    case SEEP_ROW_BP:
+    case SEEP_ROW_BP_DEREF:
+        return bp + (uint64_t)((int64_t)(int16_t)words * 8);
+    default: // SEEP_ROW_PLT
+        return sp + 8 + ((pc & 15) >= words ? 8 : 0);
+    }
+}
+
+// Where the caller's frame pointer is saved, by SEEP_BPF_ROW_BP_SAVED.
+static inline uint64_t seep_bpf_row_bp_slot(uint64_t row, uint64_t cfa, uint64_t bp) {
+    return (SEEP_BPF_ROW_KIND(row) == SEEP_ROW_BP_DEREF ? bp : cfa) + (uint64_t)(SEEP_BPF_ROW_BP(row) * 8);
+}
+
+#define SEEP_BPF_START_BYTES 64u // the loader's entry point is not farther from the start of the stack
 
 // The index has one entry for each page of code: the first row that begins in it or behind it.
 #define SEEP_BPF_PAGE_SHIFT 10u

@@ -12,7 +12,6 @@
 #define SEEP_BPF_UNWIND_BPF_H
 
 #include "bpf/tables.bpf.h"
-#include "unwind/row_kinds.h"
 
 enum seep_asks {
     SEEP_ASKS_NOT,
@@ -363,21 +362,8 @@ static inline bool seep_walk_pointer(struct seep_walk *walk, struct seep_bpf_thr
 
 static __always_inline bool seep_row_cfa(struct seep_walk *walk, struct seep_bpf_thread *thread, uint64_t row,
                                          uint64_t *ret_cfa) {
-    uint64_t words = SEEP_BPF_ROW_CFA(row);
-    int64_t signed_bytes = (int64_t)(int16_t)SEEP_BPF_ROW_CFA(row) * 8;
-    switch (SEEP_BPF_ROW_KIND(row)) {
-    case SEEP_ROW_SP:
-        *ret_cfa = walk->sp + words * 8;
-        return true;
-    case SEEP_ROW_BP:
-        *ret_cfa = walk->bp + signed_bytes;
-        return true;
-    case SEEP_ROW_BP_DEREF:
-        return seep_read_stack(thread, walk->bp + signed_bytes, ret_cfa);
-    default: // SEEP_ROW_PLT
-        *ret_cfa = walk->sp + 8 + ((walk->pc & 15) >= words ? 8 : 0);
-        return true;
-    }
+    *ret_cfa = seep_bpf_row_cfa(row, walk->pc, walk->sp, walk->bp);
+    return SEEP_BPF_ROW_KIND(row) != SEEP_ROW_BP_DEREF || seep_read_stack(thread, *ret_cfa, ret_cfa);
 }
 
 // Where a stack begins without saying so: at the loader's entry point, which calls the constructors, on the
@@ -385,7 +371,7 @@ static __always_inline bool seep_row_cfa(struct seep_walk *walk, struct seep_bpf
 // (makecontext), or at code that ends the process (Boost.Context: xor %rdi,%rdi; call _exit; hlt).
 static __always_inline bool seep_is_start(struct seep_walk *walk) {
     struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-    if (BPF_CORE_READ(task, mm, start_stack) - walk->sp < 64)
+    if (BPF_CORE_READ(task, mm, start_stack) - walk->sp < SEEP_BPF_START_BYTES)
         return true;
     if (walk->exact)
         return false;
@@ -444,8 +430,8 @@ __noinline int seep_leave_frame(struct seep_walk *walk, struct seep_bpf_thread *
     } else {
         if (!seep_row_cfa(walk, thread, row, &cfa))
             return seep_walk_cut(walk, SEEP_CUT_BAD_READ);
-        uint64_t slot = (kind == SEEP_ROW_BP_DEREF ? walk->bp : cfa) + (int64_t)SEEP_BPF_ROW_BP(row) * 8;
-        if (SEEP_BPF_ROW_BP_SAVED(row) && !seep_read_stack(thread, slot, &bp))
+        if (SEEP_BPF_ROW_BP_SAVED(row) &&
+            !seep_read_stack(thread, seep_bpf_row_bp_slot(row, cfa, walk->bp), &bp))
             return seep_walk_cut(walk, SEEP_CUT_BAD_READ);
     }
     if (cfa <= walk->sp)

@@ -9,9 +9,6 @@
 
 #include "source/attach/attach_parts.h"
 #include "source/attach/traced_process.h"
-#include "unwind/row_kinds.h"
-
-#define START_BYTES 64u // the loader's entry point is not farther from the start of the stack
 
 struct walk {
     const struct seep_bpf_tables *tables;
@@ -114,7 +111,7 @@ static uint64_t find_row(struct walk *walk, uint64_t address) {
 
 // A function that was not called, or the loader's entry point.
 static bool is_start(struct walk *walk) {
-    if (walk->rest->start_stack - walk->sp < START_BYTES)
+    if (walk->rest->start_stack - walk->sp < SEEP_BPF_START_BYTES)
         return true;
     uint64_t row = walk->exact ? 0 : find_row(walk, walk->pc);
     return SEEP_BPF_ROW_KIND(row) != SEEP_ROW_NONE &&
@@ -122,21 +119,8 @@ static bool is_start(struct walk *walk) {
 }
 
 static bool find_cfa(const struct walk *walk, uint64_t row, uint64_t *ret_cfa) {
-    uint64_t words = SEEP_BPF_ROW_CFA(row);
-    uint64_t signed_bytes = (uint64_t)((int64_t)(int16_t)words * 8);
-    switch (SEEP_BPF_ROW_KIND(row)) {
-    case SEEP_ROW_SP:
-        *ret_cfa = walk->sp + words * 8;
-        return true;
-    case SEEP_ROW_BP:
-        *ret_cfa = walk->bp + signed_bytes;
-        return true;
-    case SEEP_ROW_BP_DEREF:
-        return read_word(walk, walk->bp + signed_bytes, ret_cfa);
-    default:
-        *ret_cfa = walk->sp + 8 + ((walk->pc & 15) >= words ? 8 : 0);
-        return true;
-    }
+    *ret_cfa = seep_bpf_row_cfa(row, walk->pc, walk->sp, walk->bp);
+    return SEEP_BPF_ROW_KIND(row) != SEEP_ROW_BP_DEREF || read_word(walk, *ret_cfa, ret_cfa);
 }
 
 // What lies beyond the bytes that were sent is not known, so the stack stays cut as it was.
@@ -178,8 +162,7 @@ static uint32_t leave_frame(struct walk *walk) {
     } else {
         if (!find_cfa(walk, row, &cfa))
             return CUT_UNREAD;
-        uint64_t slot = (kind == SEEP_ROW_BP_DEREF ? walk->bp : cfa) + (uint64_t)(SEEP_BPF_ROW_BP(row) * 8);
-        if (SEEP_BPF_ROW_BP_SAVED(row) && !read_word(walk, slot, &bp))
+        if (SEEP_BPF_ROW_BP_SAVED(row) && !read_word(walk, seep_bpf_row_bp_slot(row, cfa, walk->bp), &bp))
             return CUT_UNREAD;
     }
     if (cfa <= walk->sp)
