@@ -131,3 +131,43 @@ def test_a_program_that_another_tracer_has(can, tmp_path):  # noqa: F811
     need('strace')
     done = run(['strace', '-f', '-o', '/dev/null', SEEP, 'attach', '--', 'true'])
     assert done.code == 126 and b'another tracer has it' in done.err and b'without -f' in done.err, done
+
+
+def chain(folder, nr, last, by=''):
+    """The first of so many scripts, each of which executes the next."""
+    following = last
+    for i in range(nr):
+        script = folder / f'script{i}'
+        script.write_text(f'#!/bin/sh\n{by}{following}\n')
+        script.chmod(0o755)
+        following = script
+    return following
+
+
+def notes_of(trace):
+    return [note for process in report(trace) for note in process['health']['notes']]
+
+
+def test_a_program_that_is_a_script_is_complete_with_what_it_starts(can, tmp_path):  # noqa: F811
+    """The loader that the kernel opens for the interpreter is the copy that has probes, as its libraries are."""
+    root_only()
+    trace = tmp_path / 't.seep'
+    script = tmp_path / 'script'
+    script.write_text(f'#!/bin/sh\nwhile read -r line; do echo "$line"; done </proc/self/maps\n{chain(tmp_path, 2, "/bin/true")}\n')
+    script.chmod(0o755)
+    done = run([SEEP, 'attach', '--output', trace, '--', script])
+    assert done.code == 0, done
+    assert not notes_of(trace), notes_of(trace)
+    lines = [line.split() for line in done.out.decode().splitlines()]
+    mapped = {Path(words[5]).name: words[3] for words in lines if len(words) == 6 and words[1] == 'r-xp'}
+    loader, = (device for name, device in mapped.items() if name.startswith('ld-'))
+    assert loader not in [device for name, device in mapped.items() if name in ('dash', 'bash', 'sh')], mapped
+
+
+def test_a_script_is_no_mapped_file(can, tmp_path):  # noqa: F811
+    """Processes that are gone to another program before they are looked at: their scripts have no stacks."""
+    root_only()
+    trace = tmp_path / 't.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', 'sh', '-c', f'{chain(tmp_path, 20, "/bin/true", "exec ")}; true'])
+    assert done.code == 0, done
+    assert not [note for note in notes_of(trace) if 'could not be read' in str(note)], notes_of(trace)

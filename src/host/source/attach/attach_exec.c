@@ -27,8 +27,8 @@ struct look {
     bool is_new; // the file was not known
 };
 
-// What is traced: see docs/attach.md, Limits. Scripts are executed, too.
-static bool is_traced_kind(int fd) {
+// See docs/attach.md, Limits.
+bool seep_attach_is_traced_kind(int fd) {
     Elf64_Ehdr header;
     return pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
            memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
@@ -60,7 +60,7 @@ static void look_at_file(void *context, int fd, const char *path) {
     ssize_t nr = readlink(name, real, sizeof(real) - 1);
     real[nr > 0 ? nr : 0] = 0;
     look->is_new = false;
-    if (look->err || *real != '/' || fstat(fd, &status) != 0 || !is_traced_kind(fd))
+    if (look->err || *real != '/' || fstat(fd, &status) != 0 || !seep_attach_is_traced_kind(fd))
         return;
     struct seep_code_area area = {.device = (uint64_t)major(status.st_dev) << 20 | minor(status.st_dev),
                                   .inode = status.st_ino,

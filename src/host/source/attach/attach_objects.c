@@ -258,6 +258,12 @@ struct seep_error *seep_attach_learn(struct seep_attached *attached, const char 
     size_t index;
     if (*path != '/' || !realpath(path, real) || stat(real, &status) != 0 || !S_ISREG(status.st_mode))
         return NULL;
+    int fd = seep_open_regular(-1, real);
+    bool is_other = fd >= 0 && !seep_is_handle(fd) && !seep_attach_is_traced_kind(fd);
+    if (fd >= 0)
+        close(fd);
+    if (is_other)
+        return NULL;
     struct seep_code_area area = {.device = (uint64_t)major(status.st_dev) << 20 | minor(status.st_dev),
                                   .inode = status.st_ino,
                                   .path = real};

@@ -218,6 +218,8 @@ void seep_attach_opens(void *context, pid_t pid, const char *path);
 
 // ---- attach_exec.c ----
 
+// Whether this file can have code that is traced: scripts are executed, too.
+bool seep_attach_is_traced_kind(int fd);
 // Reads the programs that wait to be executed, and lets them go.
 SEEP_MUST_CHECK struct seep_error *seep_attach_look_at_waiting(struct seep_attached *attached);
 

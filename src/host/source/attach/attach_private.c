@@ -21,7 +21,23 @@
 
 #define INTERPRETER_BYTES_MAX 4096
 
-// *ret_interpreter: the loader that the program names; "": none.
+// As the kernel's: so many bytes of a script are looked at, and so many scripts may lead from one to another.
+#define SCRIPT_LINE_BYTES 256
+#define SCRIPTS_MAX       5
+
+// "": it is no script.
+static void read_script(int fd, char ret_interpreter[INTERPRETER_BYTES_MAX]) {
+    char line[SCRIPT_LINE_BYTES + 1];
+    ssize_t nr = pread(fd, line, SCRIPT_LINE_BYTES, 0);
+    *ret_interpreter = 0;
+    if (nr < 2 || memcmp(line, "#!", 2) != 0)
+        return;
+    line[nr] = 0;
+    const char *path = line + 2 + strspn(line + 2, " \t");
+    snprintf(ret_interpreter, INTERPRETER_BYTES_MAX, "%.*s", (int)strcspn(path, " \t\n"), path);
+}
+
+// *ret_interpreter: the loader that the program names, or the program that the script names; "": none.
 static bool gets_probes(struct seep_attached *attached, int fd, const char *name,
                         char ret_interpreter[INTERPRETER_BYTES_MAX]) {
     struct seep_object_contents contents;
@@ -31,6 +47,7 @@ static bool gets_probes(struct seep_attached *attached, int fd, const char *name
     struct seep_error *err = seep_object_read(&attached->reader, &question, &contents, &trouble);
     if (err || trouble) {
         seep_error_destroy(err);
+        read_script(fd, ret_interpreter);
         return false;
     }
     const struct seep_elf_file *elf = &contents.elf;
@@ -87,8 +104,10 @@ static void copy_file(struct seep_attached *attached, pid_t pid, const char *pat
 }
 
 void seep_attach_opens(void *context, pid_t pid, const char *path) {
-    char interpreter[INTERPRETER_BYTES_MAX], none[INTERPRETER_BYTES_MAX];
-    copy_file(context, pid, path, interpreter);
-    if (*interpreter) // the kernel opens it, not the program
-        copy_file(context, pid, interpreter, none);
+    char interpreters[2][INTERPRETER_BYTES_MAX];
+    // The kernel opens these, not the program: for a script its interpreter, for a program its loader.
+    for (unsigned i = 0; *path && i < SCRIPTS_MAX + 2; i++) {
+        copy_file(context, pid, path, interpreters[i % 2]);
+        path = interpreters[i % 2];
+    }
 }
