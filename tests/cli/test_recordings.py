@@ -457,27 +457,11 @@ def test_import_of_packed_files(run, seep, tmp_path):
         assert run(seep, "import", packed, "--format", "log", "-o", tmp_path / "bad.seep").returncode in (0, 1)
 
 
-INLINED = """#include <stdlib.h>
-void *volatile kept[2];
-static inline __attribute__((always_inline)) void *inner(size_t size) {
-    void *block = malloc(size);
-    return kept[1] = block;
-}
-static inline __attribute__((always_inline)) void *middle(size_t size) {
-    return inner(size + 1);
-}
-int main(void) {
-    kept[0] = middle(100);
-    return 0;
-}
-"""
-
-
 def test_import_of_heaptrack_itself(run, seep, require, tmp_path):
     """Functions, lines and inlined functions are those that heaptrack_print shows, where the program is gone, too."""
     require("heaptrack")
     source, program, trace = tmp_path / "inlined.c", tmp_path / "inlined", tmp_path / "h.seep"
-    source.write_text(INLINED)
+    source.write_text(program_source("inlined_calls.c"))
     assert run(require("cc"), "-g", "-O2", "-o", program, source).returncode == 0
     done = run("heaptrack", "-o", str(tmp_path / "h"), program)
     (file,) = [file for file in tmp_path.iterdir() if file.name.startswith("h.") and file.suffix in (".zst", ".gz")]

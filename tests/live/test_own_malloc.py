@@ -55,17 +55,6 @@ def test_names_of_libc(run, seep, tmp_path, flags):
     assert leaks["lost"] == {"blocks": 3, "bytes": 1001 + 1002 + 1003}, leaks
 
 
-MIXED = """
-#include <stdlib.h>
-int main(void) {
-    for (int i = 0; i < 10; i++) {
-        void *volatile block = realloc(malloc(10), 3000);
-        free(block);
-        block = calloc(3, 7);
-        free(block);
-    }
-}
-"""
 NAMES = ["malloc(size_t a)", "calloc(size_t a, size_t b)", "realloc(void *a, size_t b)"]
 
 
@@ -77,7 +66,7 @@ def test_malloc_of_one_library_over_another(run, seep, tmp_path):
             call = name.split("(")[0] + ("(a)" if "b)" not in name else "(a, b)")
             lines += [f"void *{under}{name};", f"void *{prefix}{name} {{ return {under}{call}; }}"]
         (tmp_path / source).write_text("\n".join(lines))
-    (tmp_path / "main.c").write_text(MIXED)
+    (tmp_path / "main.c").write_text(program_source("three_calls.c"))
     for command in (["-shared", "-fPIC", "-o", "libunder.so", "under.c"],
                     ["-shared", "-fPIC", "-o", "libover.so", "over.c", "./libunder.so", "-Wl,-rpath,$ORIGIN"],
                     ["-o", "main", "main.c", "-Wl,--no-as-needed", "./libover.so", "-Wl,-rpath,$ORIGIN"]):
