@@ -138,6 +138,22 @@ def test_who_says_nothing_keeps_no_one_out(tool):
     assert b'more processes at once than the tool may have descriptors' in report, report
 
 
+def test_the_last_descriptor_is_enough_for_an_image(tool):
+    """Those who say nothing leave room for one more connection: the process that gets it is traced until it ends."""
+    tool = tool(descriptors=100)
+    silent = []
+    try:
+        for _ in range(99 - tool.descriptors()):
+            silent.append(tool.connect())
+        wait_until(lambda: tool.descriptors() == 99, 'one descriptor is left')
+        tool.trace_another()
+    finally:
+        for peer in silent:
+            peer.close()
+    report = tool.end()
+    assert b'2 of 2 processes scanned' in report, report
+
+
 def test_a_process_that_was_there_before_is_not_waited_for(tool):
     """A notice names any process; the run ends when its own have."""
     tool = tool()

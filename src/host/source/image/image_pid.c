@@ -173,17 +173,27 @@ static bool same_file(int fd, uint64_t inode) {
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode;
 }
 
+// Of the file system of all memory files; 0: not known. It is asked for once, because that takes a
+// descriptor, and later there may be none.
+static dev_t memory_device(void) {
+    static _Atomic dev_t known;
+    dev_t device = known;
+    struct stat status;
+    int memory = device ? -1 : memfd_create("seep", MFD_CLOEXEC);
+    if (memory >= 0 && fstat(memory, &status) == 0)
+        known = device = status.st_dev;
+    if (memory >= 0)
+        close(memory);
+    return device;
+}
+
 // What only has the name of one may be any file, mounted there by who can mount in a
 // namespace of his own: as root we would write into what its owner may only read. All memory files lie on one
 // file system, where no path leads.
 bool seep_image_is_memory_file(int fd) {
-    struct stat its, ours;
-    int memory = memfd_create("seep", MFD_CLOEXEC);
-    bool is = memory >= 0 && fstat(memory, &ours) == 0 && fstat(fd, &its) == 0 && its.st_dev == ours.st_dev &&
-              S_ISREG(its.st_mode);
-    if (memory >= 0)
-        close(memory);
-    return is;
+    struct stat status;
+    dev_t device = memory_device();
+    return device && fstat(fd, &status) == 0 && status.st_dev == device && S_ISREG(status.st_mode);
 }
 
 // A descriptor of the file among those of `pid`, or -1.

@@ -173,6 +173,7 @@ struct seep_error *seep_listener_init(struct seep_listener *ret_listener) {
         seep_listener_deinit(&listener);
         return err;
     }
+    (void)seep_image_is_memory_file(listener.fd); // from now on it takes no descriptor
     *ret_listener = listener;
     return NULL;
 }

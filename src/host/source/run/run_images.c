@@ -91,11 +91,18 @@ static void take_back_notice(struct seep_run_supervisor *supervisor, pid_t pid) 
         free(run->notices[--run->nr_notices].path);
 }
 
+// Where descriptors are short, what cannot be looked at goes on as long as it has its pid: the image of one
+// that is taken for ended is read too early.
+static bool goes_on_unseen(pid_t pid, int trouble) {
+    return (trouble == EMFILE || trouble == ENFILE) && !(kill(pid, 0) && errno == ESRCH);
+}
+
 static bool has_not_ended(pid_t pid) {
     struct pollfd end = {(int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0};
-    bool goes_on = end.fd >= 0 && poll(&end, 1, 0) == 0;
-    if (end.fd >= 0)
-        close(end.fd);
+    if (end.fd < 0)
+        return goes_on_unseen(pid, errno);
+    bool goes_on = poll(&end, 1, 0) == 0;
+    close(end.fd);
     return goes_on;
 }
 
@@ -107,7 +114,11 @@ static bool find_process(pid_t pid, int64_t *ret_start_ns) {
     *ret_start_ns = 0;
     if (!seep_proc_is_ours())
         return has_not_ended(pid);
-    if (!seep_stat_read(seep_live_thread(pid), 0, &stat) || strchr("ZXx", seep_stat_state(&stat)))
+    pid_t thread = seep_live_thread(pid);
+    errno = 0;
+    if (!seep_stat_read(thread, 0, &stat))
+        return goes_on_unseen(pid, errno);
+    if (strchr("ZXx", seep_stat_state(&stat)))
         return false;
     uint64_t ticks = seep_stat_number(&stat, SEEP_STAT_STARTED);
     *ret_start_ns = (int64_t)(ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK)));
