@@ -22,6 +22,8 @@ import pytest
     (["1", "-C", "-o", "10"], "--combined-only is of any age: not with --older"),
     (["--all", "--cgroup", "/"], "--pid, --command, --cgroup and --all exclude one another"),
     (["--all", "--children", "ignore"], "not with --children ignore"),
+    (["--all", "--", "./app"], "without --all: seep attach -- ./app"),
+    (["--pid", "1", "./app"], "name no PID: seep attach -- ./app"),
     (["--all", "1s", "2", "3"], "one operand too many: '3'"),
     (["1", "-t", "--json"], "--trace prints lines: not with --json"),
     (["1", "--backend", "inject"], "auto, bpf"),

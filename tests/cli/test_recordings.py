@@ -263,6 +263,7 @@ def test_sql_forms_prompt_and_wrong_use(run, seep, rows, recording, plain):
     assert done.stdout.split() == ["1", "1", "2", "2"], done
     one_line(run(seep, "sql", plain, "select wrong from site"), 2, "no such column", ".schema")
     one_line(run(seep, "sql", "/nonexistent.seep", "select 1"), 1, "/nonexistent.seep")
+    one_line(run(seep, "sql", plain, "vacuum into '/nonexistent/x'"), 1, "a place that can be written")
 
 
 def test_events_joined_with_themselves(run, seep, rows, tmp_path):
@@ -434,6 +435,8 @@ def test_import_of_text(run, seep, tmp_path):
         trace.unlink(missing_ok=True)
     one_line(run(seep, "import", tmp_path / "input", "-o", "x"), 2, "--format")
     one_line(run(seep, "import", tmp_path / "input", "--format", "log"), 2, "-o")
+    for place in (tmp_path / "nothing", tmp_path):
+        one_line(run(seep, "import", place, "--format", "log", "-o", tmp_path / "x"), 1, "name the file that the other tool")
 
 
 def test_import_of_packed_files(run, seep, tmp_path):

@@ -99,6 +99,15 @@ static bool is_duration(const char *text) {
     return nr && (strcmp(unit, "ms") == 0 || (*unit && strchr("smh", *unit) && !unit[1]));
 }
 
+// What is no number may be a program. NULL: there is no such operand.
+static struct seep_error *check_interval(const char *operand, const char *how_to_start) {
+    if (!operand || (*operand >= '0' && *operand <= '9'))
+        return NULL;
+    return seep_error_hint(seep_error_create(SEEP_E_USAGE, "INTERVAL: bad value '%s'", operand),
+                           "a duration, as in 5s; to start a program and trace it, %s: seep attach -- %s",
+                           how_to_start, operand);
+}
+
 // Which of the ways to name what is traced was taken; *ret_operands: those that follow.
 static struct seep_error *read_target(const struct seep_arguments *arguments,
                                       const struct seep_attach_values *values, struct seep_attach_plan *plan,
@@ -119,7 +128,9 @@ static struct seep_error *read_target(const struct seep_arguments *arguments,
     }
     plan->pid = (pid_t)values->pid;
     if (nr)
-        return NULL;
+        return check_interval(*operands, values->pid   ? "name no PID"
+                                         : values->all ? "without --all"
+                                                       : "without --cgroup");
     if (!*operands)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "which process?"),
                                "seep attach PID, or seep attach -- PROG ARGS");
@@ -135,11 +146,9 @@ static struct seep_error *read_target(const struct seep_arguments *arguments,
     }
     bool is_pid;
     *ret_operands = operands + 1;
-    if (operands[1] && !(operands[1][0] >= '0' && operands[1][0] <= '9'))
-        return seep_error_hint(
-            seep_error_create(SEEP_E_USAGE, "INTERVAL: bad value '%s'", operands[1]),
-            "a duration, as in 5s; to start a program and trace it, name no PID: seep attach -- %s",
-            operands[1]);
+    struct seep_error *err = check_interval(operands[1], "name no PID");
+    if (err)
+        return err;
     return seep_parse_pid(*operands, &is_pid, &plan->pid);
 }
 

@@ -40,6 +40,8 @@ void seep_lines_close(struct seep_lines *lines) {
     free(lines);
 }
 
+#define HINT "name the file that the other tool has written"
+
 static struct seep_error *broken(const struct seep_lines *lines, const char *what) {
     return seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: cannot be unpacked: %s", lines->name, what),
                            "the file is damaged: copy it again from where it was made");
@@ -51,7 +53,7 @@ static struct seep_error *read_some(struct seep_lines *lines, void *to, size_t r
         nr = read(lines->fd, to, room);
     while (nr < 0 && errno == EINTR);
     if (nr < 0)
-        return seep_error_system(errno, "%s: cannot read", lines->name);
+        return seep_error_hint(seep_error_system(errno, "%s: cannot read", lines->name), HINT);
     *ret_nr = (size_t)nr;
     return NULL;
 }
@@ -170,8 +172,9 @@ struct seep_error *seep_lines_open(const char *path, struct seep_lines **ret_lin
     bool is_stdin = strcmp(path, "-") == 0;
     lines->name = is_stdin ? "standard input" : path;
     lines->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    struct seep_error *error =
-        lines->fd < 0 ? seep_error_system(errno, "%s: cannot open", path) : find_packing(lines);
+    struct seep_error *error = lines->fd < 0
+                                   ? seep_error_hint(seep_error_system(errno, "%s: cannot open", path), HINT)
+                                   : find_packing(lines);
     if (error)
         seep_lines_close(lines);
     else

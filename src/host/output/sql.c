@@ -354,6 +354,13 @@ static struct seep_error *failed(struct seep_sql *sql) {
         return seep_error_no_memory();
     if (sql->stopped)
         return seep_error_create(SEEP_E_UNSUPPORTED, "sql: interrupted");
+    // Of a file that a statement writes (ATTACH, VACUUM INTO), or of SQLite's own.
+    int code = sqlite3_errcode(sql->db);
+    if (code == SQLITE_FULL || code == SQLITE_IOERR || code == SQLITE_CANTOPEN)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_IO, "sql: %s", sqlite3_errmsg(sql->db)),
+            "make room, or name a place that can be written; SQLITE_TMPDIR is for SQLite's "
+            "own files");
     return seep_error_hint(seep_error_create(SEEP_E_USAGE, "sql: %s", sqlite3_errmsg(sql->db)),
                            "seep sql FILE '.schema' shows the tables");
 }

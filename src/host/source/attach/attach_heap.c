@@ -21,6 +21,7 @@
 #include "source/attach/heap.skel.h"
 #include "source/attach/private_file.h"
 #include "process/process_map.h"
+#include "process/rights.h"
 #include "source/attach/attach_parts.h"
 #include "source/attach/exec_gate.h"
 #include "source/attach/traced_process.h"
@@ -117,7 +118,7 @@ static struct seep_error *scan_objects(struct seep_attached *attached, pid_t pid
     struct seep_error *err = seep_process_map_init(pid, &map);
     size_t index;
     if (err)
-        return err;
+        return err->code == SEEP_E_PERMISSION ? seep_right_to_debug(err, pid) : err;
     for (size_t i = 0; i < map.nr_areas && !err; i++)
         err = seep_attach_find_object(attached, pid, &map.areas[i], &index);
     seep_process_map_deinit(&map);
