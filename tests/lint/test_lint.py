@@ -527,3 +527,11 @@ def test_every_document_is_reachable_from_the_readme():
                 todo.append(target)
     none(["no chain of links leads to %s" % path for path in tree()
           if path.endswith(".md") and not path.startswith("tests/golden/") and path not in seen])
+
+
+def test_the_agreement_with_other_tools_names_lines_of_the_corpus():
+    """A row is of a line that says what is expected there, so the page was made after the corpus was changed."""
+    rows = re.findall(r"^- `([^:`]+):(\d+)`", text_of("docs/leak-agreement.md"), re.M)
+    assert rows
+    none(sorted({"%s:%s: nothing is expected there" % (name, line) for name, line in rows
+                 if "EXPECT:" not in text_of("tests/corpus/" + name).splitlines()[int(line) - 1]}))

@@ -210,7 +210,7 @@ const struct seep_command seep_command_connect = {
     .usage = "[options] PID|FILE|ADDR",
     .about =
         "Commands in words: help lists them. The program is only looked at, but for scan and whois, which\n"
-        "stop it while its memory is read; what it left can be asked after its end. Ctrl-C ends a command,\n"
+        "stop it while its memory is read; questions still work after its end. Ctrl-C ends a command,\n"
         "quit the session. With -e or -f, or where standard input is no terminal, the exit status is 1 when\n"
         "a command failed.\n"
         "\n" SEEP_HELP_ADDRESS,

@@ -484,8 +484,8 @@ const struct seep_command seep_command_serve = {
         "Prints the address to connect to, and answers until it is interrupted. Without --http it speaks\n"
         "the protocol of seep, on a socket that only you can open (unix:PATH), or on a network for those\n"
         "with the same key (tcp:HOST:PORT). 'seep connect ssh://HOST/PID' starts it with --listen stdio;\n"
-        "so does the command of 'seep connect exec:COMMAND'. With --http it is for a browser, the token\n"
-        "behind the # is what allows to look, and /metrics is for Prometheus. It listens on this machine\n"
+        "so does the command of 'seep connect exec:COMMAND'. With --http it is for a browser: the token\n"
+        "behind the # gives access, and /metrics is for Prometheus. It listens on this machine\n"
         "alone, unless told otherwise. DIR is a folder of traces (*.seep): the browser lists them.\n",
     .groups = (const struct seep_option_group *const[]){&serve_group, &seep_suppress_group, NULL},
     .examples =

@@ -303,8 +303,8 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
     if (!err && nr_headed)
         err = seep_profile_note(
             scan->profile, SEEP_NOTE_HEADERS,
-            "%llu block%s from places whose blocks are pointed to the same few bytes behind "
-            "their start, as allocators make that put a header there: such a pointer holds",
+            "%llu block%s held by pointers behind a header: nearly all pointers to blocks of "
+            "the same place lead to the same few bytes behind the start",
             (unsigned long long)nr_headed, nr_headed == 1 ? " is" : "s are");
     if (!err && scan->ranges.beside_malloc)
         err = seep_profile_note(
