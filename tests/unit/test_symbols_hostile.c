@@ -277,6 +277,83 @@ static void test_repeated(void **state) {
     free(repeated);
 }
 
+static void write_place(const void *bytes, size_t nr_bytes) {
+    FILE *file = fopen(place, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, nr_bytes, file), nr_bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+enum { NR_CALLS = 20000, CALL_BYTES = 6, NR_RELOCATIONS = 300000, SLOT = 0x200000 };
+
+// Calls through one slot, whose relocation is the last of many.
+struct calling {
+    Elf64_Ehdr header;
+    Elf64_Phdr code;
+    unsigned char text[NR_CALLS * CALL_BYTES];
+    char strings[8];
+    Elf64_Sym symbols[2];
+    Elf64_Rela relocations[NR_RELOCATIONS];
+    Elf64_Shdr sections[4];
+};
+
+static struct calling *make_calling(void) {
+    const uint32_t text = offsetof(struct calling, text);
+    struct calling *elf = calloc(1, sizeof(*elf));
+    assert_non_null(elf);
+    elf->header = (Elf64_Ehdr){.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                               .e_type = ET_DYN,
+                               .e_machine = EM_X86_64,
+                               .e_version = EV_CURRENT,
+                               .e_phoff = offsetof(struct calling, code),
+                               .e_shoff = offsetof(struct calling, sections),
+                               .e_ehsize = sizeof(Elf64_Ehdr),
+                               .e_phentsize = sizeof(Elf64_Phdr),
+                               .e_phnum = 1,
+                               .e_shentsize = sizeof(Elf64_Shdr),
+                               .e_shnum = 4};
+    elf->code = (Elf64_Phdr){PT_LOAD, PF_R | PF_X, text, text, text, sizeof(elf->text), sizeof(elf->text), 1};
+    for (uint32_t i = 0; i < NR_CALLS; i++) { // call *N(%rip)
+        uint32_t distance = SLOT - (text + (i + 1) * CALL_BYTES);
+        memcpy(&elf->text[i * CALL_BYTES], "\xff\x15", 2);
+        memcpy(&elf->text[i * CALL_BYTES + 2], &distance, sizeof(distance));
+    }
+    memcpy(elf->strings, "\0fun", 5);
+    elf->symbols[1].st_name = 1;
+    elf->relocations[NR_RELOCATIONS - 1] = (Elf64_Rela){SLOT, ELF64_R_INFO(1, R_X86_64_GLOB_DAT), 0};
+    elf->sections[1] = (Elf64_Shdr){
+        0, SHT_STRTAB, 0, 0, offsetof(struct calling, strings), sizeof(elf->strings), 0, 0, 1, 0};
+    elf->sections[2] =
+        (Elf64_Shdr){0, SHT_DYNSYM,       0, 0, offsetof(struct calling, symbols), sizeof(elf->symbols), 1, 1,
+                     8, sizeof(Elf64_Sym)};
+    elf->sections[3] = (Elf64_Shdr){
+        0, SHT_RELA,          0, 0, offsetof(struct calling, relocations), sizeof(elf->relocations), 2, 0,
+        8, sizeof(Elf64_Rela)};
+    return elf;
+}
+
+// The relocations are searched once for a function, and not for each call of it: that would take a minute.
+static void test_many_calls(void **state) {
+    (void)state;
+    struct calling *calling = make_calling();
+    struct seep_symbols_options options = {.no_debuginfod = true};
+    struct seep_symbols *symbols;
+    unsigned module;
+    write_place(calling, sizeof(*calling));
+    free(calling);
+    check_no_error(seep_symbols_create(&options, &symbols));
+    check_no_error(seep_symbols_module(symbols, place, NULL, 0, &module));
+    alarm(10);
+    for (uint64_t i = 1; i <= NR_CALLS; i++) {
+        const char *called;
+        check_no_error(seep_symbols_called_import(symbols, module,
+                                                  offsetof(struct calling, text) + i * CALL_BYTES, &called));
+        assert_string_equal(called, "fun");
+    }
+    alarm(0);
+    seep_symbols_destroy(symbols);
+}
+
 // Names of `place` are asked for; what there is to say when nothing is known.
 static const char *trouble_of(bool hasty, void (*meanwhile)(void)) {
     struct seep_symbols_options options = {.no_debuginfod = true, .hasty = hasty};
@@ -294,13 +371,6 @@ static const char *trouble_of(bool hasty, void (*meanwhile)(void)) {
     const char *trouble = seep_symbols_trouble(symbols, module);
     seep_symbols_destroy(symbols);
     return trouble;
-}
-
-static void write_place(const void *bytes, size_t nr_bytes) {
-    FILE *file = fopen(place, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, nr_bytes, file), nr_bytes);
-    assert_int_equal(fclose(file), 0);
 }
 
 static void cut_place(void) {
@@ -447,6 +517,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_blanked),
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_many_calls),
         cmocka_unit_test(test_cut_while_mapped),
         cmocka_unit_test(test_holes),
         cmocka_unit_test(test_unpacks_to_much),

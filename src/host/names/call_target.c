@@ -22,12 +22,6 @@ static uint64_t displaced(uint64_t from, const unsigned char *displacement) {
     return from + (uint64_t)(int64_t)(int32_t)read_u32(displacement);
 }
 
-// The symbol that the loader writes into `slot` of the global offset table.
-static const char *symbol_of_slot(const struct seep_symbol_file *file, uint64_t slot) {
-    struct seep_relocation relocation;
-    return seep_relocation_find(file, slot, &relocation) ? seep_relocation_symbol(file, &relocation) : NULL;
-}
-
 // An entry of the linkage table jumps to the address in its slot.
 static bool find_slot_x86_64(const struct seep_symbol_file *file, uint64_t entry, uint64_t *ret_slot) {
     static const unsigned char landing[] = {0xf3, 0x0f, 0x1e, 0xfa}; // endbr64
@@ -43,23 +37,22 @@ static bool find_slot_x86_64(const struct seep_symbol_file *file, uint64_t entry
     return true;
 }
 
-static const char *import_x86_64(const struct seep_symbol_file *file, uint64_t return_address) {
+static bool import_x86_64(const struct seep_symbol_file *file, uint64_t return_address, uint64_t *ret_slot) {
     const unsigned char *bytes = bytes_before(file, return_address, 6);
-    uint64_t slot;
-    if (bytes && bytes[0] == 0xff && bytes[1] == 0x15) // call *N(%rip)
-        return symbol_of_slot(file, displaced(return_address, bytes + 2));
+    if (bytes && bytes[0] == 0xff && bytes[1] == 0x15) { // call *N(%rip)
+        *ret_slot = displaced(return_address, bytes + 2);
+        return true;
+    }
     bytes = bytes_before(file, return_address, 5);
-    if (!bytes || bytes[0] != 0xe8 || // call N
-        !find_slot_x86_64(file, displaced(return_address, bytes + 1), &slot))
-        return NULL;
-    return symbol_of_slot(file, slot);
+    return bytes && bytes[0] == 0xe8 && // call N
+           find_slot_x86_64(file, displaced(return_address, bytes + 1), ret_slot);
 }
 
-static const char *import_aarch64(const struct seep_symbol_file *file, uint64_t return_address) {
+static bool import_aarch64(const struct seep_symbol_file *file, uint64_t return_address, uint64_t *ret_slot) {
     const unsigned char *bytes = bytes_before(file, return_address, 4);
     uint32_t word = bytes ? read_u32(bytes) : 0;
     if ((word & 0xfc000000) != 0x94000000) // bl N
-        return NULL;
+        return false;
     int64_t words = (int64_t)(word & 0x3ffffff);
     words -= words & (1 << 25) ? 1 << 26 : 0;
     uint64_t entry = return_address - 4 + (uint64_t)(words * 4);
@@ -72,17 +65,23 @@ static const char *import_aarch64(const struct seep_symbol_file *file, uint64_t 
     }
     uint32_t page = bytes && nr >= 8 ? read_u32(bytes) : 0, load = page ? read_u32(bytes + 4) : 0;
     if ((page & 0x9f00001f) != 0x90000010 || (load & 0xffc003ff) != 0xf9400211) // adrp x16; ldr x17, [x16, N]
-        return NULL;
-    return symbol_of_slot(file, seep_aarch64_page(page, entry) + seep_aarch64_load_offset(load));
+        return false;
+    *ret_slot = seep_aarch64_page(page, entry) + seep_aarch64_load_offset(load);
+    return true;
 }
 
-const char *seep_call_import(const struct seep_symbol_file *file, uint64_t return_address) {
+bool seep_call_slot(const struct seep_symbol_file *file, uint64_t return_address, uint64_t *ret_slot) {
     GElf_Ehdr header;
     if (!gelf_getehdr(file->elf, &header))
-        return NULL;
-    return header.e_machine == EM_X86_64    ? import_x86_64(file, return_address)
-           : header.e_machine == EM_AARCH64 ? import_aarch64(file, return_address)
-                                            : NULL;
+        return false;
+    return header.e_machine == EM_X86_64    ? import_x86_64(file, return_address, ret_slot)
+           : header.e_machine == EM_AARCH64 ? import_aarch64(file, return_address, ret_slot)
+                                            : false;
+}
+
+const char *seep_slot_import(const struct seep_symbol_file *file, uint64_t slot) {
+    struct seep_relocation relocation;
+    return seep_relocation_find(file, slot, &relocation) ? seep_relocation_symbol(file, &relocation) : NULL;
 }
 
 // Names of classes of the runtime, with the zeros around: as a part, symbols of any C++ file have them.

@@ -53,6 +53,7 @@ void seep_symbols_destroy(struct seep_symbols *symbols) {
         seep_module_files_close(&module->files);
         seep_map_deinit(&module->results[0]);
         seep_map_deinit(&module->results[1]);
+        seep_map_deinit(&module->imports);
     }
     free(symbols->modules);
     seep_untrusted_symbols_destroy(symbols->far);
@@ -401,8 +402,20 @@ struct seep_error *seep_symbols_called_import(struct seep_symbols *symbols, unsi
     *ret_name = NULL;
     if (error || module->is_far || !module->files.main)
         return error;
-    const char *name = seep_call_import(module->files.main, return_address);
-    return name ? seep_names_keep(&symbols->names, name, ret_name) : NULL;
+    uint64_t slot;
+    if (!seep_call_slot(module->files.main, return_address, &slot))
+        return NULL;
+    bool is_new;
+    uint64_t *known = seep_map_at(&module->imports, slot, &is_new);
+    if (!known)
+        return seep_error_no_memory();
+    const char *name = is_new ? seep_slot_import(module->files.main, slot) : NULL, *kept = NULL;
+    if (name)
+        error = seep_names_keep(&symbols->names, name, &kept);
+    if (is_new)
+        *known = (uintptr_t)kept;
+    *ret_name = (const char *)(uintptr_t)*known;
+    return error;
 }
 
 struct seep_error *seep_symbols_has_cxx_runtime(struct seep_symbols *symbols, unsigned module_id,

@@ -40,6 +40,7 @@ struct seep_symbols_module {
     struct seep_call_frames *frames;              // the same
     bool has_frames;
     struct seep_map results[2]; // by `exact`: offset to const struct seep_symbol *
+    struct seep_map imports;    // slot of the global offset table to the name of its function
 };
 
 struct seep_symbols {
