@@ -51,7 +51,7 @@ struct seep_error *seep_process_map_add(struct seep_process_map *map, const stru
         (struct seep_code_area){.start = line->start,
                                 .end = line->end,
                                 .file_off = line->file_off,
-                                .device = (uint64_t)line->device_major << 20 | line->device_minor,
+                                .device = seep_kernel_device(line->device_major, line->device_minor),
                                 .inode = line->inode,
                                 .path = path};
     return NULL;
@@ -113,6 +113,12 @@ static int copy_vdso(pid_t pid, const struct seep_code_area *area) {
     return done ? to : -1;
 }
 
+struct seep_code_area seep_code_area_of_file(const struct stat *status, char *path) {
+    return (struct seep_code_area){.device = seep_kernel_device(major(status->st_dev), minor(status->st_dev)),
+                                   .inode = status->st_ino,
+                                   .path = path};
+}
+
 // A name may mean another file for us than for the process; only an open file can be told.
 static int open_same(const char *name, const struct seep_code_area *area, bool same_device) {
     struct stat status;
@@ -120,7 +126,7 @@ static int open_same(const char *name, const struct seep_code_area *area, bool s
     if (fd < 0)
         return -1;
     if (seep_file_status(fd, &status) && status.st_ino == area->inode &&
-        (!same_device || ((uint64_t)major(status.st_dev) << 20 | minor(status.st_dev)) == area->device))
+        (!same_device || seep_code_area_of_file(&status, NULL).device == area->device))
         return fd;
     close(fd);
     errno = ESTALE;

@@ -5,6 +5,7 @@
 #ifndef SEEP_PROCESS_PROCESS_MAP_H
 #define SEEP_PROCESS_PROCESS_MAP_H
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -14,10 +15,18 @@ struct seep_code_area {
     uint64_t start; // run-time addresses
     uint64_t end;
     uint64_t file_off;
-    uint64_t device; // with inode: which file; as the kernel has it, major << 20 | minor
+    uint64_t device; // with inode: which file; see seep_kernel_device()
     uint64_t inode;  // 0: no file
     char *path;      // malloc'ed; "[vdso]"; "" for code without a file; as the process sees it
 };
+
+// As the kernel numbers devices (MKDEV); the number in a struct stat is another.
+static inline uint64_t seep_kernel_device(uint64_t device_major, uint64_t device_minor) {
+    return device_major << 20 | device_minor;
+}
+
+// Of a file that is not mapped. The path stays the caller's.
+struct seep_code_area seep_code_area_of_file(const struct stat *status, char *path);
 
 // Of code: a browser has some hundreds. A process may make itself as many as it has mappings, of which those
 // beyond are not looked at.

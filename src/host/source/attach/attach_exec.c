@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/live_thread.h"
@@ -62,9 +61,7 @@ static void look_at_file(void *context, int fd, const char *path) {
     look->is_new = false;
     if (look->err || *real != '/' || fstat(fd, &status) != 0 || !seep_attach_is_traced_kind(fd))
         return;
-    struct seep_code_area area = {.device = (uint64_t)major(status.st_dev) << 20 | minor(status.st_dev),
-                                  .inode = status.st_ino,
-                                  .path = real};
+    struct seep_code_area area = seep_code_area_of_file(&status, real);
     if (is_known(look->attached, &area) || !can_open(look->pid, &area))
         return;
     look->is_new = true;

@@ -239,7 +239,7 @@ static bool find_mounted(const struct seep_traced_process *process, struct seep_
     while (file && !found && fgets(line, sizeof(line), file)) {
         unsigned major_number, minor_number;
         if (sscanf(line, "%*s %*s %u:%u %511s %511s", &major_number, &minor_number, top, mount) != 4 ||
-            ((uint64_t)major_number << 20 | minor_number) != area->device)
+            seep_kernel_device(major_number, minor_number) != area->device)
             continue;
         size_t nr_top = strcmp(top, "/") == 0 ? 0 : strlen(top);
         if (strncmp(inside, top, nr_top) != 0 || inside[nr_top] != '/')

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "source/attach/heap.skel.h"
@@ -264,8 +263,6 @@ struct seep_error *seep_attach_learn(struct seep_attached *attached, const char 
         close(fd);
     if (is_other)
         return NULL;
-    struct seep_code_area area = {.device = (uint64_t)major(status.st_dev) << 20 | minor(status.st_dev),
-                                  .inode = status.st_ino,
-                                  .path = real};
+    struct seep_code_area area = seep_code_area_of_file(&status, real);
     return seep_attach_find_object(attached, getpid(), &area, &index);
 }

@@ -131,7 +131,7 @@ static _Noreturn void keep(void) {
 // not stop it.
 static _Noreturn void become_keeper(int fanotify, int socket) {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE};
-    for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(ignored); i++)
         signal(ignored[i], SIG_IGN);
     prctl(PR_SET_NAME, "seep-exec-gate");
     setsid();
