@@ -37,8 +37,7 @@ static bool is_operators(uint32_t via) {
 
 static struct seep_error *ask_module(struct seep_stacks *stacks, const struct seep_module *module,
                                      unsigned *ret_id) {
-    return seep_symbols_module(stacks->symbols, module->path,
-                               module->build_id_bytes ? module->build_id : NULL, module->build_id_bytes,
+    return seep_symbols_module(stacks->symbols, module->path, module->build_id, module->build_id_bytes,
                                ret_id);
 }
 

@@ -132,8 +132,7 @@ static struct seep_error *add_module(struct seep_stacks *stacks, const struct se
 static struct seep_error *add_names(struct seep_stacks *stacks, const struct seep_module *module) {
     unsigned id;
     struct seep_error *error =
-        seep_symbols_module(stacks->symbols, module->path, module->build_id_bytes ? module->build_id : NULL,
-                            module->build_id_bytes, &id);
+        seep_symbols_module(stacks->symbols, module->path, module->build_id, module->build_id_bytes, &id);
     if (!error && module->nr_names)
         error = seep_symbols_add_names(stacks->symbols, id, module->names, module->nr_names);
     if (!error && module->nr_places)
@@ -291,8 +290,7 @@ struct seep_error *seep_stacks_resolve(struct seep_stacks *stacks, uint32_t fram
             f->symbol = &nameless;
     }
     if (!f->symbol && !module->asked) {
-        struct seep_error *error = seep_symbols_module(stacks->symbols, module->path,
-                                                       module->build_id_bytes ? module->build_id : NULL,
+        struct seep_error *error = seep_symbols_module(stacks->symbols, module->path, module->build_id,
                                                        module->build_id_bytes, &module->symbols_id);
         if (error)
             return error;
