@@ -126,8 +126,8 @@ struct seep_take {
 uint64_t seep_take_leb_slow(struct seep_take *take);
 // Points into the section; NULL (and failed) where there are fewer.
 const unsigned char *seep_take_bytes(struct seep_take *take, uint64_t nr_bytes);
-// Columns: so many lengths, at most SEEP_COLUMNS_MOST, then the bytes of each. Where they do not fit, the
-// take and the columns from there on have failed.
+// Columns: `nr` lengths, at most SEEP_COLUMNS_MOST, then the bytes of each column. If a column does not fit,
+// the take, this column and those behind it have failed.
 #define SEEP_COLUMNS_MOST 16u
 void seep_take_columns(struct seep_take *take, size_t nr, struct seep_take *ret_columns);
 // Not NUL-terminated; *ret_length is 0 for NULL, which returns NULL. A NUL inside it fails.

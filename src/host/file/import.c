@@ -293,8 +293,8 @@ static const char *heaptrack_text(const struct reading *reading, uint64_t id) {
     return id && id <= reading->nr_strings ? reading->strings[id - 1] : "";
 }
 
-// "FUNCTION FILE LINE" of the innermost function, then of those that it was inlined into; file and line may
-// be missing of one alone. Without the name of the last nothing is taken.
+// "FUNCTION FILE LINE" of the innermost function, then of those that it was inlined into; a
+// function may lack file and line. If the last function has no name, nothing is taken.
 static bool heaptrack_frames(struct reading *reading, char *at, struct seep_symbol_place *place) {
     struct seep_symbol_frame frames[SEEP_PLACE_FRAMES_MAX];
     uint32_t nr = 0;

@@ -138,8 +138,8 @@ static bool is_running(const struct seep_stopped *stopped, int32_t tid) {
     return false;
 }
 
-// The control blocks without a thread of the list with that head. Of a list that is not one of control blocks
-// none: a thread id in it is not that of a thread here.
+// Adds the stacks of the control blocks without a thread in the list at `head`. A thread id that no thread
+// here has ends the walk, because the list is then not one of control blocks. false: out of memory.
 static bool add_list(const struct seep_memory *memory, const struct seep_stopped *stopped, uint64_t head,
                      uint64_t links_to_tls, unsigned *nr_left, struct seep_cached_stacks *stacks) {
     struct node node;

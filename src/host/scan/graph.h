@@ -9,9 +9,10 @@
 // indirectly lost where only lost blocks point to it; else lost. A pointer into the middle counts as
 // one to the start where it looks like what C++ compilers and libraries make: the elements behind the
 // cookie of new[], the text behind the length of a string, the base class behind another one, an exception
-// behind its header; or where it leads into a slab, a block that is aligned to its size. So it does where
-// nearly all blocks of one place in the code are pointed to the same few bytes behind their start: an
-// allocator of the program has put its header there. Source: the Valgrind manual, "Memory leak detection",
+// behind its header; or where it leads into a slab, a block that is aligned to its size. So does a pointer to
+// a few bytes behind the start of a block if nearly all blocks of the same place in the code have such
+// pointers: an allocator of the program has put its header there. Source: the Valgrind manual, "Memory leak
+// detection",
 // --leak-check-heuristics.
 #ifndef SEEP_SCAN_GRAPH_H
 #define SEEP_SCAN_GRAPH_H

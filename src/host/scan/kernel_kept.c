@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the kernel keeps for a process, see kernel_kept.h. Each watched descriptor has one line of text, which
-// the process waits for: the amount is bounded.
+// What the kernel keeps for a process, see kernel_kept.h. Each watched descriptor has one line of text.
+// The number of lines is bounded, because the process waits while they are read.
 #include "scan/kernel_kept.h"
 
 #include <dirent.h>

@@ -126,9 +126,9 @@ static bool is_empty_array(const struct seep_profile *profile, size_t i) {
            profile->sites[block->site].via == SEEP_VIA_NEW_ARRAY && free_behind;
 }
 
-// Allocators of slices ask for slabs so, and the start of one is where the low bits of an address in it are
-// 0. A slab fills its unit but for what malloc needs itself: a smaller block is aligned for another reason,
-// or by chance.
+// An allocator of slices aligns a slab to its size, and clears the low bits of an address in the slab to find
+// the start. A slab fills its unit except for what malloc itself needs. A smaller block is aligned for
+// another reason, or by chance.
 static bool is_slab(const struct seep_profile *profile, size_t i) {
     enum { LEAST = 65 }; // smaller ones are objects on lines of a cache
     const struct seep_block *block = &profile->blocks[i];

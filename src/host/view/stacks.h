@@ -83,7 +83,7 @@ struct seep_stacks {
 SEEP_MUST_CHECK struct seep_error *seep_stacks_create(struct seep_symbols *symbols,
                                                       struct seep_stacks **ret_stacks);
 void seep_stacks_destroy(struct seep_stacks *stacks); // takes NULL
-// The stacks of complete ones, as they were before any was shown. Frames that have their names keep them.
+// A copy of complete stacks, as they were before any was shown. Frames that have names keep them.
 // The profiles of `from` must outlive the copy.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_copy(const struct seep_stacks *from,
                                                     struct seep_stacks **ret_stacks);

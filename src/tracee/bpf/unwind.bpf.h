@@ -498,7 +498,8 @@ static long seep_copy_end(struct task_struct *task, struct vm_area_struct *vma, 
     return 0;
 }
 
-// The memory of the stack from `sp` on, halved where a page of it is not there. Returns how much there is.
+// Copies the memory of the stack from `sp` on. If a page of it is not there, half as much is tried. Returns
+// the number of bytes.
 static __always_inline uint32_t seep_copy_rest(uint8_t *to, uint32_t nr, uint32_t most, uint64_t sp) {
     for (int i = 0; i < 4; i++) {
         if (nr > most)
@@ -527,8 +528,8 @@ static __always_inline uint32_t seep_copy_rest(uint8_t *to, uint32_t nr, uint32_
         return true;                                                                                         \
     } while (0)
 
-// Sends the memory of a stack that was cut in code that is not read yet. Only half of the ring is for that,
-// because what it cannot hold is cut, but an event for which there is no room is lost.
+// Sends the memory of a stack that was cut in code that is not read yet. Such memory takes at most half of
+// the ring: a stack without it stays cut, but an event without room is lost.
 __noinline int seep_send_rest(struct seep_walk *walk, uint64_t id) {
     if (!walk || !seep_unwind_cfi || !seep_find_vma)
         return false;
@@ -557,8 +558,9 @@ __noinline int seep_send_rest(struct seep_walk *walk, uint64_t id) {
     SEEP_SEND_REST(SEEP_BPF_REST_LARGE);
 }
 
-// Whether user space may still read this file. What it has not read some seconds after it was met first, it
-// cannot read: code in a memfd, a file that is gone. Each of its stacks is then sent once, as others.
+// Whether the tool may still read this file. A file that it has not read some seconds after the first meeting
+// cannot be read: a memfd, a file that is gone. Each stack through that file is then sent once, as others
+// are.
 static __always_inline bool seep_may_be_read(uint64_t unread) {
     uint32_t now = (uint32_t)(bpf_ktime_get_ns() >> 20); // some milliseconds
     const uint32_t *first = bpf_map_lookup_elem(&seep_seen, &unread);

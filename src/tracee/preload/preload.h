@@ -534,13 +534,14 @@ bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned c
 // The number of the first of as many image pages as hold `bytes`, fresh and zeroed; 0: none. They stay
 // taken. Takes image_lock.
 uint32_t seep_pages_take(uint64_t bytes);
-// A copy, with a 0 behind it, of `length` bytes, of which none need be 0: its offset in the strings area, 0:
-// no room, or 16 KiB or more. Takes image_lock.
+// Copies `length` bytes into the strings area and puts a 0 behind them. Returns the offset of the copy. 0: no
+// room, or 16 KiB or more. Takes image_lock.
 uint64_t seep_string(const char *text, size_t length);
 
 // thread.c: the thread, ready to be entered, or NULL: pass through (the loss is counted). `frame`:
 // CPU_FRAME() of the function that enters it.
-// Not entered yet: its guard is idle, or that of a hook that a longjmp has left, of which all is mended.
+// The thread is not entered yet: its guard is idle, or a longjmp has left a hook, and what that hook left
+// unfinished is mended.
 struct seep_thread *seep_thread_slow(uint64_t frame);
 // Counters of this thread for the SEEP_CHUNK_SITES sites around `site`. false: no room, which is counted.
 // Takes image_lock.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Walks on where the kernel's side (bpf/unwind.bpf.h) met code that was not read yet: it sends the memory of
-// such a stack, and the file is read when that comes here. The steps are the same as there. See
-// attach_parts.h. Proof: tests/live/test_attach_reload.py.
+// Walks on where the BPF program (bpf/unwind.bpf.h) met code that was not read yet. It sends the memory of
+// such a stack, and the tool has read the file by the time the memory arrives. The steps are those of the BPF
+// program. See attach_parts.h. Proof: tests/live/test_attach_reload.py.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

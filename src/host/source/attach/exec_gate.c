@@ -54,7 +54,8 @@ struct keeper {
     bool is_silent; // the tool has not taken one in time, and has said nothing since
 };
 
-// Closed first: who goes on may unmount its file at once. The kernel knows the event by the number.
+// The descriptor is closed first, because the program that goes on may unmount its file at once. The kernel
+// knows the event by the number of the descriptor.
 static void answer(int fd) {
     struct fanotify_response response = {.fd = fd, .response = FAN_ALLOW};
     close(fd);
@@ -202,7 +203,7 @@ struct seep_exec_gate *seep_exec_gate_create(pid_t pid) {
         gate->keeper = fork();
     if (gate && gate->keeper == 0 && sockets[0] >= 0)
         become_keeper(fanotify, sockets[1]);
-    // Marked when there is somebody to answer.
+    // The mounts are marked once the gatekeeper is there to answer.
     bool works = gate && gate->keeper > 0 && mark_mounts(fanotify, pid);
     close_if_open(fanotify);
     close_if_open(sockets[1]);
