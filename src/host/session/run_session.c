@@ -200,8 +200,9 @@ static struct seep_error *note_not_looked(const struct gathering *gathering, str
         return seep_profile_note(profile, SEEP_NOTE_SCAN_UNREACHABLE,
                                  "the process left when seep was not waiting for it any more");
     return seep_profile_note(profile, SEEP_NOTE_SCAN_UNREACHABLE,
-                             "the process could not ask to be looked at when it left: it has a filter of "
-                             "system calls, or a user or root from where seep's socket is out of reach");
+                             "the process could not ask to be looked at when it left: it has no free "
+                             "descriptor, a filter of system calls, or a user or root from where seep's "
+                             "socket is out of reach");
 }
 
 // The exit as far as the image and its process tell; that of the program itself is set later.
