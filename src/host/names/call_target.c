@@ -83,12 +83,3 @@ const char *seep_slot_import(const struct seep_symbol_file *file, uint64_t slot)
     struct seep_relocation relocation;
     return seep_relocation_find(file, slot, &relocation) ? seep_relocation_symbol(file, &relocation) : NULL;
 }
-
-// Names of classes of the runtime, with the zeros around: as a part, symbols of any C++ file have them.
-bool seep_file_has_cxx_runtime(const struct seep_symbol_file *file) {
-    static const char allocation[] = "\0St9bad_alloc", class[] = "\0N10__cxxabiv117__class_type_infoE",
-                      exception[] = "\0St9exception";
-    return memmem(file->image, file->file_bytes, allocation, sizeof(allocation)) ||
-           memmem(file->image, file->file_bytes, class, sizeof(class)) ||
-           memmem(file->image, file->file_bytes, exception, sizeof(exception));
-}

@@ -13,8 +13,4 @@ bool seep_call_slot(const struct seep_symbol_file *file, uint64_t return_address
 // The function whose address the loader puts there; NULL: none. Points into the file. O(relocations).
 const char *seep_slot_import(const struct seep_symbol_file *file, uint64_t slot);
 
-// Whether the file defines classes of the C++ runtime: the names in their type information are there. Source:
-// Itanium C++ ABI, 2.9.
-bool seep_file_has_cxx_runtime(const struct seep_symbol_file *file);
-
 #endif

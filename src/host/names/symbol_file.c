@@ -270,6 +270,15 @@ bool seep_symbol_file_has_symbols(const struct seep_symbol_file *file) {
     return find_section(file, NULL, SHT_SYMTAB) != NULL;
 }
 
+// Names of classes of the runtime, with the zeros around: as a part, symbols of any C++ file have them.
+bool seep_symbol_file_has_cxx_runtime(const struct seep_symbol_file *file) {
+    static const char allocation[] = "\0St9bad_alloc", class[] = "\0N10__cxxabiv117__class_type_infoE",
+                      exception[] = "\0St9exception";
+    return memmem(file->image, file->file_bytes, allocation, sizeof(allocation)) ||
+           memmem(file->image, file->file_bytes, class, sizeof(class)) ||
+           memmem(file->image, file->file_bytes, exception, sizeof(exception));
+}
+
 // Source: System V ABI, "Section Header", SHT_SYMTAB.
 bool seep_symbol_walk_init(struct seep_symbol_walk *walk, const struct seep_symbol_file *file,
                            uint32_t type) {

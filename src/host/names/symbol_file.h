@@ -46,6 +46,9 @@ struct seep_build_id seep_symbol_file_build_id(const struct seep_symbol_file *fi
 uint32_t seep_symbol_file_crc(const struct seep_symbol_file *file);
 bool seep_symbol_file_has_debug_info(const struct seep_symbol_file *file);
 bool seep_symbol_file_has_symbols(const struct seep_symbol_file *file); // the full table, .symtab
+// Whether the file defines classes of the C++ runtime: the names in their type information are there. Source:
+// Itanium C++ ABI, 2.9.
+bool seep_symbol_file_has_cxx_runtime(const struct seep_symbol_file *file);
 
 // What the loader puts at the ELF virtual address, and how many bytes follow in the file; NULL: the file has
 // none.

@@ -424,7 +424,7 @@ struct seep_error *seep_symbols_has_cxx_runtime(struct seep_symbols *symbols, un
     struct seep_error *error = seep_symbols_find_module_files(symbols, module_id, &module);
     if (!error && !module->asked_runtime && !module->is_far && module->files.main) {
         module->asked_runtime = true;
-        module->has_cxx_runtime = seep_file_has_cxx_runtime(module->files.main);
+        module->has_cxx_runtime = seep_symbol_file_has_cxx_runtime(module->files.main);
     }
     *ret_has = !error && module->has_cxx_runtime;
     return error;
