@@ -285,6 +285,20 @@ def soak(build, scratch, requests):
             f"{left()[0]:,} KiB and {left()[1]} after")
 
 
+def unread(build, scratch, sites, clients=99):
+    """Memory of a server whose clients ask for all sites and read nothing."""
+    with Traced(build, scratch, sites) as traced:
+        wire_client.connect(traced.path, greeting=wire_client.hello()).pull()
+        alone, links = high_water(traced.server.pid), []
+        for stream in range(1, clients + 1):
+            links.append(socket.socket(socket.AF_UNIX))
+            links[-1].connect(traced.path)
+            links[-1].sendall(wire_client.frame(1, 0, wire_client.hello()) + wire_client.frame(2, stream, b"\0\0\0"))
+        time.sleep(2 * FRESH)
+        say(f"{sites:,} sites: memory of the server at most {alone:,} KiB with one client, {high_water(traced.server.pid):,} KiB "
+            f"with {clients} more that read nothing")
+
+
 def measure(build, scratch, sites, stall):
     with Traced(build, scratch, sites) as traced:
         client = wire_client.connect(traced.path, greeting=wire_client.hello(takes=2))
@@ -328,6 +342,7 @@ def main():
             folder = os.path.join(scratch, str(number))
             os.mkdir(folder)
             measure(os.path.abspath(options.build), folder, sites, options.stall)
+            unread(os.path.abspath(options.build), folder, sites)
         for what, number in ((pages, options.blocks), (soak, options.soak)):
             folder = os.path.join(scratch, what.__name__)
             os.mkdir(folder)
