@@ -502,7 +502,7 @@ def unseen(tmp_path_factory):
     (["killed", "9"], "did not leave through exit() and could not be looked at"),
     (["killed", "15"], "did not leave through exit() and could not be looked at"),
     (["call"], "did not leave through exit(), it made the system call itself"),
-    (["filter"], "it has a filter of system calls"),
+    (["filter"], "a filter of system calls"),
 ])
 def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words, why):
     """What it leaked is not known: neither nothing nor all that it held."""

@@ -25,11 +25,12 @@
 #include "confine/worker_rights.h"
 #include "confine/untrusted.h"
 
-#define SLICE_MS     50
-#define FIRST_WAIT_S 5 // for the first that does not answer: a disk may have to start
-#define LATER_WAIT_S 1 // and for each one after that
-#define STUCK_MAX    16u
-#define NS_PER_S     INT64_C(1000000000)
+#define SLICE_MS      50
+#define FIRST_WAIT_S  5 // for the first that does not answer: a disk may have to start
+#define LATER_WAIT_S  1 // and for each one after that
+#define SIGNAL_WAIT_S 2 // after a signal, for all together: the report that it asks for needs the names
+#define STUCK_MAX     16u
+#define NS_PER_S      INT64_C(1000000000)
 
 enum kind { OPEN = 1, OPEN_NO_LINK, GIVE };
 
@@ -45,6 +46,7 @@ static pid_t owner;
 static pid_t opener;
 static int opener_socket = -1;
 static unsigned nr_stuck;
+static int64_t waited_ns; // since the signal
 
 // ---- opening ----
 
@@ -201,14 +203,18 @@ static bool is_started(void) {
 
 // 0: a reply is there, or the other side is gone. Else errno.
 static int wait_for_reply(void) {
-    int64_t end_ns = seep_monotonic_ns() + (nr_stuck ? LATER_WAIT_S : FIRST_WAIT_S) * NS_PER_S;
+    int64_t now_ns = seep_monotonic_ns(),
+            end_ns = now_ns + (nr_stuck ? LATER_WAIT_S : FIRST_WAIT_S) * NS_PER_S;
     for (;;) {
         struct pollfd ready = {.fd = opener_socket, .events = POLLIN};
         if (poll(&ready, 1, SLICE_MS) > 0)
             return 0;
-        if (seep_interrupted)
+        int64_t before_ns = now_ns;
+        now_ns = seep_monotonic_ns();
+        waited_ns += seep_interrupted ? now_ns - before_ns : 0;
+        if (waited_ns > SIGNAL_WAIT_S * NS_PER_S)
             return EINTR;
-        if (seep_monotonic_ns() > end_ns)
+        if (now_ns > end_ns)
             return ETIMEDOUT;
     }
 }

@@ -12,7 +12,7 @@
 
 // A regular file, for reading. `root`: a folder that is taken for the root of the path, links included; -1:
 // ours. Returns a descriptor, or -1 and errno: EMEDIUMTYPE for what is no regular file, ETIMEDOUT where
-// nothing answers, EINTR after a signal (base/interrupt.h).
+// nothing answers, EINTR where nothing answers for two seconds after a signal (base/interrupt.h).
 //
 // Of an untrusted file on FUSE it is a handle (O_PATH): to read, to ask for the status, even to close an open
 // file there waits for who makes the file system. The tool reads none of these; a worker gets the file
