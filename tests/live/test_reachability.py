@@ -431,7 +431,7 @@ def test_an_allocator_that_puts_a_header_in_front(tmp_path):
     (process,) = harness.report(tmp_path / 'h.seep')
     nr = {kind: process['leaks'][kind]['blocks'] for kind in ('lost', 'indirect', 'possible', 'reachable')}
     assert nr == {'lost': 7, 'indirect': 0, 'possible': 3, 'reachable': 100}, nr
-    assert any(note.startswith('100 blocks held by pointers behind a header') for note in process['health']['notes']), process['health']
+    assert any(note.startswith('100 blocks are held by pointers behind a header') for note in process['health']['notes']), process['health']
 
 
 def test_memory_that_jemalloc_hands_out_beside_malloc(tmp_path):
