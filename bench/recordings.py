@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What recordings cost: bytes an event, time over live mode, and how fast they are read; heaptrack beside it.
 
-    recordings.py --build DIR [--rounds N]
+    recordings.py --build DIR [--rounds N] [--bounds]
 
 Each round runs every program untraced, in live mode, recorded by the tool, and recorded by the library alone, one after the other;
 the ratio of a round is taken within it, and the median counts. Times are of the wall clock. What it prints is the table of docs/recording.md.
+
+--bounds says instead where the time over live mode goes: recorded, recorded by a library that reads no clock (it is built for that),
+recorded with --drop, where no thread waits for the tool, and the last two together.
 """
 import argparse
 import json
@@ -90,6 +93,40 @@ def measure(build, folder, name, command, stdin, rounds):
             "read": events / best / 1e6, "heaptrack": packed / events if packed else None}
 
 
+def build_without_clock(folder):
+    """libseep-record.so whose stamps go on by one: what is left of the time is not the clock's."""
+    source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    subprocess.run(["meson", "setup", "-Dc_args=-DSEEP_WITHOUT_CLOCK", folder, source],
+                   stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(["ninja", "-C", folder, "libseep-record.so"], stdout=subprocess.DEVNULL, check=True)
+    return os.path.join(folder, "libseep-record.so")
+
+
+def measure_bounds(build, folder, programs, rounds):
+    """Ratios to live mode, and their geometric means."""
+    other = os.path.join(folder, "other")
+    os.mkdir(other)
+    for file in ("seep", "libseep.so"):
+        shutil.copy(os.path.join(build, file), other)
+    shutil.copy(build_without_clock(os.path.join(folder, "without-clock")), other)
+    ways = {"recorded": (build, []), "no clock": (other, []), "--drop": (build, ["--drop"]), "both": (other, ["--drop"])}
+    print("| program |", " | ".join(ways), "|\n| --- |", " | ".join("---:" for _ in ways), "|", flush=True)
+    means = {way: [] for way in ways}
+    for name, (command, stdin) in programs.items():
+        ratios = {way: [] for way in ways}
+        for _ in range(rounds):
+            def timed_run(of_build, *arguments, command=command, stdin=stdin):
+                trace = os.path.join(folder, "trace.seep")
+                return run([os.path.join(of_build, "seep"), "run", "-q", "--scan", "no", *arguments, "-o", trace, "--"] + command, stdin)[0]
+            of_live = timed_run(build)
+            for way, (of_build, arguments) in ways.items():
+                ratios[way].append(timed_run(of_build, "--mode", "record", *arguments) / of_live)
+        for way in ways:
+            means[way].append(statistics.median(ratios[way]))
+        print("| %s | %s |" % (name, " | ".join("%.2f" % means[way][-1] for way in ways)), flush=True)
+    print("| geometric mean | %s |" % " | ".join("%.2f" % mean(means[way]) for way in ways))
+
+
 def written_alone(folder):
     """Bytes and number of the events in the files of the library: what stands before the image of the heap."""
     size = events = 0
@@ -135,6 +172,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--build", required=True)
     arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--bounds", action="store_true")
     options = arguments.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -143,6 +181,10 @@ def main():
         server = os.path.join(folder, "server")
         subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", server, os.path.join(folder, "server.c")], check=True)
         programs = dict(PROGRAMS, **{"server, random sizes": ([server], None)})
+        if options.bounds:
+            found = {name: program for name, program in programs.items() if shutil.which(program[0][0])}
+            measure_bounds(os.path.abspath(options.build), folder, found, options.rounds)
+            return 0
         print("| program | events | bytes/event | alone | time / live mode | ns/event over it | alone / live mode | "
               "read, events/us | heaptrack, bytes/event |")
         print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")

@@ -12,9 +12,9 @@
 
 enum {
     SURE_EVENTS = 1 << 20, // of a process that the tool may hold, whatever the size of its image
-    // Where a small ring has events: a thread that begins to do nothing but allocate fills it in less than a
-    // millisecond, and one of the full size in five.
-    NAP_MOST_SMALL_NS = 2000000,
+    // Where rings have events: a thread that begins to do nothing but allocate fills a small ring in less
+    // than a millisecond, and one of the full size in five. A process that exits waits for the next pass.
+    NAP_MOST_NS = 2000000,
 };
 
 // How many events all rings of the process can hold. An event that the tool holds is still in its ring,
@@ -94,9 +94,8 @@ static void plan_nap(struct seep_recorder *recorder, const struct seep_event_rin
     uint64_t room = SEEP_MIN(SEEP_MAX(half - SEEP_MIN((uint64_t)nr_held, half), half / 4), half / 2);
     if (ring->read < ring->capacity && ring->prepared > ring->read)
         room = SEEP_MIN(room, (ring->prepared - ring->read) / 2);
-    int64_t most_ns = ring->capacity < SEEP_RING_EVENTS ? NAP_MOST_SMALL_NS : SEEP_RECORDER_NAP_MOST_NS;
     int64_t nap_ns = (int64_t)((double)since_ns * (double)room / (double)nr);
-    recorder->nap_ns = SEEP_MIN(recorder->nap_ns, SEEP_MIN(nap_ns, most_ns));
+    recorder->nap_ns = SEEP_MIN(recorder->nap_ns, SEEP_MIN(nap_ns, (int64_t)NAP_MOST_NS));
 }
 
 void seep_recorded_process_take(struct seep_recorder *recorder, struct seep_recorded_process *process,
@@ -131,6 +130,9 @@ void seep_recorded_process_take(struct seep_recorder *recorder, struct seep_reco
         }
         process->pressed |= queue && (queue->end - queue->first) * 2 > process->rings.rings[slot].capacity;
     }
+    // A thread waits or will soon, and what this pass may not write yet the next one may.
+    if (process->pressed)
+        recorder->nap_ns = 0;
 }
 
 bool seep_recorded_process_is_over(const struct seep_recorded_process *process) {
