@@ -2,6 +2,10 @@
 //
 // What writer and reader of a trace share: the checksum, the names of sections, and the number
 // encodings of records.h.
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 #include "file/sections.h"
 #include "file/trace.h"
 
@@ -22,9 +26,8 @@ __attribute__((constructor)) static void fill_crc_table(void) {
             crc_table[k][i] = crc_table[k - 1][i] >> 8 ^ crc_table[0][crc_table[k - 1][i] & 0xff];
 }
 
-uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes) {
-    const unsigned char *at = bytes;
-    crc = ~crc;
+// The register of the checksum after more bytes.
+static uint32_t add_bytes(uint32_t crc, const unsigned char *at, size_t nr_bytes) {
     for (; nr_bytes >= 8; nr_bytes -= 8, at += 8) {
         uint32_t low = seep_fetch32(at) ^ crc, high = seep_fetch32(at + 4);
         // Written out, because gcc 12 keeps the loop, which takes three times as many instructions.
@@ -34,7 +37,65 @@ uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes) {
     }
     for (; nr_bytes; nr_bytes--)
         crc = crc >> 8 ^ crc_table[0][(crc ^ *at++) & 0xff];
-    return ~crc;
+    return crc;
+}
+
+#ifdef __x86_64__
+
+enum { BLOCK_BYTES = 16, BLOCKS = 4 }; // so many at once: a multiplication waits for the one before it
+
+// Source: V. Gopal and others, Fast CRC Computation for Generic Polynomials Using PCLMULQDQ, Intel 2009. A
+// block is multiplied by a power of x, modulo the polynomial, and so moves on to a block behind it without a
+// change of the checksum. Ten times as fast as the table.
+__attribute__((target("pclmul,sse4.1"))) static __m128i move_on(__m128i block, __m128i powers,
+                                                                const unsigned char *to) {
+    __m128i low = _mm_clmulepi64_si128(block, powers, 0x00);
+    __m128i high = _mm_clmulepi64_si128(block, powers, 0x11);
+    return _mm_xor_si128(_mm_xor_si128(low, high), _mm_loadu_si128((const __m128i *)to));
+}
+
+// Of whole blocks, at least BLOCKS.
+__attribute__((target("pclmul,sse4.1"))) static uint32_t add_blocks(uint32_t crc, const unsigned char *at,
+                                                                    size_t nr_blocks) {
+    const __m128i by_four = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);
+    const __m128i by_one = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
+    unsigned char last[BLOCK_BYTES];
+    __m128i blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = _mm_loadu_si128((const __m128i *)(at + i * BLOCK_BYTES));
+    blocks[0] = _mm_xor_si128(blocks[0], _mm_cvtsi32_si128((int)crc));
+    size_t done = BLOCKS;
+    for (; nr_blocks - done >= BLOCKS; done += BLOCKS)
+        for (int i = 0; i < BLOCKS; i++)
+            blocks[i] = move_on(blocks[i], by_four, at + (done + (size_t)i) * BLOCK_BYTES);
+    for (int i = 1; i < BLOCKS; i++) {
+        _mm_storeu_si128((__m128i *)last, blocks[i]);
+        blocks[i] = move_on(blocks[i - 1], by_one, last);
+    }
+    for (; done < nr_blocks; done++)
+        blocks[BLOCKS - 1] = move_on(blocks[BLOCKS - 1], by_one, at + done * BLOCK_BYTES);
+    _mm_storeu_si128((__m128i *)last, blocks[BLOCKS - 1]);
+    return add_bytes(0, last, sizeof(last));
+}
+
+static bool has_multiplication(void) {
+    return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+}
+
+#endif
+
+uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes) {
+    const unsigned char *at = bytes;
+    crc = ~crc;
+#ifdef __x86_64__
+    size_t nr_blocks = nr_bytes / BLOCK_BYTES;
+    if (nr_blocks >= BLOCKS && has_multiplication()) {
+        crc = add_blocks(crc, at, nr_blocks);
+        at += nr_blocks * BLOCK_BYTES;
+        nr_bytes %= BLOCK_BYTES;
+    }
+#endif
+    return ~add_bytes(crc, at, nr_bytes);
 }
 
 static const char *known_name(uint32_t type) {
