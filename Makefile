@@ -11,7 +11,7 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: agent help run build writable test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile uninstall deb dist site
+.PHONY: agent help run build writable test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile never-reached uninstall deb dist site
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
@@ -39,6 +39,7 @@ help:
 	@echo "make sarif    what seep check writes, against the JSON schema of the standard"
 	@echo "make lint     format, clang-tidy and the rules of the house"
 	@echo "make format   lay the C code out with clang-format"
+	@echo "make never-reached  asserts of tests that no run of them reaches: they pass whatever seep does"
 	@echo "make fuzz     fuzz each parser for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make deps     install what is missing, for all of the above (Debian; elsewhere it says what)"
 	@echo "make fresh    make run and make test in a minimal Debian (SUITE=bookworm, trixie, forky; STEPS='run user test'; root)"
@@ -157,6 +158,13 @@ bench-instructions:
 	@tools/install-deps.sh build bench
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) bench/instructions.py --build build $(if $(UPDATE),--update)
+
+# An hour: each folder of tests once, with counts.
+never-reached:
+	@tools/install-deps.sh build test traced lint web
+	@$(MAKE) --no-print-directory build
+	@ninja -C build
+	@tools/never-reached.py --build build --jobs $(JOBS)
 
 clean:
 	rm -rf build build-test build-sanitized build-fuzz

@@ -264,11 +264,8 @@ def test_quickfix_leads_emacs_to_the_line(export, require, tmp_path):
 def test_peak_is_that_of_the_process(run, seep, trace, export):
     """--sort peak weighs sites by what they held when the process held most, so that the sum means something."""
     sites = json.loads(run(seep, "report", "--json", str(trace)).stdout)["sites"]
-    if any(site["at_peak_bytes"] is None for site in sites):
-        wanted = sum(site["peak_bytes"] for site in sites)
-    else:
-        wanted = sum(site["at_peak_bytes"] for site in sites)
-        assert wanted == sum(point["gb"] for point in json.loads(export("dhat").read_text())["pps"])
+    wanted = sum(site["at_peak_bytes"] for site in sites)
+    assert wanted == sum(point["gb"] for point in json.loads(export("dhat").read_text())["pps"])
     lines = export("folded", "--sort", "peak").read_text().splitlines()
     assert sum(int(line.rpartition(" ")[2]) for line in lines) == wanted > 0
 

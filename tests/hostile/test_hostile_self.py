@@ -90,7 +90,7 @@ def test_it_goes_on_while_the_tool_looks(way, tmp_path):
     for command in commands:
         done = run([SEEP, *command], cwd=tmp_path)
         assert done.code in (0, 1) and target.process.poll() is None, (done, target.process.poll())
-        assert done.code == 0 or done.err.count(b'\n') == 1, done
+        assert done.err.count(b'\n') <= 1, done
         wait_until(lambda: is_free(pid), 'it is free again')
     code, out = target.end()
     assert code == 0 and way.encode() in out, (code, out)

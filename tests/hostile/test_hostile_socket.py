@@ -233,7 +233,7 @@ def test_the_program_does_its_work_whatever_listens(kind, tmp_path):
         done = run([TARGET], input=b'', env=variables(path), timeout=60)
         assert done.code == 0 and done.out == b'ready\n' and done.err == b'', done
         # On a busy machine its ten seconds may be over by now.
-        assert kind == 'mute' or waiting.poll() is None or time.monotonic() - begun > 10, 'it was waited for'
+        assert kind == 'mute' or waiting.poll() is None or time.monotonic() - begun > 10, 'it was waited for'  # seldom: a busy machine
     finally:
         waiting.kill()
         waiting.communicate()

@@ -63,7 +63,7 @@ def tree():
     else:  # an unpacked archive
         paths = []
         for folder, folders, files in os.walk(ROOT):
-            folders[:] = [f for f in folders if f not in (".git", "__pycache__") and not f.startswith("build")]
+            folders[:] = [f for f in folders if f not in (".git", "__pycache__") and not f.startswith("build")]  # seldom: an archive
             paths += [os.path.relpath(os.path.join(folder, name), ROOT) for name in files]
     paths = sorted(set(path for path in paths if os.path.isfile(os.path.join(ROOT, path))))
     assert len(paths) > 50, "found %d files: this does not look like the tree of seep" % len(paths)

@@ -200,7 +200,7 @@ def compare_unread(process):
 
 def compare_life(expected, report, process, look):
     wrong = compare_sites(expected, report, process, look)
-    lost = {reason: n for reason, n in process['health']['lost'].items() if n and reason not in expected['health']}
+    lost = {reason: n for reason, n in process['health']['lost'].items() if n and reason not in expected['health']}  # seldom: few lose any
     if lost:
         wrong.append(f'lost: {lost}')
     if process['health']['stacks_cut'] and not (look.by_probes and set(process['health']['cut']) == {'unread'}):

@@ -10,7 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 200, BLOCKS = 1500, BLOCK_BYTES = 100000 }; // below M_MMAP_THRESHOLD, and 150 MB of addresses
+enum {
+    THREADS = 200,
+    BLOCKS = 1500,
+    BLOCK_BYTES = 100000
+}; // below M_MMAP_THRESHOLD, and 150 MB of addresses
 
 static pthread_barrier_t all;
 static void *kept[BLOCKS];
