@@ -35,6 +35,7 @@ class Batch:
         self.cpp = self.random.random() < 0.5
         self.compiler = self.random.choice(COMPILERS[self.cpp])
         self.flags = ['-g', self.random.choice(LEVELS), *self.random.choice(FLAGS)]
+        self.cpp20 = self.compiler == 'g++' and self.random.random() < 0.7  # clang 14 has no <coroutine> of libstdc++
         self.lines_known = '-g0' not in self.flags
         self.declarations, self.functions, self.sites, self.libraries = [], [], [], []
         self.programs, self.number = [], 0
@@ -64,11 +65,12 @@ class Batch:
         self.programs.append(p)
         self.write(p)
 
-    def add_program(self, parent):
+    def add_program(self, parent, nameless=False):
         """One that `parent` executes at this point."""
         p = programs.Program(self, len(self.programs), parent.random.random())
         p.seed, p.depth, p.silent = None, parent.depth + 1, parent.silent
         p.life.left_behind = parent.life.left_behind
+        p.life.nameless = nameless
         self.programs.append(p)
         self.write(p)
         parent.output += p.output
@@ -119,7 +121,8 @@ class Batch:
         source = folder / ('batch.cpp' if self.cpp else 'batch.c')
         source.write_text(self.text)
         (folder / 'expected.json').write_text(json.dumps(self.expectation(), indent=1))
-        command = [self.compiler, '-std=gnu++17' if self.cpp else '-std=gnu11', *ALWAYS, *self.flags]
+        standard = '-std=gnu++20' if self.cpp20 else '-std=gnu++17' if self.cpp else '-std=gnu11'
+        command = [self.compiler, standard, *ALWAYS, *self.flags]
         out = folder / 'batch'
         steps = [[*command, str(source), '-o', str(out), '-ldl']]
         if self.libraries:

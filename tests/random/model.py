@@ -18,6 +18,8 @@ class Site:
         self.temporary_known = True
         self.inlined = None    # the function that is inlined into the innermost one
         self.tail = False      # the path goes on in ways that are not known
+        self.preload_only = False  # probes take it for another process's
+        self.probes_only = False  # a C library makes it that is not traced by preload
         self.by_library = False  # a function of a library makes the call; None: maybe
 
 
@@ -95,6 +97,7 @@ class Life:
         self.left_behind = False  # a daemon
         self.dangling = False     # libc has addresses of what is gone, where blocks may lie now
         self.goes_on = False      # as another program
+        self.nameless = False     # its functions have no names in reports
         self.parent = None
         self.vague = set()        # sites of which it is not known what of them a child of fork begins with
         self.old_words = False    # libc has got memory that it does not fill
@@ -165,6 +168,7 @@ class Life:
         for site, figures in self.figures.items():
             rows[site] = {'site': site.number, 'via': site.via, 'path': list(site.path), 'line': None,
                           'inlined': site.inlined, 'tail': site.tail, 'by_library': site.by_library,
+                          'probes_only': site.probes_only, 'preload_only': site.preload_only,
                           **{name: figures[name] for name in FIGURES}, 'live_blocks': 0, 'live_bytes': 0,
                           'kinds': collections.Counter(),
                           'held_by': collections.Counter()}
@@ -182,7 +186,7 @@ class Life:
             row['held_by'] = dict(row['held_by'])
         return {'origin': self.origin, 'program': self.program, 'left_behind': self.left_behind,
                 'old_words': self.old_words, 'dangling': self.dangling,
-                'goes_on': self.goes_on, 'vague': sorted(site.path[0] for site in self.vague),
+                'goes_on': self.goes_on, 'nameless': self.nameless, 'vague': sorted(site.path[0] for site in self.vague),
                 'optional': self.optional or not self.seen, 'exit': self.exit, 'looked_at': self.looked_at,
                 'leaves_file': self.leaves_file, 'health': sorted(self.health),
                 'mismatches': [[*key, n] for key, n in sorted(self.mismatches.items(), key=str)],

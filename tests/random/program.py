@@ -135,6 +135,10 @@ class Program:
                 group.tie = model.lost()
         self.define(body.head, [*body.lines, *body.last])
 
+    def has_large_stack(self):
+        """Whether ten thousand frames fit: not on the stack of a coroutine, or on that of a handler."""
+        return not any(re.search(r'_(coroutine|handler|jumping)_', body.name) for body in self.bodies)
+
     @property
     def active(self):
         return [body.name for body in self.bodies]

@@ -10,10 +10,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/filter.h>
+#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -31,10 +34,14 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
+#ifdef __cpp_impl_coroutine
+#include <coroutine>
+#endif
 #endif
 
 static const char *program_path;
@@ -182,6 +189,57 @@ APART static int spawn(int number) {
     return wait_child(child);
 }
 
+// The started program has fewer descriptors, or others, than this one.
+APART static int spawn_with_actions(int number) {
+    char text[12];
+    name_number(text, number);
+    char *arguments[] = {(char *)program_path, text, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t child = -1;
+    CHECK(posix_spawn_file_actions_init(&actions) == 0);
+    CHECK(posix_spawn_file_actions_addopen(&actions, 40, "/dev/null", O_RDWR, 0) == 0);
+    CHECK(posix_spawn_file_actions_adddup2(&actions, 40, STDIN_FILENO) == 0);
+    CHECK(posix_spawn_file_actions_addclosefrom_np(&actions, 3) == 0);
+    CHECK(posix_spawn(&child, program_path, &actions, NULL, arguments, environ) == 0);
+    CHECK(posix_spawn_file_actions_destroy(&actions) == 0);
+    return wait_child(child);
+}
+
+// From a file that has no name.
+APART static int fork_and_fexecve(int number) {
+    char text[12];
+    name_number(text, number);
+    char *arguments[] = {(char *)program_path, text, NULL};
+    pid_t child = fork();
+    if (child == 0) {
+        static char piece[65536];
+        int from = open(program_path, O_RDONLY), file = memfd_create("batch", MFD_CLOEXEC);
+        for (ssize_t nr; (nr = read(from, piece, sizeof(piece))) > 0;)
+            CHECK(write(file, piece, (size_t)nr) == nr);
+        fexecve(file, arguments, environ);
+        _exit(95);
+    }
+    return wait_child(child);
+}
+
+// A process that shares this one's memory. It runs on a stack of its own.
+APART static void run_in_same_memory(int (*function)(void *), int flags) {
+    size_t size = 256 * 1024;
+    char *stack = (char *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED);
+    int status = wait_child(clone(function, stack + size, CLONE_VM | SIGCHLD | flags, NULL));
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(munmap(stack, size) == 0);
+}
+
+APART static void drop_rights(void) {
+    CHECK(setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0);
+}
+
+APART static void enter_root(const char *path) {
+    CHECK(chroot(path) == 0 && chdir("/") == 0);
+}
+
 APART static void exec_in_place(int number) {
     char text[12];
     name_number(text, number);
@@ -308,6 +366,54 @@ APART static void install_filter(void) {
     struct sock_fprog program = {1, code};
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+// ---- what the kernel has ----
+
+// A ring of io_uring; its memory is mapped, and never unmapped.
+struct uring {
+    int file;
+    unsigned char *ring;
+    struct io_uring_sqe *requests;
+    struct io_uring_params parameters;
+};
+
+APART static void open_uring(struct uring *uring) {
+    memset(uring, 0, sizeof(*uring));
+    uring->file = (int)syscall(SYS_io_uring_setup, 4, &uring->parameters);
+    CHECK(uring->file >= 0);
+    size_t size = uring->parameters.cq_off.cqes + uring->parameters.cq_entries * sizeof(struct io_uring_cqe);
+    uring->ring = (unsigned char *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                                        uring->file, IORING_OFF_SQ_RING);
+    uring->requests =
+        (struct io_uring_sqe *)mmap(NULL, 4 * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_POPULATE, uring->file, IORING_OFF_SQES);
+    CHECK(uring->ring != MAP_FAILED && uring->requests != MAP_FAILED);
+}
+
+// A request that does nothing; `data` comes back with its completion.
+APART static void submit_nothing(struct uring *uring, void *data) {
+    unsigned *tail = (unsigned *)(uring->ring + uring->parameters.sq_off.tail);
+    unsigned *array = (unsigned *)(uring->ring + uring->parameters.sq_off.array);
+    memset(&uring->requests[0], 0, sizeof(uring->requests[0]));
+    uring->requests[0].opcode = IORING_OP_NOP;
+    uring->requests[0].user_data = (uintptr_t)data;
+    array[*tail & 3] = 0;
+    __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+    CHECK(syscall(SYS_io_uring_enter, uring->file, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1);
+    memset(&uring->requests[0], 0, sizeof(uring->requests[0]));
+}
+
+// The data of the completion, which is then gone from the ring.
+APART static void *take_completion(struct uring *uring) {
+    unsigned *head = (unsigned *)(uring->ring + uring->parameters.cq_off.head);
+    unsigned mask = *(unsigned *)(uring->ring + uring->parameters.cq_off.ring_mask);
+    struct io_uring_cqe *completion =
+        (struct io_uring_cqe *)(uring->ring + uring->parameters.cq_off.cqes) + (*head & mask);
+    void *data = (void *)(uintptr_t)completion->user_data;
+    completion->user_data = 0;
+    __atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+    return data;
 }
 
 // ---- main ----

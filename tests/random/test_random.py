@@ -123,13 +123,14 @@ def unread_report(*stacks):
 
 def expected_site(path):
     return {'via': 'malloc', 'path': path, 'line': 7, 'inlined': None, 'tail': False, 'by_library': False, 'site': 1,
-            'allocations': 2, 'allocated_bytes': 16, 'frees': 0, 'live_blocks': 2, 'live_bytes': 16, 'temporary': 0}
+            'probes_only': False, 'preload_only': False, 'allocations': 2, 'allocated_bytes': 16,
+            'frees': 0, 'live_blocks': 2, 'live_bytes': 16, 'temporary': 0}
 
 
 def test_a_cut_stack_is_the_inner_part_of_an_expected_one():
     leaf, one, two = 'p0_leaf_1', 'p0_one_2', 'p0_two_3'
     expected = {'sites': [expected_site([leaf, one, 'main']), expected_site([leaf, two, 'main'])],
-                'vague': [], 'dangling': False, 'old_words': False}
+                'nameless': False, 'vague': [], 'dangling': False, 'old_words': False}
     look = compare.Look('attach', classes=False, temporary=False, by_probes=True)
 
     def differences(*stacks):

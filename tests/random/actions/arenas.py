@@ -58,6 +58,18 @@ def bump_arena(p):
 
 
 @action(weight=1, once=True)
+def mapping_without_a_pointer(p):
+    """A pool that the program mapped and to which it keeps no pointer holds all the same."""
+    name, size, count = p.name('pool_mapped'), p.size(), p.random.randint(1, 20)
+    make = p.maker(size)
+    site = p.site(make.via, name)
+    p.leaf(name, ['void **pool = (void **)mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);',
+                  'CHECK(pool != MAP_FAILED);', f'for (int i = 0; i < {count}; i++)',
+                  f'    pool[100 + i] = clear({make.text}, {size}); {p.mark(site)}'])
+    p.allocate(site, size, count, model.held())
+
+
+@action(weight=1, once=True)
 def out_of_reach(p):
     """What is in memory without access is held all the same."""
     name, size = p.name('guarded'), p.size()

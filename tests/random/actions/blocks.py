@@ -278,7 +278,7 @@ def freed_in_a_wrong_way(p):
 def deep(p):
     """From the bottom of a recursion."""
     name, size = p.name('deep'), p.size()
-    depth = p.random.choice([3, 30, 300])
+    depth = p.random.choice([3, 30, 300, 10000 if p.has_large_stack() else 1000])
     make = p.maker(size)
     site = p.site(make.via, *[name] * (depth + 1))
     p.define(f'int {name}(int depth)', [f'if (depth > 0)', f'    return {name}(depth - 1) + 1;',

@@ -117,3 +117,51 @@ def global_object(p):
                   f'{variable}.block = (char *)clear(new char[hide({size})], {size}); {p.mark(site)}'])
     group = p.allocate(site, size, 1, model.held())
     p.at_exit.append(lambda life: life.free(group))
+
+
+@action(weight=1, cpp=True, once=True)
+def global_object_that_leaks(p):
+    """Its destructor makes a block and forgets it."""
+    name, end, size = p.name('leaky'), p.name('leaky_end'), p.size()
+    site = model.Site(p.batch.next_number(), 'operator new[]', [end])
+    site.tail = True  # exit() may be called from anywhere
+    p.batch.sites.append(site)
+    p.batch.declarations += [f'APART static void {end}(void);', f'struct O{name} {{ int used; ~O{name}() {{ {end}(); }} }};']
+    p.define(f'void {end}(void)', [f'clear(new char[hide({size})], {size}); {p.mark(site)}', 'scrub();'])
+    p.leaf(name, [f'static O{name} object;', 'KEEP(&object);'])
+    number = p.batch.next_number()
+    p.at_exit.append(lambda life: life.allocate(number, site, size, 1, model.lost()))
+
+
+@action(weight=2, cpp=True)
+def over_aligned(p):
+    """Objects and arrays of a class that is aligned to more than a block of malloc is."""
+    name, align, count = p.name('over_aligned'), p.random.choice([32, 64, 256, 4096]), p.random.randint(1, 5)
+    array = p.random.random() < 0.5
+    site = p.site('operator new[]' if array else 'operator new', name)
+    p.batch.declarations.append(f'struct alignas({align}) A{name} {{ char c[{align}]; }};')
+    lose = p.random.random() < 0.4
+    made = f'new A{name}[hide({count})]' if array else f'new A{name}'
+    size = align * count if array else align
+    p.leaf(name, [f'auto *block = (A{name} *)keep({made}); {p.mark(site)}', f'CHECK((uintptr_t)block % {align} == 0);',
+                  f'clear(block, {size});', 'KEEP(block);' if lose else f'delete{"[]" if array else ""} block;'])
+    if lose:
+        p.allocate(site, size, 1, model.lost())
+    else:
+        p.pairs(site, size, 1)
+
+
+@action(weight=1, cpp=True)
+def memory_resource(p):
+    """std::pmr: what goes through a pool is not known, what goes through the default resource is."""
+    name, size = p.name('resource'), 64 * p.random.randint(1, 100)  # probes see it rounded up to the alignment
+    site = p.site('operator new', name)
+    site.by_library = None  # a compiler may know which resource it is
+    lines = [f'void *block = clear(std::pmr::new_delete_resource()->allocate({size}, 64), {size}); {p.mark(site)}',
+             f'std::pmr::new_delete_resource()->deallocate(block, {size}, 64);']
+    if p.random.random() < 0.5:
+        lines += ['{', '    std::pmr::unsynchronized_pool_resource pool;',
+                  '    std::pmr::vector<std::pmr::string> texts(&pool);',
+                  f'    for (int i = 0; i < {p.random.randint(1, 200)}; i++)', '        texts.emplace_back(letters());', '}']
+    p.leaf(name, lines)
+    p.pairs(site, size, 1)

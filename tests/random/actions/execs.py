@@ -3,14 +3,14 @@
 from . import action, exits, forks, way_out
 
 
-def another(p):
+def another(p, nameless=False):
     """A program of the same batch, without pause; the number that it is called by."""
-    program = p.batch.add_program(p)
+    program = p.batch.add_program(p, nameless)
     return program.number, program.lives[0].exit
 
 
-def starts_it(p, how):
-    number, exit = another(p)
+def starts_it(p, how, nameless=False):
+    number, exit = another(p, nameless)
     expected = forks.status_of(type('', (), {'exit': exit}))
     p.line(f'{{ int status = {how}({number}); CHECK({expected}); }}')
     p.line('scrub();')
@@ -29,6 +29,17 @@ def vfork_and_exec(p):
 @action(weight=1, once=True, starts=True, nests=True)
 def spawn(p):
     starts_it(p, 'spawn')
+
+
+@action(weight=1, once=True, starts=True, nests=True)
+def spawn_with_file_actions(p):
+    starts_it(p, 'spawn_with_actions')
+
+
+@action(weight=1, once=True, starts=True, nests=True)
+def fork_and_fexecve(p):
+    """Its file is gone when its stacks get their names."""
+    starts_it(p, 'fork_and_fexecve', nameless=True)
 
 
 @action(weight=1, once=True)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Children of fork: each begins with its parent's live blocks, does something and leaves in some way."""
 import contextlib
+import os
 
 import model
+from model import Life
 
-from . import action, exits, fill
+from . import action, blocks, exits, fill, reallocs
 
 
 @contextlib.contextmanager
@@ -90,3 +92,68 @@ def forked_beside_work(p):
     number = p.batch.next_number()
     p.life.allocate(number, site, size, count * threads, model.lost())
     p.life.free(number, temporary=True)
+
+
+@action(weight=2, once=True)
+def in_same_memory(p):
+    """A process that shares the memory (CLONE_VM without CLONE_THREAD): its blocks are this process's."""
+    name, inner, size, count = p.name('same_memory'), p.name('made_in_same'), p.size(), p.random.randint(1, 20)
+    make = p.maker(size)
+    variable = f'g{name}'
+    sites = [model.Site(p.batch.next_number(), make.via, [inner, name]) for _ in range(3)]
+    p.batch.sites += sites
+    for site in sites:
+        site.preload_only = True
+    kept, gone, brief = sites
+    p.declare(f'static void *{variable}[{count}];')
+    p.define(f'void {inner}(void)', [f'for (int i = 0; i < {count}; i++) {{',
+                                     f'    {variable}[i] = clear({make.text}, {size}); {p.mark(kept)}',
+                                     f'    clear({make.text}, {size}); {p.mark(gone)}',
+                                     f'    {make.release}(clear({make.text}, {size})); {p.mark(brief)}', '}'])
+    p.define(f'int {name}(void *unused)', ['(void)unused;', f'play({inner});', 'return 0;'])
+    p.line(f'run_in_same_memory({name}, {p.random.choice(["0", "CLONE_FILES | CLONE_FS", "CLONE_VFORK", "CLONE_SIGHAND"])});')
+    p.line('scrub();')
+    group = p.allocate(kept, size, count, model.held(variable))
+    p.allocate(gone, size, count, model.lost())
+    p.pairs(brief, size, count, temporary=True)
+
+    def free_them(p):
+        free = p.name('free')
+        p.leaf(free, [f'for (int i = 0; i < {count}; i++) {{', f'    {make.release}({variable}[i]);',
+                      f'    {variable}[i] = NULL;', '}'])
+        p.life.free(group)
+
+    p.keep_for_later(free_them)
+
+
+def confined_child(p, kind, how, confine):
+    """A child that confines itself by the statement `how`, and then starts nothing and opens no file."""
+    with child_life(p) as life:
+        with p.body(kind) as body:
+            if p.random.random() < 0.5:
+                blocks.keep(p)
+            p.line(how)
+            confine(life)
+            for _ in range(p.random.randint(1, 4)):
+                p.random.choice([blocks.keep, blocks.lose, blocks.temporary, blocks.lose_a_chain, blocks.keep_a_chain,
+                                 reallocs.storm, blocks.table_of_blocks])(p)
+            exits.choose_simple(p)
+    p.line(f'{{ int status = run_child({body.name}); CHECK({status_of(life)}); }}')
+    p.line('scrub();')
+
+
+@action(weight=1, once=True, nests=True, starts=True)
+def rights_dropped(p):
+    if os.geteuid() == 0:
+        confined_child(p, 'dropped', 'drop_rights();', Life.confine)
+
+
+@action(weight=1, once=True, nests=True, starts=True)
+def other_root(p):
+    if os.geteuid() == 0:
+        confined_child(p, 'rooted', 'enter_root("/usr/share");', out_of_reach)
+
+
+def out_of_reach(life):
+    life.confine()
+    life.looked_at = False  # from there it does not reach the tool

@@ -43,3 +43,19 @@ def loaded(p):
             p.life.in_library = []
 
     p.keep_for_later(close, in_child=False)
+
+
+@action(weight=1, once=True, starts=True)
+def in_a_namespace(p):
+    """By dlmopen, with a C library of its own: what it allocates is seen by probes only. It is never closed."""
+    inner, size, count = p.name('of_namespace'), p.size(), p.random.randint(1, 9)
+    caller = p.name('calls_namespace')
+    site = p.site('malloc', inner, caller)
+    site.probes_only = True
+    p.batch.library().append([f'void {inner}(void);', f'__attribute__((visibility("default"))) APART void {inner}(void) {{',
+                              f'    for (int i = 0; i < {count}; i++)',
+                              f'        free(clear(malloc({size}), {size})); {p.mark(site)}', '}', ''])
+    p.leaf(caller, ['void *handle = dlmopen(LM_ID_NEWLM, library_path, RTLD_NOW);', 'CHECK(handle != NULL);',
+                    f'((void (*)(void))dlsym(handle, "{inner}"))();'])
+    p.life.old_words = True
+    p.pairs(site, size, count)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Handlers of signals that allocate: raised, on a stack of their own, left by siglongjmp, and of a bad access."""
+import model
+
 from . import action, fill
 
 
@@ -35,6 +37,25 @@ def long_jump(p):
     p.leaf(name, ['jmp_buf back;', 'void *volatile block = NULL;', 'int came = setjmp(back);', 'if (!came)',
                   f'    {inner}(back, &block);', 'CHECK(came == 5);', f'{make.release}(block);'])
     p.pairs(site, size, 1)
+
+
+@action(weight=1)
+def jump_out_of_nest(p):
+    """Over several frames, each of which has made a block and has room of a size that is known at run time."""
+    name, inner, size, depth = p.name('nest'), p.name('nested'), p.size(), p.random.randint(1, 12)
+    make = p.maker(size)
+    number = p.batch.next_number()
+    p.define(f'void {inner}(jmp_buf back, void *volatile *to, int depth)',
+             ['volatile char room[hide(100) + 50 * depth];', 'room[0] = 1;',
+              f'to[depth] = clear({make.text}, {size}); /*@{number}*/', 'if (depth == 0)', '    longjmp(back, 7);',
+              f'{inner}(back, to, depth - 1);', 'room[1] = room[0];'])
+    for level in range(depth + 1):
+        site = model.Site(number, make.via, [*[inner] * (level + 1), name, *p.bodies[-1].path])
+        p.batch.sites.append(site)
+        p.pairs(site, size, 1, temporary=None)
+    p.leaf(name, ['jmp_buf back;', f'static void *volatile blocks[{depth + 1}];', 'int came = setjmp(back);', 'if (!came)',
+                  f'    {inner}(back, blocks, {depth});', 'CHECK(came == 7);', f'for (int i = 0; i <= {depth}; i++) {{',
+                  f'    {make.release}(blocks[i]);', '    blocks[i] = NULL;', '}'])
 
 
 @action(weight=1, nests=True)

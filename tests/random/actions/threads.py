@@ -216,3 +216,59 @@ def detached(p):
     p.line(f'{{ pthread_t thread; start_thread(&thread, {name}); wait_ended(&tid_{name}); }}')
     p.line('scrub();')
     p.allocate(site, size, 1, model.lost())
+
+
+@action(weight=2, once=True)
+def realloc_across_threads(p):
+    """Each thread moves the block that another one made."""
+    name, again, size = p.name('made_here'), p.name('moved'), p.size(8)
+    sizes = [p.size(8) for _ in range(p.random.randint(1, 12))]
+    site = p.site('malloc', name)
+    site_again = model.Site(p.batch.next_number(), 'realloc', [again])
+    p.batch.sites.append(site_again)
+    variable = f'g{name}'
+    p.declare(f'static void *{variable};')
+    p.declare(f'static size_t next_{name}, last_{name};')
+    p.leaf(name, [f'{variable} = clear(malloc({size}), {size}); {p.mark(site)}', f'last_{name} = {size};'])
+    p.define(f'void *{again}(void *unused)',
+             [f'static const size_t sizes[] = {{{", ".join(map(str, sizes))}}};', f'size_t size = sizes[next_{name}++];',
+              f'{variable} = keep(realloc({variable}, size)); {p.mark(site_again)}', f'CHECK({variable} != NULL);',
+              f'if (size > last_{name})', f'    memset((char *){variable} + last_{name}, 0, size - last_{name});',
+              f'last_{name} = size;', 'return unused;'])
+    p.line(f'for (int i = 0; i < {len(sizes)}; i++)')
+    p.line(f'    run_thread({again});')
+    p.line('scrub();')
+    p.pairs(site, size, 1, temporary=None)
+    for size in sizes[:-1]:
+        p.pairs(site_again, size, 1, temporary=None)
+    group = p.allocate(site_again, sizes[-1], 1, model.held(variable))
+
+    def free_it(p):
+        free = p.name('free')
+        p.leaf(free, [f'free({variable});', f'{variable} = NULL;'])
+        p.life.free(group)
+
+    p.keep_for_later(free_it)
+
+
+@action(weight=2, cpp=True, once=True)
+def thread_local_object(p):
+    """Its destructor, at the end of its thread, frees, allocates and frees, and loses a block."""
+    name, end, size = p.name('with_local'), p.name('local_ends'), p.size()
+    sites = [model.Site(p.batch.next_number(), 'operator new[]', [where]) for where in (name, end, end)]
+    p.batch.sites += sites
+    mine, brief, gone = sites
+    p.batch.declarations.append(f'APART static void {end}(char *block);')
+    p.batch.declarations.append(f'struct L{name} {{ char *block; ~L{name}() {{ {end}(block); }} }};')
+    p.define(f'void {end}(char *block)', ['delete[] block;',
+                                          f'delete[] (char *)clear(new char[hide({size + 1})], {size + 1}); {p.mark(brief)}',
+                                          f'clear(new char[hide({size + 2})], {size + 2}); {p.mark(gone)}', 'scrub();'])
+    # Of those of file scope the first that is used makes all of the file.
+    p.define(f'void *{name}(void *unused)', [f'thread_local L{name} local;',
+                                             f'local.block = (char *)clear(new char[hide({size})], {size}); {p.mark(mine)}',
+                                             'return unused;'])
+    p.line(f'run_thread({name});')
+    p.line('scrub();')
+    p.pairs(mine, size, 1, temporary=None)
+    p.pairs(brief, size + 1, 1, temporary=True)
+    p.allocate(gone, size + 2, 1, model.lost())
