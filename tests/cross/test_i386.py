@@ -23,6 +23,7 @@ from harness import (  # noqa: E402
     BUILD,
     ROOT,
     SEEP,
+    TIMEOUT,
     check_expectation,
     ended,
     environment,
@@ -310,7 +311,8 @@ def test_no_half_of_a_number(tmp_path):
 
         wait_until(place, 'the program is at work')
         at = place()
-        done = run([reader, image_of(running.pid), at, pid, 20000])
+        steps = int(os.environ.get('SEEP_STEPS', '20000'))
+        done = run([reader, image_of(running.pid), at, pid, steps], timeout=TIMEOUT + steps / 2000)
         assert done.code == 0, done
         back, grown = map(int, done.out.split())
         assert back == 0, done

@@ -304,6 +304,64 @@ static void test_any_size_and_any_keys(void **state) {
     end(&f);
 }
 
+static int next_key(uint32_t *random) {
+    static const char some[] = "12345678ssttdh/:kj<> +-ac\nX";
+    static const int extra[] = {SEEP_KEY_DOWN,  SEEP_KEY_END,    SEEP_KEY_RIGHT,    SEEP_KEY_TAB,
+                                SEEP_KEY_ENTER, SEEP_KEY_ESCAPE, SEEP_KEY_BACKSPACE};
+    *random = *random * 1664525 + 1013904223;
+    return *random >> 30 == 3 ? extra[(*random >> 16) % SEEP_ARRAY_SIZE(extra)]
+                              : some[(*random >> 16) % (sizeof(some) - 1)];
+}
+
+// A drawing may find that more is to be made.
+static char *draw_at_last(struct fixture *f) {
+    char *text = draw(f, 80, 24, false);
+    while (f->screen.making) {
+        check_harmless(text);
+        free(text);
+        seep_screen_finish(&f->screen);
+        text = draw(f, 80, 24, false);
+    }
+    return text;
+}
+
+// Keys and looks while a thread makes tables: at the end there is what is there without the thread.
+static void test_tables_that_come_later(void **state) {
+    struct fixture f, plain;
+    struct seep_screen_maker *maker = NULL;
+    begin(&f, 3);
+    begin(&plain, 3);
+    assert_null(seep_screen_maker_create(&maker));
+    f.screen.maker = maker;
+    f.screen.patience_ns = 0;
+    uint32_t random = 7;
+    for (unsigned i = 0; i < 600; i++) {
+        int key = next_key(&random);
+        (void)seep_screen_key(&f.screen, key);
+        (void)seep_screen_key(&plain.screen, key);
+        if (i % 7 == 0) {
+            take(&f, shop(3 + i), 3 + i);
+            take(&plain, shop(3 + i), 3 + i);
+        }
+        char *late = draw_at_last(&f), *expected = draw(&plain, 80, 24, false);
+        assert_string_equal(late, expected);
+        assert_true(!f.live.outdated || f.screen.help); // of the list of keys no table is made
+        free(late);
+        free(expected);
+    }
+    for (unsigned i = 0; i < 600; i++) { // and what is made is never waited for
+        (void)seep_screen_key(&f.screen, next_key(&random));
+        if (i % 7 == 0)
+            take(&f, shop(i), 1000 + i);
+        char *text = draw(&f, 80, 24, false);
+        check_harmless(text);
+        free(text);
+    }
+    end(&f);
+    end(&plain);
+    seep_screen_maker_destroy(maker);
+}
+
 static void test_the_canvas_escapes_and_cuts(void **state) {
     struct seep_canvas canvas = {0};
     assert_true(seep_canvas_begin(&canvas, 12, 3, false));
@@ -353,6 +411,7 @@ int main(void) {
         cmocka_unit_test(test_clicks),
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_any_size_and_any_keys),
+        cmocka_unit_test(test_tables_that_come_later),
         cmocka_unit_test(test_the_canvas_escapes_and_cuts),
         cmocka_unit_test(test_many_looks),
     };

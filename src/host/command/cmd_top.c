@@ -74,8 +74,9 @@ struct top {
     struct seep_live live;
     struct seep_screen screen;
     struct seep_canvas canvas;
-    struct seep_live_worker *worker; // of a full screen
-    struct seep_started *started;    // NULL: it was there
+    struct seep_live_worker *worker; // of a full screen, as the next
+    struct seep_screen_maker *maker;
+    struct seep_started *started; // NULL: it was there
     bool ascii;
     bool partial; // what there is are the first sites of a link
     bool scan_wanted;
@@ -213,6 +214,7 @@ static void change_recording(struct top *top, const char *what) {
 // The moment is named in the image, too, for seep diff; where it cannot be it counts here only.
 static void make_mark(struct top *top, const char *given) {
     char name[64], text[160];
+    seep_screen_finish(&top->screen);
     snprintf(name, sizeof(name), "%.63s", given);
     if (!name[0] && top->source.is_pid)
         snprintf(name, sizeof(name), "m%u", ++top->nr_marks);
@@ -234,6 +236,7 @@ static void make_mark(struct top *top, const char *given) {
 }
 
 static void save(struct top *top, const char *given) {
+    seep_screen_finish(&top->screen);
     struct seep_session *session = top->live.look.session;
     const struct seep_process *process = &session->profiles[0]->process;
     char *name = NULL, *saved = NULL, *text = NULL;
@@ -314,7 +317,7 @@ static void take_scan(struct top *top, struct seep_look *look) {
     for (size_t i = 0; i < health->nr_notes; i++)
         seep_live_log(&top->live, "%s", health->notes[i].text);
     seep_screen_say(&top->screen, false, text);
-    seep_screen_changed(&top->screen);
+    seep_screen_drop(&top->screen);
     seep_live_take_scan(&top->live, look->session, look->at_ns);
     look->session = NULL;
 }
@@ -363,6 +366,7 @@ static struct seep_error *take_result(struct top *top) {
     } else {
         seep_screen_changed(&top->screen);
         if (top->partial) { // it begins now
+            seep_screen_drop(&top->screen);
             seep_live_deinit(&top->live);
             seep_live_init(&top->live);
             top->partial = top->screen.loading = false;
@@ -409,22 +413,33 @@ static int milliseconds_left(const struct top *top) {
     return (int)SEEP_MIN(SEEP_MAX(left_ns / 1000000 + 1, INT64_C(0)), INT64_C(1000));
 }
 
+// An endless run of keys does not prevent looks.
+#define MAKING_MOST 8u
+
 static struct seep_error *run_full(struct top *top) {
     struct seep_error *error = seep_live_worker_create(&top->source, &top->worker);
+    if (!error)
+        error = seep_screen_maker_create(&top->maker);
     if (!error)
         error = seep_full_screen_begin();
     if (error)
         return error;
+    top->screen.maker = top->maker;
     plan_next(top);
     if (top->partial)
         top->next_ns = seep_monotonic_ns();
     bool goes_on = true, put_off = false;
+    unsigned nr_making = 0; // turns in which a table was being made
     while (!error && goes_on && !seep_interrupted) {
         take_output(top);
         start_job(top);
         show(top);
+        // What is being made has borrowed the last look: the next is taken when it is done.
+        nr_making = top->screen.making ? nr_making + 1 : 0;
+        bool later = nr_making && nr_making < MAKING_MOST;
         struct pollfd wait[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                                {.fd = seep_live_worker_fd(top->worker), .events = POLLIN}};
+                                {.fd = later ? -1 : seep_live_worker_fd(top->worker), .events = POLLIN},
+                                {.fd = seep_screen_maker_fd(top->maker), .events = POLLIN}};
         int nr = poll(wait, SEEP_ARRAY_SIZE(wait), milliseconds_left(top));
         // A key is answered before the next look, because a look takes 50 ms at 100,000 sites. An endless run
         // of keys does not prevent looks.
@@ -490,6 +505,7 @@ static void keep_memory(void) {
 #ifdef M_MMAP_THRESHOLD
     (void)mallopt(M_MMAP_THRESHOLD, KEPT_MOST);
     (void)mallopt(M_TRIM_THRESHOLD, 4 * KEPT_MOST);
+    (void)mallopt(M_ARENA_MAX, 1); // what one thread frees the other takes
 #endif
 }
 
@@ -535,6 +551,7 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
         error = watch(&top, values);
     seep_live_worker_destroy(top.worker); // it has borrowed the last look
     seep_screen_deinit(&top.screen);
+    seep_screen_maker_destroy(top.maker);
     if (top.started && !error && !top.live.look.ended)
         fprintf(stderr, "seep: process %d goes on; 'seep top %d' shows it again\n", (int)started.program,
                 (int)started.program);

@@ -153,6 +153,9 @@ struct seep_live_totals {
 
 struct seep_live {
     struct seep_look look; // the last that showed something
+    // The next look leaves the session of `look` in `outdated`, for what was made of it.
+    bool keeps_look;
+    struct seep_session *outdated;
     struct seep_live_totals totals;
     struct seep_life **lives;
     size_t nr_lives;
@@ -178,6 +181,8 @@ void seep_live_deinit(struct seep_live *live);
 // The look is what is now. Takes it, also on failure. A look that shows nothing is an error the first time;
 // later what was seen last stays, and the log says why.
 SEEP_MUST_CHECK struct seep_error *seep_live_take(struct seep_live *live, struct seep_look *look);
+// What was made of an outdated look is gone.
+void seep_live_forget(struct seep_live *live);
 // From now on `since` is counted from what the last look shows.
 SEEP_MUST_CHECK struct seep_error *seep_live_mark(struct seep_live *live, const char *name);
 // From a mark of the profiles; the last one of that name.

@@ -29,7 +29,13 @@ bool seep_look_is_stopped(const struct seep_look *look) {
     return false;
 }
 
+void seep_live_forget(struct seep_live *live) {
+    seep_session_destroy(live->outdated);
+    live->outdated = NULL;
+}
+
 void seep_live_deinit(struct seep_live *live) {
+    seep_live_forget(live);
     seep_look_deinit(&live->look);
     for (size_t i = 0; i < live->nr_lives; i++) {
         moment_deinit(&live->lives[i]->before);
@@ -331,6 +337,11 @@ struct seep_error *seep_live_take(struct seep_live *live, struct seep_look *look
     struct seep_live_totals before = live->totals;
     int64_t before_ns = live->look.session ? live->look.at_ns : 0;
     struct seep_error *error = follow(live, look);
+    seep_live_forget(live);
+    if (live->keeps_look) {
+        live->outdated = live->look.session;
+        live->look.session = NULL;
+    }
     seep_look_deinit(&live->look);
     live->look = *look;
     *look = (struct seep_look){NULL};

@@ -6,6 +6,9 @@
 
 #include "screen/screen_parts.h"
 
+// A table that takes longer is drawn when it is done: until then the screen shows what there was.
+#define PATIENCE_NS INT64_C(15000000)
+
 const char *const seep_tab_names[SEEP_TAB_NR + 1] = {
     [SEEP_TAB_SITES] = "sites",     [SEEP_TAB_FUNCTIONS] = "functions",
     [SEEP_TAB_LINES] = "lines",     [SEEP_TAB_MODULES] = "modules",
@@ -16,20 +19,37 @@ const char *const seep_tab_names[SEEP_TAB_NR + 1] = {
 void seep_screen_init(struct seep_screen *screen, struct seep_live *live, struct seep_symbols *symbols) {
     *screen = (struct seep_screen){.live = live, .symbols = symbols, .stale = true, .title = ""};
     screen->interval_ns = 1000000000;
+    screen->patience_ns = PATIENCE_NS;
 }
 
 void seep_screen_deinit(struct seep_screen *screen) {
+    seep_screen_finish(screen);
     seep_live_detail_deinit(&screen->detail);
     seep_live_table_deinit(&screen->table);
     seep_screen_tree_deinit(&screen->branches);
 }
 
-void seep_screen_changed(struct seep_screen *screen) {
+void seep_screen_drop(struct seep_screen *screen) {
+    seep_screen_finish(screen);
     seep_live_detail_deinit(&screen->detail);
     screen->detail_known = false;
     seep_screen_tree_clear(&screen->branches);
     seep_live_table_deinit(&screen->table);
+    seep_live_forget(screen->live);
+    screen->live->keeps_look = false;
     screen->stale = true;
+}
+
+void seep_screen_changed(struct seep_screen *screen) {
+    seep_screen_finish(screen);
+    const struct seep_session *of = screen->table.session;
+    bool of_look = of == screen->live->look.session;
+    if (screen->maker && screen->tab != SEEP_TAB_LOG && of && (of_look || of == screen->live->scanned)) {
+        screen->live->keeps_look = of_look;
+        screen->stale = true;
+    } else {
+        seep_screen_drop(screen);
+    }
 }
 
 void seep_screen_say(struct seep_screen *screen, bool bad, const char *text) {
@@ -37,9 +57,16 @@ void seep_screen_say(struct seep_screen *screen, bool bad, const char *text) {
     screen->message_bad = bad;
 }
 
+bool seep_screen_is_made(const struct seep_screen *screen) {
+    return screen->made_tab == screen->tab &&
+           screen->made_tree == (screen->tree && screen->tab == SEEP_TAB_SITES);
+}
+
 size_t seep_screen_nr_rows(const struct seep_screen *screen) {
     if (screen->tab == SEEP_TAB_LOG)
         return screen->live->nr_log;
+    if (!seep_screen_is_made(screen))
+        return 0;
     if (screen->tree && screen->tab == SEEP_TAB_SITES)
         return screen->branches.nr_branches;
     return screen->table.nr_rows;
@@ -49,8 +76,10 @@ size_t seep_screen_nr_rows(const struct seep_screen *screen) {
 
 static void select_row(struct seep_screen *screen, size_t row) {
     size_t nr = seep_screen_nr_rows(screen);
-    row = nr ? SEEP_MIN(row, nr - 1) : 0;
-    bool of_table = screen->tab != SEEP_TAB_LOG && !(screen->tree && screen->tab == SEEP_TAB_SITES);
+    bool known = screen->tab == SEEP_TAB_LOG || seep_screen_is_made(screen);
+    if (known) // else the drawing finds where the last row is
+        row = nr ? SEEP_MIN(row, nr - 1) : 0;
+    bool of_table = known && screen->tab != SEEP_TAB_LOG && !screen->made_tree;
     screen->selected = row;
     screen->selected_key = of_table && row < screen->table.nr_rows ? screen->table.rows[row].key : 0;
     screen->detail_first = 0;
@@ -63,7 +92,7 @@ static void select_row(struct seep_screen *screen, size_t row) {
 // Another table: its first row, whatever that is after the next look.
 static void select_first(struct seep_screen *screen) {
     screen->first = 0;
-    screen->stale = true;
+    screen->stale = screen->key_waits = true;
     select_row(screen, 0);
     screen->selected_key = 0;
 }

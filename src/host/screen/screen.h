@@ -7,6 +7,7 @@
 
 #include "live/live_table.h"
 #include "screen/canvas.h"
+#include "screen/screen_maker.h"
 #include "screen/screen_tree.h"
 
 enum seep_tab {
@@ -58,12 +59,12 @@ enum seep_input {
     SEEP_INPUT_SAVE,
 };
 
-#define SEEP_INPUT_MAX 200u
-
 struct seep_screen {
-    struct seep_live *live;       // borrowed
-    struct seep_symbols *symbols; // borrowed
-    const char *title;            // "1234", "app.seep"
+    struct seep_live *live;          // borrowed
+    struct seep_symbols *symbols;    // borrowed
+    struct seep_screen_maker *maker; // borrowed; NULL: what is shown is made while it is drawn
+    int64_t patience_ns;             // how long a drawing waits for the maker
+    const char *title;               // "1234", "app.seep"
     bool is_file;
     bool scanning;
     bool loading;  // only the first sites are there
@@ -102,14 +103,23 @@ struct seep_screen {
     size_t nr_wanted; // rows that the table was made for
     bool stale;       // the table is not that of what there is now
     struct seep_screen_tree branches;
+    int made_tab;   // what the table is of
+    bool made_tree; // the branches are those of the table
+    bool making;    // `job` is at work
+    bool key_waits; // a key asked for another table, which is not there yet
+    struct seep_screen_job job;
 };
 
 void seep_screen_init(struct seep_screen *screen, struct seep_live *live, struct seep_symbols *symbols);
 void seep_screen_deinit(struct seep_screen *screen);
 
-// What it shows is to be made anew: after a look or a scan was taken, of which it has borrowed. While it is
-// frozen none may be taken.
+// What it shows is to be made anew: before a look is taken. With a maker it shows what it has until that is
+// done; the look that it is of is kept so long. While it is frozen no look may be taken.
 void seep_screen_changed(struct seep_screen *screen);
+// The same before anything else that it has borrowed from goes: it shows nothing until the next drawing.
+void seep_screen_drop(struct seep_screen *screen);
+// Waits until nothing is being made: before `live` or the symbols are used by others.
+void seep_screen_finish(struct seep_screen *screen);
 void seep_screen_say(struct seep_screen *screen, bool bad, const char *text);
 
 enum seep_wish seep_screen_key(struct seep_screen *screen, int key);
@@ -120,6 +130,8 @@ void seep_screen_draw(struct seep_screen *screen, struct seep_canvas *canvas);
 
 // Rows that there are, of a tree or table or log.
 size_t seep_screen_nr_rows(const struct seep_screen *screen);
+// The table is of the tab that is chosen; false: it is being made.
+bool seep_screen_is_made(const struct seep_screen *screen);
 
 // ---- what a click means, and what the loop needs ----
 #define SEEP_ACTION_TAB  0x100 // + enum seep_tab

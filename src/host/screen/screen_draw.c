@@ -179,6 +179,8 @@ static void draw_log(const struct seep_screen *screen, struct seep_canvas *canva
 static void scroll(struct seep_screen *screen, size_t room) {
     size_t nr = seep_screen_nr_rows(screen);
     screen->nr_shown = room;
+    if (screen->tab != SEEP_TAB_LOG && !seep_screen_is_made(screen))
+        return;
     if (screen->selected >= nr)
         screen->selected = nr ? nr - 1 : 0;
     if (screen->first > screen->selected)
@@ -214,9 +216,10 @@ static void draw_rows(struct seep_screen *screen, struct seep_canvas *canvas, in
     }
     if (!all && screen->tab != SEEP_TAB_LOG)
         seep_canvas_put(canvas, 4, y, -1, SEEP_ATTR_DIM,
-                        screen->tab == SEEP_TAB_LEAKS && !screen->table.session ? "not scanned yet: S scans"
-                        : screen->tab == SEEP_TAB_LEAKS                         ? "nothing is lost"
-                        : screen->filter[0]                                     ? "nothing is like the filter"
+                        !seep_screen_is_made(screen)                              ? "..."
+                        : screen->tab == SEEP_TAB_LEAKS && !screen->table.session ? "not scanned yet: S scans"
+                        : screen->tab == SEEP_TAB_LEAKS                           ? "nothing is lost"
+                        : screen->filter[0] ? "nothing is like the filter"
                                             : "nothing was allocated yet");
 }
 
@@ -266,6 +269,8 @@ void seep_screen_draw(struct seep_screen *screen, struct seep_canvas *canvas) {
         seep_screen_draw_heads(screen, canvas, y, shown, where_title(screen));
     if (rows >= 3 && (tree || screen->tab == SEEP_TAB_LEAKS))
         seep_canvas_fill(canvas, y, SEEP_ATTR_LINE);
+    if (rows >= 3 && !log && screen->making && screen->key_waits)
+        seep_canvas_put_right(canvas, canvas->nr_columns - 4, y, 4, SEEP_ATTR_LINE, "...");
     y += rows >= 3;
     int room = SEEP_MAX(rows - y - keys - detail, 0);
     scroll(screen, (size_t)room);

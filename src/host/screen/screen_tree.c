@@ -77,10 +77,22 @@ struct seep_error *seep_screen_tree_make(struct seep_screen_tree *tree, struct s
         error = seep_call_tree_init(&tree->tree, &tree->table, nodes, values, view->nr_rows, false, 0, 0);
     free(nodes);
     free(values);
-    if (!error) {
-        tree->made = true;
-        error = list_branches(tree);
-    }
+    tree->made = !error;
+    if (error)
+        seep_screen_tree_clear(tree);
+    return error;
+}
+
+struct seep_error *seep_screen_tree_take(struct seep_screen_tree *tree, struct seep_screen_tree *made) {
+    seep_screen_tree_clear(tree);
+    if (!made->made)
+        return NULL;
+    tree->table = made->table;
+    tree->tree = made->tree;
+    tree->tree.table = &tree->table;
+    tree->made = true;
+    *made = (struct seep_screen_tree){.made = false};
+    struct seep_error *error = list_branches(tree);
     if (error)
         seep_screen_tree_clear(tree);
     return error;

@@ -26,9 +26,12 @@ struct seep_screen_tree {
     struct seep_map toggled; // by key: 1 where it is not as it would be by itself
 };
 
-// Of the rows of a view by site, which must not be cut.
+// Of the rows of a view by site, which must not be cut. Without branches: seep_screen_tree_take lists them.
 SEEP_MUST_CHECK struct seep_error *seep_screen_tree_make(struct seep_screen_tree *tree,
                                                          struct seep_view *view);
+// Takes one that was made, in place of what `tree` has; what was opened and closed stays so.
+SEEP_MUST_CHECK struct seep_error *seep_screen_tree_take(struct seep_screen_tree *tree,
+                                                         struct seep_screen_tree *made);
 SEEP_MUST_CHECK struct seep_error *seep_screen_tree_toggle(struct seep_screen_tree *tree, size_t branch);
 void seep_screen_tree_clear(struct seep_screen_tree *tree); // all but what was opened and closed
 void seep_screen_tree_deinit(struct seep_screen_tree *tree);
