@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Mappings from /proc/PID/smaps, bytes by process_vm_readv or /proc/PID/mem, see memory.h.
+// Mappings from /proc/PID/smaps, bytes by /proc/PID/mem or process_vm_readv, see memory.h.
 #include <ctype.h>
 #include <elf.h>
 #include <errno.h>
@@ -298,16 +298,51 @@ const struct seep_memory_area *seep_memory_find(const struct seep_memory *memory
 
 // ---- bytes ----
 
+// Up to here /proc/PID/mem takes no longer than process_vm_readv.
+#define FEW_BYTES ((size_t)16 << 10)
+
+// Source: Documentation/admin-guide/mm/pagemap.rst of Linux: bit 63 present, 61 of a file or shared, 56 in
+// one page table only.
+static bool is_shared_page(uint64_t entry) {
+    return entry >> 63 && !(entry >> 61 & 1) && !(entry >> 56 & 1);
+}
+
+// Whether parent and child of a fork share a page of [address, address + nr_bytes).
+static bool has_shared_pages(const struct seep_memory *memory, uint64_t address, size_t nr_bytes) {
+    uint64_t entries[PIECE_BYTES / PAGE_BYTES + 1], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    size_t nr = SEEP_MIN((nr_bytes + address % page_bytes - 1) / page_bytes + 1, SEEP_ARRAY_SIZE(entries));
+    ssize_t got = memory->pagemap_fd < 0 || address > INT64_MAX
+                      ? 0
+                      : pread(memory->pagemap_fd, entries, nr * 8, (off_t)(address / page_bytes * 8));
+    for (ssize_t i = 0; i < got / 8; i++)
+        if (is_shared_page(entries[i]))
+            return true;
+    return false;
+}
+
+static bool read_by_file(const struct seep_memory *memory, uint64_t address, void *ret_bytes,
+                         size_t nr_bytes) {
+    return memory->mem_fd >= 0 && address <= INT64_MAX &&
+           pread(memory->mem_fd, ret_bytes, nr_bytes, (off_t)address) == (ssize_t)nr_bytes;
+}
+
+static bool read_by_call(const struct seep_memory *memory, uint64_t address, void *ret_bytes,
+                         size_t nr_bytes) {
+    struct iovec here = {ret_bytes, nr_bytes};
+    struct iovec there = {(void *)(uintptr_t)address, nr_bytes};
+    return process_vm_readv(memory->tid, &here, 1, &there, 1, 0) == (ssize_t)nr_bytes;
+}
+
+// process_vm_readv is the faster one, and pins pages: from Linux 5.19 on that gives the process a copy of
+// each page that it shares with its parent or child.
 static bool read_bytes(const struct seep_memory *memory, uint64_t address, void *ret_bytes, size_t nr_bytes) {
     if (memory->core)
         return seep_core_read(memory->core, address, ret_bytes, nr_bytes);
-    struct iovec here = {ret_bytes, nr_bytes};
-    struct iovec there = {(void *)(uintptr_t)address, nr_bytes};
-    ssize_t nr = process_vm_readv(memory->tid, &here, 1, &there, 1, 0);
-    if (nr == (ssize_t)nr_bytes)
+    if (nr_bytes > FEW_BYTES && !has_shared_pages(memory, address, nr_bytes) &&
+        read_by_call(memory, address, ret_bytes, nr_bytes))
         return true;
-    return memory->mem_fd >= 0 && address <= INT64_MAX &&
-           pread(memory->mem_fd, ret_bytes, nr_bytes, (off_t)address) == (ssize_t)nr_bytes;
+    return read_by_file(memory, address, ret_bytes, nr_bytes) ||
+           (memory->mem_fd < 0 && read_by_call(memory, address, ret_bytes, nr_bytes));
 }
 
 // File systems that answer: those of block devices, and that of the tool's own root. Other device numbers may
@@ -450,7 +485,8 @@ static void fill_ahead(const struct seep_memory *memory, size_t first) {
         ahead->offsets[nr++] = here.iov_len;
         here.iov_len += nr_bytes;
     }
-    ssize_t got = nr ? process_vm_readv(memory->tid, &here, 1, there, nr, 0) : 0;
+    bool may = nr && !has_shared_pages(memory, (uintptr_t)there[0].iov_base, there[0].iov_len);
+    ssize_t got = may ? process_vm_readv(memory->tid, &here, 1, there, nr, 0) : 0;
     ahead->offsets[nr] = here.iov_len;
     ahead->at = ahead->nr = 0;
     while (got > 0 && ahead->nr < nr && ahead->offsets[ahead->nr + 1] <= (size_t)got)

@@ -128,9 +128,13 @@ static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int tro
     return seep_error_system(trouble, "process %d cannot be stopped", (int)pid);
 }
 
-static void pause_ms(long ms) {
-    struct timespec time = {0, ms * 1000000};
+static void pause_us(long us) {
+    struct timespec time = {0, us * NS_PER_US};
     nanosleep(&time, NULL);
+}
+
+static void pause_ms(long ms) {
+    pause_us(ms * 1000);
 }
 
 // ---- registers ----
@@ -365,8 +369,9 @@ static int64_t end_of_wait(const struct seep_stopped *stopped, int64_t first_ns)
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
 static struct seep_error *wait_stop(struct seep_stopped *stopped, struct seep_stopped_thread *thread,
                                     int64_t end_ns, bool *ret_there) {
-    enum { ASKED_EVERY = 4 };
+    enum { ASKED_EVERY = 4, LONGEST_US = 1000 };
     pid_t pid = stopped->pid;
+    long next_us = 0;
     for (long waited = 0; seep_monotonic_ns() < end_ns; waited++) {
         siginfo_t info = {.si_pid = 0};
         int failed = waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WNOHANG | __WALL);
@@ -387,9 +392,11 @@ static struct seep_error *wait_stop(struct seep_stopped *stopped, struct seep_st
             *ret_there = false;
             return NULL;
         }
-        if (waited >= 20)
+        if (next_us >= LONGEST_US)
             reap_all_ended(stopped, thread->tid); // it may be the one that executes a program
-        pause_ms(waited < 20 ? 0 : 1);
+        // On a busy machine the thread needs a processor first, and each look at it takes one.
+        pause_us(next_us);
+        next_us = waited < ASKED_EVERY ? 0 : SEEP_MIN(next_us * 2 + 50, (long)LONGEST_US);
     }
     return seep_error_hint(seep_error_create(SEEP_E_IO, "thread %d of process %d does not stop (state %c)",
                                              (int)thread->tid, (int)pid, state_of(pid, thread->tid)),
