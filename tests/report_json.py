@@ -1,7 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The JSON report (schema 2), and that of a diff, with what its tables say put in place: stacks as lists of frames, innermost first,
-notes and holders as texts. For tests that look at single sites."""
+notes and holders as texts (each note with its code). For tests that look at single sites."""
 import json
+
+
+class Note(str):
+    """The text of a note; `code` says which it is in every wording."""
+
+    def __new__(cls, note):
+        self = super().__new__(cls, note["text"])
+        self.code = note["code"]
+        return self
+
+
+def codes(process):
+    """The codes of the notes of a process that was spread."""
+    return [note.code for note in process["health"]["notes"]]
 
 
 def loads(text):
@@ -42,5 +56,5 @@ def spread(report):
                 wrong[key] = stack_of(wrong[key])
             if wrong["first_release_stack"] is not None:
                 wrong["first_release_stack"] = stack_of(wrong["first_release_stack"])
-        process["health"]["notes"] = [note["text"] for note in process["health"]["notes"]]
+        process["health"]["notes"] = [Note(note) for note in process["health"]["notes"]]
     return report

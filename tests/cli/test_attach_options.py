@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+import messages
+
+ONE_TOO_MANY = "one operand too many: '3'"
 
 @pytest.mark.parametrize("words, complaint", [
     ([], "which process?"),
@@ -14,17 +17,17 @@ import pytest
     (["--top", "1", "1s", "1", "--", "./app"], "'1s': INTERVAL and COUNT go with a PID"),
     (["1", "0"], "INTERVAL: 0 is too short (1s is a second)"),
     (["1", "1s", "0"], "COUNT: '0' is too small"),
-    (["-p", "1", "1s", "2", "3"], "one operand too many: '3'"),
+    (["-p", "1", "1s", "2", "3"], ONE_TOO_MANY),
     (["1", "--buffer", "5000"], "--buffer: 5000 bytes"),
     (["1", "-z", "10", "-Z", "5"], "--min-size 10 is more than --max-size 5"),
     (["1", "--sort", "siez"], "did you mean 'size'?"),
-    (["1", "-C", "-a"], "--combined-only shows no single blocks: not with --blocks"),
-    (["1", "-C", "-o", "10"], "--combined-only is of any age: not with --older"),
+    (["1", "-C", "-a"], messages.NO_SINGLE_BLOCKS),
+    (["1", "-C", "-o", "10"], messages.ANY_AGE),
     (["--all", "--cgroup", "/"], "--pid, --command, --cgroup and --all exclude one another"),
     (["--all", "--children", "ignore"], "not with --children ignore"),
     (["--all", "--", "./app"], "without --all: seep attach -- ./app"),
     (["--pid", "1", "./app"], "name no PID: seep attach -- ./app"),
-    (["--all", "1s", "2", "3"], "one operand too many: '3'"),
+    (["--all", "1s", "2", "3"], ONE_TOO_MANY),
     (["1", "-t", "--json"], "--trace prints lines: not with --json"),
     (["1", "--backend", "inject"], "auto, bpf"),
     (["1", "--source", "otel", "--scan"], "--scan needs every block: not with --source otel"),

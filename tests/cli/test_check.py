@@ -9,9 +9,13 @@ import xml.etree.ElementTree
 
 import pytest
 
+import messages
+import report_json
 import sarif
 from small_programs import program_source
 
+NOT_SURE = "seep: check: not sure: "
+NOT_A_BASELINE = "not a baseline of seep"
 # Leaks 5 blocks of 100 bytes in read_order, 1 of 30 in read_name; frees everything else. The stack is overwritten
 # and nothing is printed, so that what is lost is what is live.
 SOURCE = program_source("check.c")
@@ -156,7 +160,7 @@ def test_an_update_replaces_baselines_alone(run, seep, app, tmp_path):
         named.write_bytes(text)
         done = run(seep, *update)
         assert (done.returncode, done.stdout, named.read_bytes()) == (1, "", text), done  # nor was it started
-        assert done.stderr.count("\n") == 1 and "not a baseline of seep" in done.stderr and "name another file" in done.stderr
+        assert done.stderr.count("\n") == 1 and NOT_A_BASELINE in done.stderr and "name another file" in done.stderr
     for text in ("", "# seep baseline 0\n", "# seep baseline 1\n<<<<<<< HEAD\n"):
         named.write_text(text)
         assert run(seep, *update).returncode == 0
@@ -188,7 +192,7 @@ def test_baseline_holds_under_another_name(run, seep, app, tmp_path):
 
 @pytest.mark.parametrize("text, words", [
     ("", ": an empty file is no baseline"),
-    ("leak:foo\n", ":1: not a baseline of seep"),
+    ("leak:foo\n", ":1: " + NOT_A_BASELINE),
     ("# seep baseline 2\n", ":1: a baseline of another version of seep"),
     ("# seep baseline 1\n\n12 bytes of 1 block, malloc\n", ":3: '12 bytes of 1 block, malloc' does not begin an entry"),
     ("# seep baseline 1\n    main\n", ":2: a line of a stack without an entry before it"),
@@ -344,7 +348,7 @@ def test_a_mismatch_fails(run, seep, wrong, tmp_path):
     done = run(seep, "check", "--junit", str(junit), "--sarif", str(sarif_file), "--github", wrong, cwd=os.path.dirname(wrong))
     assert done.returncode == 1
     assert [re.sub(r":\d+\)", ":N)", line) for line in done.stderr.splitlines() if not line.startswith("::")] == [
-        "seep: check: 2 blocks were freed in a wrong way, more than --max-mismatches 0",
+        "seep: check: 2 blocks were %s, more than --max-mismatches 0" % messages.FREED_IN_A_WRONG_WAY,
         "mismatch 1 of 2: 1 block of operator new[] freed by free",
         "    wrong() (wrong.cc:N)",
         "    main (wrong.cc:N)",
@@ -422,7 +426,7 @@ def test_what_was_not_traced_does_not_pass(run, seep, tmp_path):
     log = tmp_path / "out.sarif"
     done = run(seep, "check", "--junit", str(file), "--sarif", str(log), "--github", static, "clean")
     assert done.returncode == 1
-    assert re.search(r"^seep: check: not sure: still \(pid \d+\): not traced: .*stat", done.stderr, re.M), done.stderr
+    assert re.search("^" + NOT_SURE + r"still \(pid \d+\): not traced: .*stat", done.stderr, re.M), done.stderr
     assert "::error title=seep check is not sure::still" in done.stderr and "passed" not in done.stderr
     suite, = suites_of(file)
     assert cases_of(suite)["traced"] == ["error"]
@@ -498,24 +502,25 @@ def unseen(tmp_path_factory):
     return str(folder / "unseen")
 
 
-@pytest.mark.parametrize("words, why", [
-    (["killed", "9"], "did not leave through exit() and could not be looked at"),
-    (["killed", "15"], "did not leave through exit() and could not be looked at"),
-    (["call"], "did not leave through exit(), it made the system call itself"),
-    (["filter"], "a filter of system calls"),
-])
-def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words, why):
+@pytest.mark.parametrize("words, code", [(["killed", "9"], "scan_no_exit"), (["killed", "15"], "scan_no_exit"), (["call"], "scan_no_exit"),
+                                         (["filter"], "scan_unreachable")])
+def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words, code):
     """What it leaked is not known: neither nothing nor all that it held."""
+    trace = tmp_path / "t.seep"
+    done = run(seep, "run", "-q", "-o", trace, "--error-exitcode", "9", unseen, *words)
+    assert done.returncode == 9 and "ended before it could be looked at, its leaks are not known" in done.stderr
+    whole = report_json.loads(run(seep, "report", "--json", trace).stdout)
+    (seen, note), = [(process, note) for process in whole.get("processes", [whole]) for note in process["health"]["notes"] if note.code == code]
+    assert seen["leaks"] is None, seen
+    why = note.partition(": ")[2]  # behind what follows from it
+    assert why, note
     done = run(seep, "check", "--junit", str(tmp_path / "j.xml"), unseen, *words)
-    assert done.returncode == 1 and "seep: check: not sure: unseen (pid " in done.stderr and why in done.stderr, done
+    assert done.returncode == 1 and NOT_SURE + "unseen (pid " in done.stderr and why in done.stderr, done
     assert " leaked" not in done.stderr and "passed" not in done.stderr
     suites = xml.etree.ElementTree.parse(str(tmp_path / "j.xml")).getroot()
     assert [case for case in suites.iter("testcase") if case.get("name") == "traced" and case.find("error") is not None]
     leaks = [case.find("skipped") for case in suites.iter("testcase") if case.get("name") == "leaks"]
     assert [case for case in leaks if case is not None and why in case.get("message")]
-    done = run(seep, "run", "-q", "-o", str(tmp_path / "t.seep"), "--error-exitcode", "9", unseen, *words)
-    assert done.returncode == 9 and "ended before it could be looked at, its leaks are not known" in done.stderr
-    assert ": what is lost is not known: " in run(seep, "report", str(tmp_path / "t.seep")).stdout
 
 
 def test_without_a_scan_what_is_live_counts(run, seep, unseen):

@@ -12,6 +12,7 @@ import xml.etree.ElementTree
 
 import pytest
 
+import messages
 import sarif
 from small_programs import program_source
 
@@ -100,7 +101,7 @@ def test_what_attach_does_not_take(run, seep, args, message):
 
 def test_a_full_disk_is_told_with_the_file(run, seep, lost):
     done = run(seep, "export", "--format", "json", "-o", "/dev/full", lost / "first.seep")
-    assert done.returncode == 1 and done.stderr.startswith("seep: /dev/full: cannot write the report: No space left"), done
+    assert done.returncode == 1 and done.stderr.startswith("seep: %s: No space left" % (messages.CANNOT_WRITE_REPORT % "/dev/full")), done
 
 
 @pytest.mark.parametrize("program, why", [("/nonexistent/app", "not found"), ("/etc/passwd", "cannot be executed")])

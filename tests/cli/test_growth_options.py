@@ -8,6 +8,7 @@ import sys
 import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import messages  # noqa: E402
 import schema  # noqa: E402
 
 
@@ -81,9 +82,9 @@ def test_a_trace_is_not_replaced_by_what_is_made_of_it(call, grown, tmp_path):
     trace.write_bytes(before)
     (tmp_path / "picture.svg").symlink_to(trace)
     for words, said in ((["growth", trace, "-o", trace], b"the trace that is read (name another file)"),
-                        (["html", trace, "-o", trace], b"a trace, which is not written over (name another file"),
-                        (["export", "--format", "csv", trace, "-o", trace], b"which is not written over"),
-                        (["plot", trace, "-o", tmp_path / "picture.svg"], b"which is not written over"),
+                        (["html", trace, "-o", trace], f"{messages.NOT_WRITTEN_OVER} (name another file".encode()),
+                        (["export", "--format", "csv", trace, "-o", trace], messages.NOT_WRITTEN_OVER.encode()),
+                        (["plot", trace, "-o", tmp_path / "picture.svg"], messages.NOT_WRITTEN_OVER.encode()),
                         (["plot", trace, "-o", tmp_path / "none" / "a.svg"], b"(make its folder, or name another file)")):
         done = call(*words)
         assert done.returncode in (1, 2) and said in done.stderr and done.stderr.count(b"\n") == 1, (words, done)
@@ -123,4 +124,4 @@ def test_rows_of_several_sites_are_told_from_sites(call, tmp_path):
     text = call("report", "--sort", "temporary", trace).stdout.decode()
     assert "1 site with temporary allocations, most" in text and "#2" not in text, text
     assert "more ha" in text and " none: --top 0 shows " in text, text
-    assert " 0 allocations freed at once" in call("report", "--sort", "temporary", "--top", "0", trace).stdout.decode()
+    assert "#2" in call("report", "--sort", "temporary", "--top", "0", trace).stdout.decode()

@@ -2,6 +2,8 @@
 """seep kernel: what it says to wrong use. What it does is in tests/live/test_kernel.py."""
 import pytest
 
+import messages
+
 
 @pytest.mark.parametrize("words, complaint", [
     (["soon"], "INTERVAL: bad value 'soon'"),
@@ -9,11 +11,11 @@ import pytest
     (["1s", "0"], "COUNT: '0' is too small"),
     (["1s", "2", "3"], "unexpected argument '3'"),
     (["-z", "10", "-Z", "5"], "--min-size 10 is more than --max-size 5"),
-    (["-C", "-a"], "--combined-only shows no single blocks: not with --blocks"),
+    (["-C", "-a"], messages.NO_SINGLE_BLOCKS),
     (["-C", "--output", "x.seep"], "--combined-only keeps no single blocks: not with --output"),
     (["-C", "--by", "process"], "--combined-only keeps figures of stacks only: not with --by process"),
     (["--csv", "--json"], "--csv and --json do not go together"),
-    (["-C", "-o", "10"], "--combined-only is of any age: not with --older"),
+    (["-C", "-o", "10"], messages.ANY_AGE),
     (["--max-blocks", "0"], "--max-blocks: '0' is too small"),
     (["--sort", "siez"], "did you mean 'size'?"),
     (["-s", "0"], "too small"),

@@ -10,6 +10,8 @@ import subprocess
 
 import pytest
 
+import messages
+
 
 def call(seep, *args, **more):
     env = dict(os.environ, LC_ALL="C.UTF-8")
@@ -261,14 +263,14 @@ def test_full_disk(seep, args):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([seep, *args], stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 1
-    assert done.stderr == b"seep: cannot write to standard output: No space left on device (make room there, or write to another place)\n"
+    assert done.stderr == f"seep: {messages.CANNOT_PRINT}No space left on device ({messages.MAKE_ROOM})\n".encode()
 
 
 @pytest.mark.parametrize("args", COMMANDS_THAT_PRINT, ids=" ".join)
 def test_closed_output(seep, args):
     done = subprocess.run(["/bin/sh", "-c", 'exec "$@" >&-', "sh", seep, *args], stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 1
-    assert done.stderr.startswith(b"seep: cannot write to standard output: "), done
+    assert done.stderr.startswith(b"seep: " + messages.CANNOT_PRINT.encode()), done
 
 
 @pytest.mark.parametrize("args", COMMANDS_THAT_PRINT, ids=" ".join)
@@ -280,7 +282,7 @@ def test_closed_pipe(seep, args, ignored):
     os.close(writer)
     if ignored:  # Python itself ignores SIGPIPE; so does the child then
         assert done.returncode == 1
-        assert done.stderr == b"seep: cannot write to standard output: Broken pipe (the program that reads it has ended: see why)\n"
+        assert done.stderr == f"seep: {messages.CANNOT_PRINT}Broken pipe (the program that reads it has ended: see why)\n".encode()
     else:
         assert done.returncode == -13 and done.stderr == b"", done
 

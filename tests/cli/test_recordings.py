@@ -18,6 +18,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = TESTS / "golden"
 sys.path.insert(0, str(TESTS / "live"))
 sys.path.insert(0, str(TESTS))
+import messages  # noqa: E402
 from recording import EVENTS, all_sections, chunks, sections  # noqa: E402
 from small_programs import program_source  # noqa: E402
 
@@ -50,7 +51,7 @@ def test_history(run, seep, recording, plain):
     assert done.returncode == 0 and "until" in done.stdout and "lived" in done.stdout, done
     (process,) = json.loads(run(seep, "history", recording, "--json", "--parts", "3").stdout)["processes"]
     assert len(process["timeline"]) == 3
-    one_line(run(seep, "history", plain), 1, "what it did over time is not in it", "--mode record")
+    one_line(run(seep, "history", plain), 1, messages.NO_HISTORY, "--mode record")
     one_line(run(seep, "history", "/nonexistent.seep"), 1, "/nonexistent.seep")
     one_line(run(seep, "history", recording, "--parts", "0"), 2, "--parts")
 

@@ -13,6 +13,8 @@ import subprocess
 
 import pytest
 
+import messages
+
 
 @contextlib.contextmanager
 def serving(seep, source, *options):
@@ -225,7 +227,7 @@ def test_wrong_use(run, seep, trace, tmp_path):
                                      (["serve", "--http=127.0.0.1:99999", trace], 2, "bad address"),
                                      (["serve", "--key", "x", "1"], 2, "--listen tcp:HOST:PORT (add that, or leave --key out"),
                                      (["serve", "--http", "--listen", "unix:x", "1"], 2, "exclude one another (--http ADDR says"),
-                                     (["serve", "999999999"], 1, "no process 999999999 (name a running process)"),
+                                     (["serve", "999999999"], 1, messages.NO_PROCESS % 999999999),
                                      (["serve", "--http", tmp_path / "none.seep"], 1, "none.seep")):
         done = run(seep, *arguments, env={"COLUMNS": "999"})
         assert done.returncode == status and words in done.stderr and not done.stdout, done.stderr

@@ -2,13 +2,15 @@
 """seep service where it is called wrongly, or where there is no systemd."""
 import pytest
 
+import messages
+
 
 @pytest.mark.parametrize("words, said", [
     (["enabl", "nginx"], "seep: service: unknown action 'enabl' (did you mean 'enable'?)\n"),
     (["x", "nginx"], "seep: service: unknown action 'x' (enable, disable or status)\n"),
     (["enable", "nginx.timer"], "seep: 'nginx.timer' is no service (only units that end with .service run programs)\n"),
     (["status", "getty@"], "seep: 'getty@' is a template (name one of its instances: getty@NAME.service)\n"),
-    (["disable", "a b"], "seep: 'a b' is no name of a unit\n"),
+    (["disable", "a b"], "seep: 'a b' %s\n" % messages.NO_UNIT_NAME),
 ])
 def test_wrong_use(run, seep, words, said):
     done = run(seep, "service", *words)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import messages
 import schema
 from small_programs import program_source
 
@@ -85,11 +86,11 @@ def test_text(run, seep, traced):
 
 def test_what_is_no_block(run, seep, traced):
     pid, at = traced
-    for address, place, words in ((at["freed"], "free", "in no live block; "),
+    for address, place, words in ((at["freed"], "free", messages.IN_NO_BLOCK + "; "),
                                   (at["text"] + 8, "data", "global char text[8] (cached.c:7) in cached"),
                                   (at["local"], "stack", "stack of thread %d" % pid),
-                                  (at["main"], "code", "main+0x0 in "), (0x10, "nothing", "no memory is mapped there"),
-                                  ((1 << 64) - 1, "nothing", "no memory is mapped there")):
+                                  (at["main"], "code", "main+0x0 in "),
+                                  *((address, "nothing", "no memory is mapped there") for address in (0x10, (1 << 64) - 1))):
         whole = answer(run, seep, pid, address)
         assert whole["place"] == place and words in whole["what"] and whole["block"] is None, whole
         assert whole["freed"] is None

@@ -24,6 +24,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'oracle'))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+import messages  # noqa: E402
 from harness import (  # noqa: E402
     BUILD,
     ROOT,
@@ -430,7 +431,7 @@ def test_run(name, tmp_path):
     trace = tmp_path / 'forks.seep'
     done = emulated_run(cpu, ['-o', trace], cross / 'libseep.so', program, cwd=tmp_path)
     assert done.code == 0, done
-    assert b'runs under an emulator' in done.err, 'nothing else tells why leaks are not known'
+    assert messages.EMULATED.encode() in done.err, 'nothing else tells why leaks are not known'
     expected, marks = expectation(SOURCES / 'forks.c')
     main, *children = report(trace, '--sysroot', cpu.sysroot)
     check_expectation(main, expected, [program.name], marks)
@@ -485,7 +486,7 @@ def test_live(name, tmp_path):
             done = run([SEEP, *command])
             assert done.code == 0, done
         refused = run([SEEP, 'scan', pid])
-        assert refused.code != 0 and b'runs under an emulator' in refused.err, refused
+        assert refused.code != 0 and messages.EMULATED.encode() in refused.err, refused
     finally:
         running.communicate(b'\n', timeout=60)
     assert running.returncode == 0

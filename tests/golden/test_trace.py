@@ -14,6 +14,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import make_v1  # noqa: E402
+import messages  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
@@ -27,19 +28,33 @@ UPDATE = "it was made by a newer seep: update seep"
 AGAIN = "nothing of the trace is left: record it again"
 MAKE = "make one with: seep run -o NAME.seep -- PROG"
 
+NOT_A_TRACE = messages.NOT_A_TRACE
+BEFORE_THE_FIRST = "before its first process is complete"
+THIS_READS = "and this seep reads 1"
+NOT_SO_MANY = "does not have the %d bytes that are promised"
+TOO_MANY = "%d bytes are promised, too many for 1172 stored"
+PARENT = "its parent is not below its own id"
+NODE = "its node does not exist"
+RANGE = "cut short, or a number is out of range"
+COLUMNS = "the columns do not fit"
+PROCESSES = "does not agree with the processes"
+BEYOND_THE_INDEX = "a process beyond the index"
+NO_MACHINE = "no machine is like that"
+INDEX_LENGTH = "its length is not at its end"
+
 # Golden file -> the message after its name, and the hint.
 BROKEN = {
     "header-cut": ("cut short in the file header, at offset 20", AGAIN),
-    "section-cut": ("cut at offset 324, before its first process is complete", AGAIN),
-    "section-header-cut": ("cut at offset 130, before its first process is complete", AGAIN),
-    "stored-huge": ("cut at offset 390, before its first process is complete", AGAIN),
+    "section-cut": ("cut at offset 324, " + BEFORE_THE_FIRST, AGAIN),
+    "section-header-cut": ("cut at offset 130, " + BEFORE_THE_FIRST, AGAIN),
+    "stored-huge": ("cut at offset 390, " + BEFORE_THE_FIRST, AGAIN),
     "bad-checksum": ("section SITES at offset 362: wrong checksum", DAMAGED),
     "bad-header-checksum": ("wrong checksum of the file header at offset 0", DAMAGED),
     "bad-section-checksum": ("wrong checksum of a section header at offset 362", DAMAGED),
-    "wrong-magic": ("not a seep trace, but data", MAKE),
-    "text-mode": ("not a seep trace, but a trace changed by a transfer in text mode", "copy it again in binary mode"),
-    "newer-major": ("trace format 2.0, and this seep reads 1", UPDATE),
-    "major-0": ("trace format 0.0, and this seep reads 1", DAMAGED),
+    "wrong-magic": (NOT_A_TRACE + "data", MAKE),
+    "text-mode": (NOT_A_TRACE + "a trace changed by a transfer in text mode", "copy it again in binary mode"),
+    "newer-major": ("trace format 2.0, " + THIS_READS, UPDATE),
+    "major-0": ("trace format 0.0, " + THIS_READS, DAMAGED),
     "header-length": ("wrong length of the file header at offset 12", DAMAGED),
     "longer-record": ("section HEALTH at offset 130: bytes left over: 1", DAMAGED),
     "longer-end": ("section END at offset 561: bytes left over: 4", DAMAGED),
@@ -53,86 +68,87 @@ BROKEN = {
     "end-short": ("section END at offset 32: 8 bytes, and 16 are needed", DAMAGED),
     "no-process": ("no process in the trace", "record it again"),
     "processes-lie": ("5 processes are promised, and there are 1", DAMAGED),
-    "raw-too-short": ("section BLOCKS at offset 362: does not have the 300021 bytes that are promised", DAMAGED),
-    "raw-too-long": ("section BLOCKS at offset 362: does not have the 300023 bytes that are promised", DAMAGED),
+    "raw-too-short": ("section BLOCKS at offset 362: " + NOT_SO_MANY % 300021, DAMAGED),
+    "raw-too-long": ("section BLOCKS at offset 362: " + NOT_SO_MANY % 300023, DAMAGED),
     "raw-differs": ("section NODES at offset 390: 6 bytes are stored, and 5 are promised", DAMAGED),
-    "bomb": ("section BLOCKS at offset 362: 300033 bytes are promised, too many for 1172 stored", DAMAGED),
-    "bomb-64m": ("section BLOCKS at offset 362: 4611686018427387904 bytes are promised, too many for 1172 stored",
+    "bomb": ("section BLOCKS at offset 362: " + TOO_MANY % 300033, DAMAGED),
+    "bomb-64m": ("section BLOCKS at offset 362: " + TOO_MANY % 4611686018427387904,
                  DAMAGED),
     "not-zstd": ("section NODES at offset 390: cannot be decompressed", DAMAGED),
-    "node-parent": ("section NODES at offset 390: element 1: its parent is not below its own id", DAMAGED),
-    "node-parent-1": ("section NODES at offset 390: element 1: its parent is not below its own id", DAMAGED),
+    "node-parent": ("section NODES at offset 390: element 1: " + PARENT, DAMAGED),
+    "node-parent-1": ("section NODES at offset 390: element 1: " + PARENT, DAMAGED),
     "node-module": ("section NODES at offset 390: element 1: its module does not exist", DAMAGED),
     "node-kind": ("section NODES at offset 390: element 1: its kind does not exist", DAMAGED),
-    "site-node": ("section SITES at offset 428: element 1: its node does not exist", DAMAGED),
-    "site-via": ("section SITES at offset 428: element 1: cut short, or a number is out of range", DAMAGED),
-    "row-cut": ("section SITES at offset 428: element 1: cut short, or a number is out of range", DAMAGED),
-    "number-of-65-bits": ("section NODES at offset 390: element 1: cut short, or a number is out of range", DAMAGED),
+    "site-node": ("section SITES at offset 428: element 1: " + NODE, DAMAGED),
+    "site-via": ("section SITES at offset 428: element 1: " + RANGE, DAMAGED),
+    "row-cut": ("section SITES at offset 428: element 1: " + RANGE, DAMAGED),
+    "number-of-65-bits": ("section NODES at offset 390: element 1: " + RANGE, DAMAGED),
     "thread-name": ("section THREADS at offset 473: element 0: its name is too long", DAMAGED),
-    "thread-name-zero": ("section THREADS at offset 473: element 0: cut short, or a number is out of range", DAMAGED),
+    "thread-name-zero": ("section THREADS at offset 473: element 0: " + RANGE, DAMAGED),
     "module-path": ("section MODULES at offset 333: element 1: no path", DAMAGED),
     "module-build-id": ("section MODULES at offset 333: element 1: the build-id is too long", DAMAGED),
     "too-many": ("section NODES at offset 390: more elements than bytes for them", DAMAGED),
     "one-too-many": ("section NODES at offset 390: more elements than the 1 promised", DAMAGED),
-    "one-too-few": ("section SITES at offset 390: element 1: its node does not exist", DAMAGED),
+    "one-too-few": ("section SITES at offset 390: element 1: " + NODE, DAMAGED),
     "first-id": ("section NODES at offset 390: does not continue where the one before ended", DAMAGED),
     "left-over": ("section NODES at offset 390: bytes left over: 1", DAMAGED),
-    "process-args": ("section PROCESS at offset 65: cut short, or a number is out of range", DAMAGED),
+    "process-args": ("section PROCESS at offset 65: " + RANGE, DAMAGED),
     "process-promises": ("section PROCESS at offset 65: promises 1152921504606846976 elements in BLOCKS, and there "
                          "are 1", DAMAGED),
-    "health-notes": ("section HEALTH at offset 130: cut short, or a number is out of range", DAMAGED),
+    "health-notes": ("section HEALTH at offset 130: " + RANGE, DAMAGED),
     "no-session": ("section PROCESS at offset 32: stands before the SESSION section", DAMAGED),
     "no-health": ("section TOTALS at offset 130: out of order", DAMAGED),
     "no-totals": ("section MODULES at offset 198: out of order", DAMAGED),
-    "out-of-order": ("section SITES at offset 390: element 1: its node does not exist", DAMAGED),
+    "out-of-order": ("section SITES at offset 390: element 1: " + NODE, DAMAGED),
     "blocks-early": ("section THREADS at offset 516: out of order", DAMAGED),
     "process-twice": ("section PROCESS at offset 65: its HEALTH or TOTALS section is missing", DAMAGED),
     "session-twice": ("section SESSION at offset 65: out of order", DAMAGED),
     "block-site": ("section BLOCKS at offset 518: element 0: its site does not exist", DAMAGED),
     "block-thread": ("section BLOCKS at offset 518: element 0: its thread does not exist", DAMAGED),
     "block-address": ("section BLOCKS at offset 518: element 0: its address is out of range", DAMAGED),
-    "block-shift": ("section BLOCKS at offset 518: the columns do not fit", DAMAGED),
-    "block-columns": ("section BLOCKS at offset 518: the columns do not fit", DAMAGED),
-    "block-column-left": ("section BLOCKS at offset 518: the columns do not fit", DAMAGED),
+    "block-shift": ("section BLOCKS at offset 518: " + COLUMNS, DAMAGED),
+    "block-columns": ("section BLOCKS at offset 518: " + COLUMNS, DAMAGED),
+    "block-column-left": ("section BLOCKS at offset 518: " + COLUMNS, DAMAGED),
     "block-order": ("section BLOCKS at offset 561: element 1: out of order", DAMAGED),
-    "index-pid": ("section INDEX at offset 2462: does not agree with the processes", DAMAGED),
-    "index-program": ("section INDEX at offset 2462: does not agree with the processes", DAMAGED),
-    "index-beyond": ("section INDEX at offset 2462: a process beyond the index", DAMAGED),
-    "platform-word": ("section PLATFORM at offset 563: no machine is like that", DAMAGED),
-    "platform-machine": ("section PLATFORM at offset 563: no machine is like that", DAMAGED),
-    "platform-cut": ("section PLATFORM at offset 563: cut short, or a number is out of range", DAMAGED),
-    "slabs-cut": ("section SLABS at offset 609: cut short, or a number is out of range", DAMAGED),
-    "lines-cut": ("section LINES at offset 563: cut short, or a number is out of range", DAMAGED),
+    "index-pid": ("section INDEX at offset 2462: " + PROCESSES, DAMAGED),
+    "index-program": ("section INDEX at offset 2462: " + PROCESSES, DAMAGED),
+    "index-beyond": ("section INDEX at offset 2462: " + BEYOND_THE_INDEX, DAMAGED),
+    "platform-word": ("section PLATFORM at offset 563: " + NO_MACHINE, DAMAGED),
+    "platform-machine": ("section PLATFORM at offset 563: " + NO_MACHINE, DAMAGED),
+    "platform-cut": ("section PLATFORM at offset 563: " + RANGE, DAMAGED),
+    "slabs-cut": ("section SLABS at offset 609: " + RANGE, DAMAGED),
+    "lines-cut": ("section LINES at offset 563: " + RANGE, DAMAGED),
     "lines-module": ("section LINES at offset 563: a module that does not exist, or has its lines", DAMAGED),
-    "lines-text": ("section LINES at offset 563: cut short, or a number is out of range", DAMAGED),
-    "lines-no-frames": ("section LINES at offset 563: cut short, or a number is out of range", DAMAGED),
-    "lines-same-place": ("section LINES at offset 563: cut short, or a number is out of range", DAMAGED),
+    "lines-text": ("section LINES at offset 563: " + RANGE, DAMAGED),
+    "lines-no-frames": ("section LINES at offset 563: " + RANGE, DAMAGED),
+    "lines-same-place": ("section LINES at offset 563: " + RANGE, DAMAGED),
     "slabs-longer": ("section SLABS at offset 609: bytes left over: 1", DAMAGED),
-    "arrivals-cut": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
-    "arrivals-steps": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
-    "arrivals-none": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
+    "arrivals-cut": ("section ARRIVALS at offset 905: " + RANGE, DAMAGED),
+    "arrivals-steps": ("section ARRIVALS at offset 905: " + RANGE, DAMAGED),
+    "arrivals-none": ("section ARRIVALS at offset 905: " + RANGE, DAMAGED),
     "arrivals-number": ("section ARRIVALS at offset 905: the number of blocks that are left out is another one", DAMAGED),
     "arrivals-twice": ("section ARRIVALS at offset 973: out of order", DAMAGED),
-    "held-cut": ("section HELD at offset 973: cut short, or a number is out of range", DAMAGED),
-    "held-kind": ("section HELD at offset 973: cut short, or a number is out of range", DAMAGED),
-    "held-many": ("section HELD at offset 973: cut short, or a number is out of range", DAMAGED),
+    "held-cut": ("section HELD at offset 973: " + RANGE, DAMAGED),
+    "held-kind": ("section HELD at offset 973: " + RANGE, DAMAGED),
+    "held-many": ("section HELD at offset 973: " + RANGE, DAMAGED),
     "held-site": ("section HELD at offset 973: a site does not exist, or sites are not in order", DAMAGED),
     "held-twice": ("section HELD at offset 1104: out of order", DAMAGED),
     "arrivals-module": ("section ARRIVALS at offset 905: a module does not exist", DAMAGED),
     "index-text": ("section INDEX at offset 2462: a text that does not exist", DAMAGED),
-    "index-short": ("section INDEX at offset 2462: its length is not at its end", DAMAGED),
-    "index-tail": ("section INDEX at offset 2462: its length is not at its end", DAMAGED),
-    "index-early": ("section INDEX at offset 1845: a process beyond the index", DAMAGED),
+    "index-short": ("section INDEX at offset 2462: " + INDEX_LENGTH, DAMAGED),
+    "index-tail": ("section INDEX at offset 2462: " + INDEX_LENGTH, DAMAGED),
+    "index-early": ("section INDEX at offset 1845: " + BEYOND_THE_INDEX, DAMAGED),
     "index-twice": ("section INDEX at offset 2550: out of order", DAMAGED),
     "index-first": ("section INDEX at offset 65: stands before the first PROCESS section", DAMAGED),
 }
 
-CUT = "the trace was cut at offset %d and what precedes is shown: %s"
+# Before, and behind, the numbers of what is shown.
+CUT, OF_BLOCKS = "the trace was cut at offset %d and what precedes is shown: %s; blocks of this process".split(";")
 # Golden file that can be read although something is odd -> the notes of its processes.
 READABLE = {
-    "blocks-cut": [[CUT % (452, "0 of 1 blocks of this process")]],
+    "blocks-cut": [[CUT % (452, "0 of 1" + OF_BLOCKS)]],
     "end-cut": [[CUT % (495, "1 of 1 processes")]],
-    "family-cut": [[CUT % (5916, "4 of 5 processes")], [], [], [CUT % (5916, "0 of 30 blocks of this process")]],
+    "family-cut": [[CUT % (5916, "4 of 5 processes")], [], [], [CUT % (5916, "0 of 30" + OF_BLOCKS)]],
     "family-cut-between": [[CUT % (2536, "2 of 5 processes")], []],
     "index-cut": [[CUT % (2153, "4 of 4 processes")], [], [], []],
     "newer-minor": [[]],
@@ -143,15 +159,15 @@ READABLE = {
 
 # Bytes that are no trace -> the message after the name, and the hint.
 FOREIGN = {
-    b"": ("not a seep trace, but an empty file", MAKE),
-    b"SEE": ("not a seep trace, but text", MAKE),
-    b"hello\nworld\n": ("not a seep trace, but text", MAKE),
-    b"\x7fELF\2\1\1" + b"\0" * 9000: ("not a seep trace, but an ELF file",
+    b"": (NOT_A_TRACE + "an empty file", MAKE),
+    b"SEE": (NOT_A_TRACE + "text", MAKE),
+    b"hello\nworld\n": (NOT_A_TRACE + "text", MAKE),
+    b"\x7fELF\2\1\1" + b"\0" * 9000: (NOT_A_TRACE + "an ELF file",
                                      "to trace a program: seep run -o NAME.seep -- PROG"),
-    b"\x28\xb5\x2f\xfd....": ("not a seep trace, but compressed with zstd", "unpack it first: zstd -d FILE"),
-    b"\x1f\x8b\x08\x00": ("not a seep trace, but compressed with gzip", "unpack it first: gunzip FILE"),
-    b"\xfd7zXZ\0": ("not a seep trace, but compressed with xz", "unpack it first: unxz FILE"),
-    b"\0\1\2\3": ("not a seep trace, but data", MAKE),
+    b"\x28\xb5\x2f\xfd....": (NOT_A_TRACE + "compressed with zstd", "unpack it first: zstd -d FILE"),
+    b"\x1f\x8b\x08\x00": (NOT_A_TRACE + "compressed with gzip", "unpack it first: gunzip FILE"),
+    b"\xfd7zXZ\0": (NOT_A_TRACE + "compressed with xz", "unpack it first: unxz FILE"),
+    b"\0\1\2\3": (NOT_A_TRACE + "data", MAKE),
 }
 
 
@@ -280,7 +296,7 @@ def test_foreign_file_is_named(tool, tmp_path, content):
 
 
 def test_directory_and_missing_file(tool, tmp_path):
-    assert_refused(tool, tmp_path, "a directory, not a trace", "name a file in it")
+    assert_refused(tool, tmp_path, "a directory, not a trace", messages.NAME_A_FILE)
     done = run(tool, "dump", tmp_path / "none.seep")
     assert done.returncode == 1
     assert done.stdout.decode() == "%s: cannot open: No such file or directory\n%s\n" % (
@@ -292,7 +308,7 @@ def test_raw_dump_is_known(tool, tmp_path):
     path.write_bytes(b"SEEPRAW\n" + b"\0" * 8)
     done = run(tool, "dump", path)
     assert done.returncode == 1
-    assert "not a seep trace" not in done.stdout.decode()
+    assert NOT_A_TRACE not in done.stdout.decode()
 
 
 @pytest.mark.parametrize("name", ["tiny", "family"])
@@ -312,7 +328,7 @@ def test_every_cut_is_seen(tool, tmp_path, name):
             continue
         assert ours is not None, length
         notes = [note["text"] for process in ours for note in process["health"]["notes"]]
-        assert any(note.startswith("the trace was cut at offset %d " % theirs["cut"]) for note in notes)
+        assert any(note.startswith(CUT.partition(" and ")[0] % theirs["cut"] + " ") for note in notes)
         assert len(ours) == len(theirs["processes"])
         assert [process["blocks"] for process in ours] == as_in_json(
             [process["blocks"] for process in theirs["processes"]])
@@ -451,8 +467,8 @@ def test_full_disk_leaves_the_old_file(tool, tmp_path):
     # Python ignores SIGXFSZ; so does the tool then, and sees EFBIG.
     done = run(tool, "make", "modules", path, preexec_fn=limit, restore_signals=False)
     assert done.returncode == 1
-    assert done.stdout.decode() == ("%s: cannot write the trace: File too large\n"
-                                    "make room there, or write to another place with -o\n" % path)
+    assert done.stdout.decode() == (messages.CANNOT_WRITE_TRACE % path + "File too large\n" +
+                                    messages.MAKE_ROOM + " with -o\n")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["x.seep"]
 
@@ -460,8 +476,8 @@ def test_full_disk_leaves_the_old_file(tool, tmp_path):
 def test_dev_full(tool):
     done = run(tool, "make", "modules", "/dev/full")
     assert done.returncode == 1
-    assert done.stdout.decode() == ("/dev/full: cannot write the trace: No space left on device\n"
-                                    "make room there, or write to another place with -o\n")
+    assert done.stdout.decode() == (messages.CANNOT_WRITE_TRACE % "/dev/full" + "No space left on device\n" +
+                                    messages.MAKE_ROOM + " with -o\n")
 
 
 def test_unwritable_places(tool, tmp_path):
@@ -470,7 +486,7 @@ def test_unwritable_places(tool, tmp_path):
     assert done.stdout.decode() == ("%s: cannot make the trace in its directory: No such file or directory\n"
                                     "write to another place with -o\n" % (tmp_path / "none" / "x.seep"))
     done = run(tool, "make", "tiny", tmp_path)
-    assert done.stdout.decode() == "%s: is a directory\nname a file in it with -o\n" % tmp_path
+    assert done.stdout.decode() == "%s: is a directory\n%s with -o\n" % (tmp_path, messages.NAME_A_FILE)
     done = run(tool, "make", "tiny", "/proc/x.seep")
     assert done.returncode == 1
 

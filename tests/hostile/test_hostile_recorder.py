@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+import messages  # noqa: E402
 from harness import BUILD, SEEP, TIMEOUT, environment, need, run, wait_until  # noqa: E402
 
 PROGRAM, PLUGIN = BUILD / 'tests/hostile/hostile-self', BUILD / 'tests/hostile/hostile-plugin.so'
@@ -27,7 +28,7 @@ def nr_of_events(trace):
 def check_cut(done, trace):
     assert done.code == 1 and done.out == run(WORK).out, done
     errors = [line for line in done.err.splitlines() if line.startswith(b'seep: ')]
-    assert len(errors) == 1 and b'cannot write the trace' in errors[0], errors
+    assert len(errors) == 1 and (messages.CANNOT_WRITE_TRACE % trace).encode() in errors[0], errors
     process = json.loads(done.err[done.err.index(b'{'):])
     process = (process.get('processes') or [process])[0]
     health, totals = process['health'], process['totals']

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+import messages  # noqa: E402
 from harness import BUILD, LIBSEEP, ROOT, SEEP, TIMEOUT, children_of, environment, run, wait_until  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
@@ -104,20 +105,20 @@ def test_what_is_no_greeting_is_refused(tool, tmp_path):
     os.mkfifo(tmp_path / 'pipe')
     pipe, null = os.open(tmp_path / 'pipe', os.O_RDWR), os.open('/dev/null', os.O_RDONLY)
     with open(tmp_path / 'file', 'rb') as file:
-        messages = [(os.urandom(length), []) for length in list(range(1, 64)) + [503, 504, 505, 65536, 150000]]
-        messages += [(hello(magic=1), [file.fileno()]), (hello(version=2), [file.fileno()]), (hello(), []),
+        sent = [(os.urandom(length), []) for length in list(range(1, 64)) + [503, 504, 505, 65536, 150000]]
+        sent += [(hello(magic=1), [file.fileno()]), (hello(version=2), [file.fileno()]), (hello(), []),
                      (hello()[:-1], [file.fileno()]), (hello() + b'x', [file.fileno()]), (hello(), [pipe]), (hello(), [null]),
                      (hello(), [file.fileno()]),  # no memory file: reading one may take for ever (FUSE)
                      (hello(), [null] * 250), (notice(1, path=b'x' * 472), []), (notice(1), [null]),
                      (struct.pack('<QIIQ', PARKED_MAGIC, 7, 1, 0), []), (struct.pack('<QIIQ', PARKED_MAGIC, 1, 1, 0), [null])]
-        for words, files in messages:
+        for words, files in sent:
             say(tool, words, *files)
     os.close(pipe)
     os.close(null)
     wait_until(lambda: tool.descriptors() <= before, 'all of it is closed')
     tool.trace_another()
     report = tool.end()
-    assert ('not from our user or not ours: %d;' % len(messages)).encode() in report, report
+    assert (messages.REFUSED % len(sent) + ';').encode() in report, report
     assert b'2 processes' in report and b'complete' in report, report
 
 

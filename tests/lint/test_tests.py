@@ -4,9 +4,15 @@ a condition. And tests that fail for no fault of seep: Valgrind beside probes.""
 import ast
 import collections
 import os
+import re
 import subprocess
+import sys
 
 import pytest
+
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+import messages  # noqa: E402
+import wording  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Sleeps that are part of the test: a kill, another file, or the next call comes that much later.
@@ -125,3 +131,35 @@ def test_what_waits_is_known(text, does):
 
 def test_valgrind_is_undisturbed(found):
     assert not found.disturbed, found.disturbed
+
+
+# ---- the wording of messages ----
+
+@pytest.fixture(scope="module")
+def said():
+    return wording.said_in_tests()
+
+
+def test_the_wording_of_a_message_is_in_one_place_of_the_tests(said):
+    """A new wording is one change in src and one in the tests: here a literal, a name of messages.py, or the golden files."""
+    wrong = ["%s:%d is in %s" % (*message, ", ".join("%s:%d" % place for place in sorted(places)))
+             for message, places in sorted(said.items()) if len(places) > 1]
+    assert len(said) > 300 and not wrong, "\n".join(wrong) + "\nassert the code of a note (report_json.codes), or name it in tests/messages.py"
+
+
+@pytest.mark.parametrize("name", [name for name in vars(messages) if name.isupper()])
+def test_a_named_message_is_in_src_and_used(name):
+    for part in " ".join(wording.words(getattr(messages, name))).split("\x01"):
+        assert any(" %s " % part.strip() in text for text in wording.texts_of_src()), "no message has these words: " + part
+    users = [path for path, text in wording.files("tests/*.py").items() if re.search(r"\bmessages\.%s\b" % name, text)]
+    assert users, "no test asks for it"
+
+
+@pytest.mark.parametrize("literal, message, does", [
+    ("cannot write the report here", "%s: cannot write the report here and now", True),
+    ("x.seep: cannot write the report", "%s: cannot write the report: %s", True),
+    ("cannot write the report at all", "%s: cannot write the report here", False),  # of another message
+    ("write the report", "%s: cannot write the report", False),  # three words
+    (r"kept 12 blocks of memory from [\d,]+", "kept %d blocks of memory from %s", True)])
+def test_a_repeated_wording_is_found(literal, message, does):
+    assert bool(wording.matches_of(literal, message)) == does

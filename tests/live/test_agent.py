@@ -12,6 +12,7 @@ import pytest
 
 import harness
 import wire_client
+import messages
 from harness import SEEP, children_of, environment, need, run
 from small_programs import program_source
 from test_network import Network
@@ -225,7 +226,7 @@ def test_words_that_are_none(agent, tmp_path):
     done = run([agent, 'serve', str(os.getpid())])
     assert done.code == 1 and b'not traced' in done.err and done.err.count(b'\n') == 1, done
     done = run([agent, 'serve', '999999999'])  # the agent needs no trace
-    assert done.code == 1 and done.err == b'seep-agent: no process 999999999 (name a running process)\n', done
+    assert done.code == 1 and done.err == f'seep-agent: {messages.NO_PROCESS % 999999999}\n'.encode(), done
     assert run([agent, 'run', '/no/such/program']).code == 127
     assert run([agent, 'run', 'false'], env=environment(PATH='/usr/bin:/bin')).code == 1
     assert b'seep-agent serve' in run([agent, '--help']).out

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import messages
 from harness import LIBSEEP, SEEP, environment, need, no_losses, report, run
 from raw_image import Image
 from small_programs import program_source
@@ -89,6 +90,6 @@ def test_without_it_there_are_none(program, tmp_path):
     (process,) = report(trace, '--blocks')
     assert {age for age, _ in blocks(process).values()} == {None}
     done = run([SEEP, 'report', '--older', '1s', trace])
-    assert done.code == 1 and b"they are kept by 'seep run --age'" in done.err
+    assert done.code == 1 and messages.NO_AGES.encode() in done.err
     done = run([program], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'y.seep', SEEP_AGE='perhaps'))
     assert done.err == b'libseep: SEEP_AGE: 0 or 1 is wanted; using the default\n'

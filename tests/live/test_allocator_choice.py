@@ -162,8 +162,7 @@ def test_refused_before_the_start(tmp_path):
     cases = {
         'nonesuch': (1, b"no library of 'nonesuch' is installed"),
         '/nonexistent/x.so': (1, b'No such file'),
-        str(tmp_path): (2, b'is no shared library'),
-        str(text): (2, b'is no shared library'),
+        **dict.fromkeys((str(tmp_path), str(text)), (2, b'is no shared library')),
         str(LIBSEEP.parent / 'seep'): (2, b'is no allocator'),
         str(spaced): (1, b'a space or a colon'),
         '': (2, b'empty'),

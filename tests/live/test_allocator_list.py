@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import messages
 from harness import SEEP, library, need, run
 
 HERE = Path(__file__).parent
@@ -82,8 +83,8 @@ def test_the_text_is_a_table(tmp_path):
 @pytest.mark.parametrize('words, code, said', [
     (['glibc,nosuch', 'true'], 1, b"no library of 'nosuch' is installed"),
     (['glibc,glibc:arena_max', 'true'], 2, b'no value (glibc:arena_max=1, for example)'),
-    (['glibc,', 'true'], 2, b'an empty name in the list'),
-    (['glibc,jemalloc', 'nosuch'], 127, b'not found in PATH'),
+    (['glibc,', 'true'], 2, messages.EMPTY_IN_LIST.encode()),
+    (['glibc,jemalloc', 'nosuch'], 127, messages.NOT_IN_PATH.encode()),
     (['glibc,jemalloc', '--mode', 'record', 'true'], 2, b'nothing is traced'),
     (['glibc,jemalloc', '-o', 'x.seep', 'true'], 2, b'nothing is traced'),
     (['glibc,jemalloc', '--tree', 'true'], 2, b'nothing is traced'),

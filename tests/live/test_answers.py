@@ -38,9 +38,9 @@ def place(name):
     ('clean', 'holds', False, 'nothing: all was freed'),
     ('hold,peak', 'peak', False, rf'10\.1 MiB, 99\.1% from {place("place_peak")}'),
     ('two', 'peak', False, rf'15\.0 MiB, all from {place("place_peak")} and {place("place_two")}'),
-    ('pairs', 'churn', False, rf'50\.0% of 10,000 allocations freed at once, most \(5,000\) from {place("place_pairs")}'),
-    ('hold,pairs,clean', 'churn', False, rf'49\.5% of 10,101 allocations freed at once, most \(5,000\) from {place("place_pairs")}'),
-    ('churn', 'churn', False, rf'100\.0% of 5,000 allocations freed at once, most \(5,000\) from {place("place_churn")}'),
+    ('pairs', 'churn', False, rf'50\.0% of 10,000 .*\(5,000\) from {place("place_pairs")}'),
+    ('hold,pairs,clean', 'churn', False, rf'49\.5% of 10,101 .*\(5,000\) from {place("place_pairs")}'),
+    ('churn', 'churn', False, rf'100\.0% of 5,000 .*\(5,000\) from {place("place_churn")}'),
     ('rounds', 'churn', False, rf'15,000 allocations of 1\.4\d MiB, 1,36\d times the peak, most \(15,000\) from {place("place_round")}'),
 ])
 def test_answers(how, kind, bad, words, tmp_path):

@@ -3,6 +3,7 @@
 
 import pytest
 
+import messages
 from harness import BUILD, SEEP, run, traced
 import report_json
 
@@ -97,8 +98,8 @@ def test_alone_and_sampled(tmp_path):
 def test_order_and_text(tmp_path):
     done = traced([PROGRAM, 'one'], tmp_path)
     text = run([SEEP, 'report', '--sort', 'peak', '--top', '1', done.trace]).out.decode()
-    assert '#1  30,000,000 bytes at the peak in 1 block' in text, text
+    assert f'#1  30,000,000 bytes {messages.AT_THE_PEAK} in 1 block' in text, text
     text = run([SEEP, 'report', '--top', '0', done.trace]).out.decode()
-    assert '500,000 bytes at the peak' in text, text
+    assert f'500,000 bytes {messages.AT_THE_PEAK}' in text, text
     diff = run([SEEP, 'diff', f'{done.trace}@peak', done.trace])
     assert diff.code == 0 and '-30,000,000' in diff.out.decode(), diff

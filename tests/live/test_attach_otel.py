@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import messages
 from harness import BUILD, SEEP, TIMEOUT, environment, need, need_bpf, report, run, wait_until
 import report_json
 
@@ -122,7 +123,7 @@ def test_samples_are_weighted_and_the_semaphores_counted(start, tmp_path, probes
     assert process['totals']['by_function']['otel_memory'] == process['totals']['allocations']
     assert any('estimates' in note for note in process['health']['notes'])
     assert re.search(r'^ {8}12000 bytes in 120 allocations from stack \(estimated from 12 samples, ±29%\)$', out, re.M), out
-    assert 'sampled: about one allocation in 256 B' in out and 'health: complete' in out, out
+    assert re.search(r'^ +sampled: .* 256 B ', out, re.M) and 'health: complete' in out, out
 
 
 def test_blocks_that_pass_a_filter_are_weighted_too(start, tmp_path):
@@ -202,9 +203,12 @@ def test_an_argument_that_is_not_understood_is_said(start, tmp_path):
     assert '4096 bytes in 585 allocations' in out
 
 
+NO_PROBES = b'no otel_memory probes in its code'
+
+
 @pytest.mark.parametrize('options, said', [
-    (['--source', 'otel'], b'no otel_memory probes in its code'),
-    (['--source', 'otel', '-O', 'libz'], b'no otel_memory probes in its code')])
+    (['--source', 'otel'], NO_PROBES),
+    (['--source', 'otel', '-O', 'libz'], NO_PROBES)])
 def test_a_process_that_offers_none(options, said):
     sleeper = subprocess.Popen(['sleep', '1000'])
     try:
@@ -266,6 +270,6 @@ def test_other_commands_take_what_was_saved(start, tmp_path):
     done = run([SEEP, 'report', second, '--by', 'function'])
     assert done.code == 0 and b'18,752' in done.out, done
     done = run([SEEP, 'whois', second, '0x10'])
-    assert done.code == 0 and b'in no live block' in done.out, done
+    assert done.code == 0 and messages.IN_NO_BLOCK.encode() in done.out, done
     done = run([SEEP, 'scan', second])
     assert done.code != 0 and done.err.count(b'\n') == 1, done

@@ -76,9 +76,10 @@ def test_scans_tell_what_is_new(shop):  # noqa: F811
     program.tell('lose', 'lose', 'lose', 1)
     first = {row['class']: row for row in console.ask('scan')['rows']}
     assert first['lost']['blocks'] >= 2 and first['reachable']['blocks'] >= 12
-    assert first['new since the scan before']['blocks'] == first['lost']['blocks'] + first['indirect']['blocks']
+    new = 'new since the scan before'
+    assert first[new]['blocks'] == first['lost']['blocks'] + first['indirect']['blocks']
     again = {row['class']: row for row in console.ask('scan')['rows']}
-    assert again['new since the scan before']['blocks'] == 0 and again['lost'] == first['lost']
+    assert again[new]['blocks'] == 0 and again['lost'] == first['lost']
     assert 'error' in console.ask('scan new')  # no word of it, and no pid
     assert 'lose' in console.ask('leaks 1')['rows'][0]['where']
     assert any('cache' in row['held_by'] for row in console.ask('holders')['rows'])

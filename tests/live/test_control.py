@@ -7,6 +7,7 @@ import pytest
 
 import harness
 import wire_client
+import messages
 from harness import BUILD, SEEP, Told, children_of, run, wait_until
 from test_connect import Console
 from test_top import terminal  # noqa: F401 (fixture)
@@ -96,7 +97,7 @@ def test_threads_that_go_no_long_way_stop_too(switched):
     console = Console(program.pid)
     wait_until(lambda: console.ask('status')['allocations'] > 1000, 'the threads are at work')
     for _ in range(3):
-        assert console.ask('stop')['done'] == 'allocations are not recorded, releases are'
+        assert console.ask('stop')['done'] == messages.RECORDS_NOTHING
         first = console.ask('status')
         threads_run(program.pid)
         # What each thread was at when it was switched ends as it began.
@@ -241,7 +242,7 @@ def test_over_a_link_and_on_the_screen(switched, serve, terminal):  # noqa: F811
     program.tell('keep 1')
     screen.shows(rf'live-switched {program.pid}  LIVE .* health: incomplete')
     screen.keys(':', *'stop', 'Enter')
-    screen.shows('allocations are not recorded, releases are')
+    screen.shows(messages.RECORDS_NOTHING)
     program.tell('spare', 'keep 1')
     screen.shows(rf'live-switched {program.pid}  STOPPED')
     screen.keys('q')

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import harness
+import messages
 from harness import BUILD, LIBSEEP, SEEP, environment
 import report_json
 from small_programs import program_source
@@ -177,7 +178,7 @@ def test_damaged_cores(tmp_path):
     machine = 62 if os.uname().machine == 'x86_64' else 183
     make = lambda **more: small_core(tmp_path / 'bad', **{'segments': [page], 'machine': machine, **more})
     (tmp_path / 'text').write_text('not a core\n' * 20)
-    assert 'not a seep trace' in refused('text', cwd=tmp_path)
+    assert messages.NOT_A_TRACE in refused('text', cwd=tmp_path)
     assert 'another CPU' in refused(make(machine=40), cwd=tmp_path)
     assert 'headers' in refused(make(phnum=0xfffe), cwd=tmp_path)
     assert 'overlap' in refused(make(segments=[page, (0x10800, bytes(64), 4096)]), cwd=tmp_path)

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import messages
 from harness import BUILD, LIBSEEP, SEEP, WITNESS, environment, environment_of_others, exit_status, need, report, run, traced
 from small_programs import program_source
 
@@ -58,9 +59,7 @@ def test_with_an_environment_that_drops_everything(way, tmp_path):
     done = traced([WAYS, way, 'drop', WAYS, 'child'], tmp_path)
     assert done.code == 4 and done.out == b'(none)\n', done
     (other,) = untraced(done.report())
-    assert f'not traced: {WAYS} was started with an environment of its own, without libseep.so in LD_PRELOAD' in (
-        other['health']['notes'][0]
-    )
+    assert 'not traced: ' + messages.OWN_ENVIRONMENT % WAYS in other['health']['notes'][0]
     assert other['process']['origin'] == ('spawn' if 'spawn' in way else 'exec')
 
 
@@ -91,7 +90,7 @@ def test_static(way, tmp_path):
     done = traced([WAYS, way, 'keep', tmp_path / 'static', 'x'], tmp_path)
     assert done.code == 4, done
     (other,) = untraced(done.report())
-    assert f'not traced: {tmp_path}/static is a static binary' in other['health']['notes'][0]
+    assert 'not traced: ' + messages.STATIC_BINARY % (tmp_path / 'static') in other['health']['notes'][0]
 
 
 def test_script(tmp_path):
@@ -168,7 +167,7 @@ def test_set_user_id(for_all, tmp_path):
     done = as_nobody(for_all / 'seep', 'run', '-q', '-o', 't.seep', '--', ways, 'execve', 'keep', program, 'child')
     assert exit_status(done.returncode) == exit_status(plain.returncode) == 4, done
     (other,) = untraced(report(out / 't.seep'))
-    assert f'{program} is set-user-ID, set-group-ID or has file capabilities' in other['health']['notes'][0]
+    assert f'{program} {messages.SET_USER_ID}' in other['health']['notes'][0]
     assert done.stderr == b''
 
 

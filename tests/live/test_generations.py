@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import messages
 from harness import BUILD, ROOT, SEEP, children_of, environment, kill, need, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
@@ -71,7 +72,7 @@ def test_between_marks(tmp_path):
     assert sizes('--since', 'one', trace)[0] == [444]  # the last of that name
     assert sizes('--since', 'end', trace)[0] == []
     done = run([SEEP, 'report', '--since', 'three', trace])
-    assert done.code == 1 and b"there is no mark 'three' in it (its marks are one, two, one, end, exit)" in done.err, done
+    assert done.code == 1 and (messages.NO_MARK % 'three' + ' (its marks are one, two, one, end, exit)').encode() in done.err, done
     # The histogram has every live block.
     _, value = sizes(trace)
     assert sum(span['blocks'] for span in value['ages']) == value['totals']['live_blocks']
@@ -112,7 +113,7 @@ def test_without_ages(tmp_path):
     assert run([SEEP, 'run', '-q', '-o', trace, program]).code == 0
     for option in (['--since', 'x'], ['--until', 'x'], ['--ignore-last', '5%']):
         done = run([SEEP, 'report', *option, trace])
-        assert done.code == 1 and b"they are kept by 'seep run --age'" in done.err, done
+        assert done.code == 1 and messages.NO_AGES.encode() in done.err, done
     _, value = sizes(trace)
     assert 'ages' not in value
 
@@ -155,9 +156,9 @@ def test_freed_only_at_exit(leaving, tmp_path, way):
             'sites': len(rows), 'blocks': sum(row['blocks'] for row in rows),
             'bytes': sum(row['bytes'] for row in rows)}
     done = run([SEEP, 'report', '--sort', 'exit', trace])
-    assert b'\nfreed only at exit ' in done.out and (
-        b'    freed only at exit: 222 bytes in 2 blocks\n' if way == 'fork' else
-        b'    freed only at exit: 111 bytes in 1 block\n') in done.out, done
+    only = messages.FREED_ONLY_AT_EXIT
+    assert f'\n{only} '.encode() in done.out, done
+    assert f'    {only}: {"222 bytes in 2 blocks" if way == "fork" else "111 bytes in 1 block"}\n'.encode() in done.out, done
 
 
 def test_exit_is_not_known_of_all(leaving, tmp_path):

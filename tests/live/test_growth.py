@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import messages
 from harness import BUILD, LIBSEEP, ROOT, SEEP, children_of, environment, kill, need, report, run, wait_for_turns
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
@@ -21,8 +22,6 @@ from small_programs import program_source
 PROGRAM = BUILD / 'tests/live/live-growth'
 # What each place does; few looks at uneven times may not be enough to say more than that it does not grow.
 SHAPES = {'grow': ('growing',), 'fill': ('plateau', 'steady', 'no trend'), 'rise': ('sawtooth', 'steady', 'no trend')}
-
-STANDS_STILL = r'the process did not run between looks: \d+ of \d+ say nothing of growth'
 
 
 def check_schema(value):
@@ -42,7 +41,7 @@ def verdicts(process):
 
 
 def stands_still(process):
-    return any(re.fullmatch(STANDS_STILL, note) for note in process['health']['notes'])
+    return 'stood_still' in report_json.codes(process)
 
 
 def has_shapes(process):
@@ -84,7 +83,7 @@ def check_rates_and_peaks(text):
     assert set(re.findall(r'[KMG]?i?B/(\w+)', text)) == {'min'}, text
     for row in re.split(r'^#', text, flags=re.M)[1:]:
         live = re.search(r'([\d,]+) bytes live', row)
-        peak = re.search(r'peak (?:at least )?([\d,]+) bytes?|([\d,]+) bytes? at the peak', row)
+        peak = re.search(r'peak (?:at least )?([\d,]+) bytes?|([\d,]+) bytes? ' + messages.AT_THE_PEAK, row)
         if live and peak:
             assert int((peak[1] or peak[2]).replace(',', '')) >= int(live[1].replace(',', '')), row
 
@@ -129,7 +128,7 @@ def test_count_ends_the_looks_and_few_say_nothing(tmp_path):
         if looks_in(whole(trace)) >= 3:
             break
     assert done.err.count(b'stacks with outstanding allocations:') == 3
-    assert b'too few snapshots to say what grows: 7 are needed' in done.err
+    assert messages.TOO_FEW_SNAPSHOTS.encode() in done.err
     process = whole(trace)
     assert len(process['growth']['snapshots']) == 3 and process['growth']['live'] is None
     assert set(verdicts(process).values()) == {None}
@@ -149,7 +148,7 @@ def test_of_a_recording(tmp_path):
     # Of a trace with nothing but its end nothing can be said.
     done = run([SEEP, 'run', '--report', tmp_path / 'report.txt', '-o', trace, PROGRAM, 10])
     done = run([SEEP, 'growth', trace])
-    assert done.code == 1 and b'there are no snapshots in it' in done.err, done
+    assert done.code == 1 and messages.NO_SNAPSHOTS.encode() in done.err, done
 
 
 def test_quiet_and_json_have_no_reports_between(tmp_path):
@@ -226,7 +225,7 @@ def test_looks_at_what_does_not_run_say_nothing(tmp_path):
     notes = json.loads(run([SEEP, 'report', '--json', trace]).out)['health']['notes']
     assert 'stood_still' in [note['code'] for note in notes], notes
     text = run([SEEP, 'growth', trace]).out.decode()
-    assert 'too few looks with the process running: 7 are needed to say what grows' in text, text
+    assert messages.TOO_FEW_LOOKS in text, text
     done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
     assert done.code == 1 and b'too few' in done.err, done
 
@@ -248,7 +247,7 @@ def test_snapshots_of_what_does_not_run_say_nothing(tmp_path):
         kill(program)
     text = run([SEEP, 'growth', *names]).out.decode()
     assert 'the process neither allocated nor freed anything between looks: 8 of 9 say nothing of growth' in text, text
-    assert 'too few looks with the process running' in text and 'steady' not in text, text
+    assert messages.TOO_FEW_LOOKS in text and 'steady' not in text, text
 
 
 def test_what_came_and_went_is_not_steady(tmp_path):
@@ -307,7 +306,7 @@ def test_snapshots_of_one_process(tmp_path):
     assert done.code == 1 and b'are not of one run of one process' in done.err, done
     # Without any snapshot.
     done = run([SEEP, 'growth', tmp_path / 'other.seep'])
-    assert done.code == 1 and b'there are no snapshots in it' in done.err, done
+    assert done.code == 1 and messages.NO_SNAPSHOTS.encode() in done.err, done
     done = run([SEEP, 'report', '--sort', 'growth', tmp_path / 'other.seep'])
     assert done.code == 1 and b'--sort growth needs snapshots' in done.err, done
 

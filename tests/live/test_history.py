@@ -4,6 +4,7 @@ import collections
 import json
 
 import pytest
+import messages
 from harness import PROGRAMS, SEEP, run
 from recording import ALLOCATION, FREE, chunks
 
@@ -123,7 +124,7 @@ def test_of_snapshots_what_was_live_is_known(tmp_path):
         (process,) = json.loads(done.out)['processes']
         assert not process['recorded'] and 'resizes' not in process and len(process['timeline']) >= 1
     else:
-        assert b'what it did over time is not in it' in done.err, done
+        assert messages.NO_HISTORY.encode() in done.err, done
     done = run([SEEP, 'run', '-q', '-o', trace, PROGRAMS / 'gcc-O2@plain'], cwd=tmp_path)
     done = run([SEEP, 'history', trace])
     assert done.code == 1 and done.err.count(b'\n') == 1 and b'--mode record' in done.err, done

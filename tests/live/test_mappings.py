@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+import messages
 import report_json
 from harness import BUILD, LIBSEEP, SEEP, environment, need, no_losses, plain_name, run, traced
 from raw_image import Image
@@ -109,7 +110,7 @@ def test_the_text_report_has_a_section(tmp_path):
     done = run([BUILD / 'seep', 'report', '--top', '0', under.trace])
     assert done.code == 0, done
     text = done.out.decode()
-    assert 'mappings by the program: ' in text
+    assert messages.MAPPINGS + ': ' in text
     for name in ('split', 'trim', 'grow', 'move', 'twice', 'file'):
         assert f'      {name} (' in text, name
 
@@ -119,7 +120,7 @@ def test_programs_that_map_nothing_have_no_section(program, tmp_path):
     under = traced(program, tmp_path)
     (process,) = under.report()
     done = run([BUILD / 'seep', 'report', under.trace])
-    assert (b'mappings by the program' in done.out) == (process['mappings']['totals']['maps'] > 0), done
+    assert (messages.MAPPINGS in done.out.decode()) == (process['mappings']['totals']['maps'] > 0), done
 
 
 def test_small_mappings_in_a_row_are_read_together(tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A program with a malloc of its own calls that one, whatever is preloaded: the report must not call itself complete."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -25,7 +26,7 @@ def test_own_malloc_is_said(run, seep, tmp_path, flags):
     assert (done.returncode, done.stdout) == (3, "text\n" * 10)
     text = (tmp_path / "report").read_text()
     assert text.startswith("health: INCOMPLETE")
-    assert f"not covered: allocations through the malloc of {tmp_path}/own, which is called instead of seep's" in text
+    assert re.search(f"^ +not covered: .* {re.escape(str(tmp_path))}/own, ", text, re.M), text
     report = report_json.spread(json.loads(run(seep, "report", "--json", "own.seep").stdout))
     assert report["health"]["complete"] is False
     assert run(seep, "check", "./own").returncode != 3  # never passes for a program without leaks

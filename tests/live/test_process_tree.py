@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import pytest
+import messages
 from harness import BUILD, SEEP, TIMEOUT, environment, need, run, traced, wait_until
 import report_json
 from small_programs import program_source
@@ -132,8 +133,8 @@ def test_what_was_not_traced(static_program, tmp_path):
     assert all(p['health']['complete'] for p in processes if p['health']['events'])
     whole = text(done.trace, '--top', '3')
     assert 'health: INCOMPLETE — 5 processes not traced: see the notes' in whole
-    assert '4 processes: not traced: ./static is a static binary' in whole
-    assert f'not traced: {PROGRAM} was started with an environment of its own, without libseep.so in LD_PRELOAD' in whole
+    assert '4 processes: not traced: ' + messages.STATIC_BINARY % './static' in whole
+    assert 'not traced: ' + messages.OWN_ENVIRONMENT % PROGRAM in whole
     assert whole.count('not traced          ') == 5
     assert './none' not in whole.split('program\n')[-1].replace(script, '')
 
@@ -145,7 +146,7 @@ def test_the_program_goes_on_untraced(static_program, tmp_path):
     assert shell['process']['went_on'] and shell['process']['exit'] is None
     assert other['process']['origin'] == 'exec' and other['process']['exit'] == {'code': 7}
     assert other['process']['pid'] == shell['process']['pid']
-    assert 'not traced: ./static is a static binary' in notes(other)[0]
+    assert 'not traced: ' + messages.STATIC_BINARY % './static' in notes(other)[0]
 
 
 def test_scripts_and_failed_exec(static_program, tmp_path):
@@ -276,7 +277,7 @@ def test_the_disk_is_full(tmp_path):
     done = run([*on_a_small_disk(disk, fill), SEEP, 'run', '-o', disk / 't.seep', '--', 'sh', '-c', f'{PROGRAM} own 40; exit 3'])
     assert done.code == 3, done
     assert done.out == b'rest\n'
-    assert b't.seep: cannot write the trace: No space left on device (make room there, or write to another place with -o)' in done.err
+    assert (messages.CANNOT_WRITE_TRACE % 't.seep' + f'No space left on device ({messages.MAKE_ROOM} with -o)').encode() in done.err
     assert b'still live' in done.err
 
 
@@ -324,9 +325,8 @@ def test_who_runs_on_without_a_heap_operation(before, tmp_path):
     numbers were given meanwhile and each is asked for, or many."""
     loop = 'i=0; while [ $i -lt %d ]; do (exit 0); i=$((i + 1)); done; exec "$0" idle 5' % before
     done = traced(['/bin/sh', '-c', loop, PROGRAM], tmp_path, options=['--no-wait'])
-    (note,) = [note for process in done.report() for note in notes(process) if 'still ran' in note]
-    assert note.startswith('1 process still ran when the program had ended, without a heap operation of its own')
-    assert '(live-processes)' in note
+    (note,) = [note for process in done.report() for note in notes(process) if note.code == 'left_running']
+    assert note.startswith('1 process ') and '(live-processes)' in note, note
 
 
 def test_threads_of_who_runs_on_are_no_processes(tmp_path):

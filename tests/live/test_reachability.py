@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import harness
+import messages
 from harness import LIBSEEP, SEEP, environment, state_of, status_of
 
 HERE = Path(__file__).resolve().parent
@@ -265,7 +266,7 @@ def test_troubles_are_told(tmp_path):
     assert 'x.seep: cannot open' in scan('x.seep', code=1).err
     with Traced('/bin/sleep', '1000', cwd=tmp_path, wait='', preload=False) as untraced:
         wait_state(untraced.pid, 'S')
-        assert 'is not traced by seep' in scan(untraced.pid, code=1).err
+        assert messages.NOT_TRACED in scan(untraced.pid, code=1).err
         wait_state(untraced.pid, 'S')
     text = 'print("ready", flush=True)\nimport time\ntime.sleep(1000)\n'
     with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path, SEEP_SAMPLE=65536) as sampled:

@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+import messages
 from harness import BUILD, PROGRAMS, SEEP, environment, in_mount_namespace, most_memory_of, need, run, wait_until
 from recording import ALLOCATION, EVENTS, FREE, KEPT, all_sections, chunks, damage
 from small_programs import built_program, program_source
@@ -232,7 +233,7 @@ def test_a_tool_that_takes_nothing_is_taken_over_from(number, tmp_path):
     wait_until(lambda: done.exists() and list(tmp_path.glob('stopped.seep.*')), 'the program, which waits for ever')
     if number == signal.SIGKILL:
         tool.wait(timeout=60)
-        wait_until(lambda: not list(tmp_path.glob('stopped.seep.*.*')), 'its last name, which it has when the program has ended')
+        wait_until(lambda: not list(tmp_path.glob('stopped.seep.*.*')), 'its last name, which it has at the end of the program')
         (rest,) = tmp_path.glob('stopped.seep.*')
         events = {(event.slot, event.stamp) for chunk in chunks(trace) for event in chunk.events} | set(stamps(rest))
         # The two halves are read as one.
@@ -633,7 +634,7 @@ def test_without_room_for_the_trace_what_is_missing_is_counted(tmp_path):
     done = run(['unshare', '-rm', 'sh', '-c', inside], env=environment())
     if b'mount' in done.err or b'unshare' in done.err:
         pytest.skip(f'no mount of our own: {done.err.decode().strip()}')
-    assert done.code == 1 and b'cannot write the trace' in done.err, done
+    assert done.code == 1 and (messages.CANNOT_WRITE_TRACE % f'{small}/a.seep').encode() in done.err, done
     process = json.loads(done.err[done.err.index(b'{'):])  # behind the error
     operations = process['totals']['allocations'] + process['totals']['frees']
     lost = process['health']['lost']['event']

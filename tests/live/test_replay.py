@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import messages
 from harness import LIBSEEP, SEEP, library, need, report, run
 from recording import EVENTS, all_sections
 
@@ -165,7 +166,7 @@ def test_a_recording_in_which_nothing_was_seen(tmp_path):
     (['--allocator', 'glibc:arena_max'], b'no value (glibc:arena_max=1, for example)'),
     (['--allocator', 'glibc:arena_most=1'], b"no tunable 'glibc.malloc.arena_most' (ld.so --list-tunables"),
     (['--allocator', 'glibc:arena_max=1:mxfast=0'], b"no tunable 'mxfast'"),
-    (['--allocator', 'glibc,'], b'an empty name in the list'),
+    (['--allocator', 'glibc,'], messages.EMPTY_IN_LIST.encode()),
     (['--pid', '1'], b'no process 1'),
 ])
 def test_wrong_use(threads, tmp_path, options, said):
@@ -176,7 +177,7 @@ def test_wrong_use(threads, tmp_path, options, said):
 def test_a_program_is_not_written_over_the_recording(threads, tmp_path):
     before = threads.read_bytes()
     done = run([SEEP, 'replay', '--generate', threads, threads])
-    assert done.code == 2 and b'a trace, which is not written over (name another file' in done.err, done
+    assert done.code == 2 and f'{messages.NOT_WRITTEN_OVER} (name another file'.encode() in done.err, done
     assert threads.read_bytes() == before
 
 

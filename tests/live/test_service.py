@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import messages
 from harness import BUILD, SEEP, children_of, environment, need, report, run
 
 HERE = Path(__file__).parent
@@ -248,7 +249,7 @@ def test_programs_that_raise_their_rights(machine, user, setuid, capability, ref
     library = Path('/usr/lib/seep-test/libseep.so')
     assert machine('install', '-D', '-m', '644', BUILD / 'libseep.so', library).code == 0
     done = machine(SEEP, 'service', 'enable', '--dry-run', 'raised', SEEP_LIBRARY=library)
-    assert (b'set-user-ID, set-group-ID or has file capabilities' in done.err) == refused == (done.code == 1), done
+    assert (messages.SET_USER_ID.encode() in done.err) == refused == (done.code == 1), done
 
 
 def test_what_enable_sets_reaches_the_service(machine, grower):
@@ -282,7 +283,7 @@ def test_a_user_who_may_not(machine, grower):
     (['nonesuch'], b"there is no service 'nonesuch.service'"),
     (['grower@'], b'is a template (name one of its instances: grower@NAME.service)'),
     (['basic.target'], b'is no service'),
-    (['../x'], b'is no name of a unit'),
+    (['../x'], messages.NO_UNIT_NAME.encode()),
     (['--user', 'grower'], b'no systemd answers'),
 ])
 def test_no_such_unit(machine, words, said):

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import messages
 from harness import BUILD, SEEP, run
 
 PROGRAM = BUILD / 'tests/live/live-answers'
@@ -48,9 +49,9 @@ def test_a_time_is_the_last_snapshot_until_then(trace):
 
 
 def test_what_is_not_there_says_what_is(trace):
-    for name in ('999', '1us', 'nothing'):
+    for name, said in (('999', messages.NO_MARK_OR_SNAPSHOT), ('1us', messages.NO_MARK_OR_SNAPSHOT), ('nothing', messages.NO_MARK)):
         done = run([SEEP, 'report', f'{trace}@{name}'])
-        assert done.code != 0 and b'there is no mark' in done.err, done
+        assert done.code != 0 and (said % name).encode() in done.err, done
     done = run([SEEP, 'report', f'{trace}@999'])
     assert re.search(rb'it has \d+ snapshots, from \d+ ms to [\d.]+ m?s\)\n$', done.err), done
 

@@ -136,7 +136,7 @@ def test_the_detail_shows_stack_sizes_ages_and_source(shop, terminal):
     program = shop('--age')
     screen = terminal('-i', '0.1', program.pid, columns=132, rows=43)
     screen.shows(r'^── cache_init \(shop\.c:38\): calloc ─', r'main \(shop\.c:\d+\) +│', r'sizes 256K █', r'age +<1m 12',
-                 r'38> +cache\[i\] = calloc\(1, 256 << 10\);', r'held by: S scans')
+                 r'38> +cache\[i\] = calloc\(1, 256 << 10\);', r'held by: S ')
 
 
 def test_a_scan_on_demand(shop, terminal):

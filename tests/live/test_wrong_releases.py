@@ -63,7 +63,7 @@ def test_ends_as_without_seep(way, kind, release, size, tmp_path):
     (process,) = under.report()
     assert found(process) == {(kind, 'malloc', release, 'by_malloc', way, size): 1}
     done = run([BUILD / 'seep', 'report', under.trace])
-    assert b'mismatches: 1 block freed in a wrong way' in done.out
+    assert b'mismatches: 1 block ' in done.out
     section = done.out[done.out.index(b'mismatches:'):].decode()
     assert section.index(f'{release} at') < section.index(f'{way}() (') < section.index('from malloc') < section.index('by_malloc')
     assert ("first freed: not known, 'seep run --free-stacks' keeps it" in section) == (kind == 'double_free')

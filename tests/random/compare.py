@@ -240,7 +240,7 @@ def compare_life(expected, report, process, look):
         mismatches[one['allocated_via'], one['released_via']] += one['count']
     wish = collections.Counter({(made, freed): n for made, freed, n in expected['mismatches']})
     if not look.by_probes and mismatches != wish:
-        wrong.append(f'freed in a wrong way: {dict(mismatches)}, expected {dict(wish)}')
+        wrong.append(f'mismatches: {dict(mismatches)}, expected {dict(wish)}')
     return wrong
 
 

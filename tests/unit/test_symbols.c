@@ -297,6 +297,11 @@ static void test_separate_files(void **state) {
     free(debug_dir);
 }
 
+#define ANOTHER_BUILD "file is another build"
+#define OF_THE_KERNEL "mapped by the kernel, not from a file"
+#define NO_SYMBOLS    "file has no symbols"
+#define NOT_REGULAR   "not a regular file"
+
 static void expect_trouble(const char *path, const uint8_t *build_id, size_t nr_bytes, const char *trouble) {
     struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
     unsigned module;
@@ -319,16 +324,16 @@ static void test_trouble(void **state) {
     assert_true(mkfifo(fifo, 0600) == 0 || access(fifo, F_OK) == 0);
     const uint8_t other_id[20] = {1, 2, 3};
     expect_trouble("/nowhere/at/all", NULL, 0, "file is gone");
-    expect_trouble(good, other_id, sizeof(other_id), "file is another build");
+    expect_trouble(good, other_id, sizeof(other_id), ANOTHER_BUILD);
     expect_trouble(deleted, NULL, 0, "file was deleted while it was in use");
-    expect_trouble(deleted, other_id, sizeof(other_id), "file is another build");
-    expect_trouble("[vdso]", NULL, 0, "mapped by the kernel, not from a file");
-    expect_trouble("", NULL, 0, "mapped by the kernel, not from a file");
-    expect_trouble(nothing, NULL, 0, "file has no symbols");
-    expect_trouble(bad_crc, NULL, 0, "file has no symbols");
-    expect_trouble(fifo, NULL, 0, "not a regular file");
-    expect_trouble("/dev/zero", NULL, 0, "not a regular file");
-    expect_trouble(programs, NULL, 0, "not a regular file");
+    expect_trouble(deleted, other_id, sizeof(other_id), ANOTHER_BUILD);
+    expect_trouble("[vdso]", NULL, 0, OF_THE_KERNEL);
+    expect_trouble("", NULL, 0, OF_THE_KERNEL);
+    expect_trouble(nothing, NULL, 0, NO_SYMBOLS);
+    expect_trouble(bad_crc, NULL, 0, NO_SYMBOLS);
+    expect_trouble(fifo, NULL, 0, NOT_REGULAR);
+    expect_trouble("/dev/zero", NULL, 0, NOT_REGULAR);
+    expect_trouble(programs, NULL, 0, NOT_REGULAR);
     expect_trouble(script, NULL, 0, "file is empty or not to be read");
     expect_trouble(text, NULL, 0, "not an ELF program or library");
     assert_int_equal(unlink(fifo), 0);

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Messages of seep that more than one test looks for and that have no code: errors of the command line, and the reason behind a
+code that several reasons share. Notes have codes (report_json.codes()); a report's words are in tests/golden.
+
+tests/lint/test_tests.py holds that each is in src, and that no test repeats it.
+"""
+
+# ---- files ----
+NOT_A_TRACE = "not a seep trace, but "
+NOT_WRITTEN_OVER = "a trace, which is not written over"
+CANNOT_WRITE_TRACE = "%s: cannot write the trace: "
+CANNOT_WRITE_REPORT = "%s: cannot write the report"
+CANNOT_PRINT = "cannot write to standard output: "
+NAME_A_FILE = "name a file in it"
+MAKE_ROOM = "make room there, or write to another place"
+
+# ---- what a trace does not have ----
+NO_MARK = "there is no mark '%s' in it"
+NO_MARK_OR_SNAPSHOT = "there is no mark and no snapshot '%s' in it"
+NO_SNAPSHOTS = "there are no snapshots in it"
+TOO_FEW_SNAPSHOTS = "too few snapshots to say what grows: 7 are needed"
+TOO_FEW_LOOKS = "too few looks with the process running: 7 are needed to say what grows"
+NO_HISTORY = "what it did over time is not in it"
+NO_AGES = "they are kept by 'seep run --age'"
+
+# ---- programs and processes ----
+NOT_IN_PATH = "not found in PATH"
+STATIC_BINARY = "%s is a static binary"
+SET_USER_ID = "is set-user-ID, set-group-ID or has file capabilities"
+OWN_ENVIRONMENT = "%s was started with an environment of its own, without libseep.so in LD_PRELOAD"
+NOT_TRACED = "is not traced by seep"
+NO_PROCESS = "no process %d (name a running process)"
+REFUSED = "messages at the socket that were refused, as not from our user or not ours: %d"
+EMULATED = "runs under an emulator"
+RECORDS_NOTHING = "allocations are not recorded, releases are"
+
+# ---- options and names ----
+NO_SINGLE_BLOCKS = "--combined-only shows no single blocks: not with --blocks"
+ANY_AGE = "--combined-only is of any age: not with --older"
+EMPTY_IN_LIST = "an empty name in the list"
+NO_UNIT_NAME = "is no name of a unit"
+
+# ---- reports ----
+MAPPINGS = "mappings by the program"
+AT_THE_PEAK = "at the peak"
+FREED_IN_A_WRONG_WAY = "freed in a wrong way"
+FREED_ONLY_AT_EXIT = "freed only at exit"
+IN_NO_BLOCK = "in no live block"
