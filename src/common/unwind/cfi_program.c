@@ -159,19 +159,17 @@ static int execute_register(struct seep_cfi_machine *machine, struct seep_cfi_cu
     uint64_t reg = seep_cfi_read_uleb(program), from;
     switch (op) {
     case CFA_OFFSET_EXTENDED:
-        set_rule(machine, reg, SEEP_CFI_OFFSET, seep_cfi_read_uleb(program) * scale);
+    case CFA_VAL_OFFSET:
+        set_rule(machine, reg, op == CFA_VAL_OFFSET ? SEEP_CFI_VAL_OFFSET : SEEP_CFI_OFFSET,
+                 seep_cfi_read_uleb(program) * scale);
         return SEEP_CFI_OK;
     case CFA_OFFSET_EXTENDED_SF:
-        set_rule(machine, reg, SEEP_CFI_OFFSET, (uint64_t)seep_cfi_read_sleb(program) * scale);
+    case CFA_VAL_OFFSET_SF:
+        set_rule(machine, reg, op == CFA_VAL_OFFSET_SF ? SEEP_CFI_VAL_OFFSET : SEEP_CFI_OFFSET,
+                 (uint64_t)seep_cfi_read_sleb(program) * scale);
         return SEEP_CFI_OK;
     case CFA_NEGATIVE_OFFSET_EXTENDED:
         set_rule(machine, reg, SEEP_CFI_OFFSET, -(seep_cfi_read_uleb(program) * scale));
-        return SEEP_CFI_OK;
-    case CFA_VAL_OFFSET:
-        set_rule(machine, reg, SEEP_CFI_VAL_OFFSET, seep_cfi_read_uleb(program) * scale);
-        return SEEP_CFI_OK;
-    case CFA_VAL_OFFSET_SF:
-        set_rule(machine, reg, SEEP_CFI_VAL_OFFSET, (uint64_t)seep_cfi_read_sleb(program) * scale);
         return SEEP_CFI_OK;
     case CFA_UNDEFINED:
         set_rule(machine, reg, SEEP_CFI_UNDEFINED, 0);

@@ -185,12 +185,9 @@ static __noinline bool seep_enter(struct pt_regs *regs, uint64_t cookie) {
     if (!seep_is_wanted())
         return false;
     struct task_struct *task = bpf_get_current_task_btf();
-    struct seep_bpf_thread *thread =
-        bpf_task_storage_get(&seep_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    if (!thread) {
-        seep_count_lost(SEEP_BPF_LOST_THREAD);
+    struct seep_bpf_thread *thread = seep_thread_of(task);
+    if (!thread)
         return false;
-    }
     uint64_t sp = regs->rsp;
     if (seep_is_inner(thread, sp))
         return false;
@@ -394,12 +391,9 @@ static __noinline void seep_fault(uint64_t address, struct pt_regs *regs, uint64
     struct task_struct *task = bpf_get_current_task_btf();
     if (code & 1 || address >> 47 || !seep_current_process())
         return;
-    struct seep_bpf_thread *thread =
-        bpf_task_storage_get(&seep_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    if (!thread) {
-        seep_count_lost(SEEP_BPF_LOST_THREAD);
+    struct seep_bpf_thread *thread = seep_thread_of(task);
+    if (!thread)
         return;
-    }
     if (thread->is_walking)
         return; // our own look at the stack, which has no effect
     // Without bpf_loop there is no way to walk from registers.
@@ -434,12 +428,9 @@ int seep_new(struct pt_regs *regs) {
     if (!seep_is_wanted())
         return 0;
     struct task_struct *task = bpf_get_current_task_btf();
-    struct seep_bpf_thread *thread =
-        bpf_task_storage_get(&seep_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    if (!thread) {
-        seep_count_lost(SEEP_BPF_LOST_THREAD);
+    struct seep_bpf_thread *thread = seep_thread_of(task);
+    if (!thread)
         return 0;
-    }
     uint64_t address = 0;
     if (bpf_probe_read_user(&address, sizeof(address), (const void *)regs->rsp))
         return 0;
@@ -488,12 +479,9 @@ int seep_otel_alloc(struct pt_regs *regs) {
     if (!usdt || !seep_is_wanted())
         return 0;
     struct task_struct *task = bpf_get_current_task_btf();
-    struct seep_bpf_thread *thread =
-        bpf_task_storage_get(&seep_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    if (!thread) {
-        seep_count_lost(SEEP_BPF_LOST_THREAD);
+    struct seep_bpf_thread *thread = seep_thread_of(task);
+    if (!thread)
         return 0;
-    }
     uint64_t block = 0;
     if (!seep_operand(&usdt->operands[0], regs, &block) ||
         !seep_operand(&usdt->operands[1], regs, &sample.alloc.size) ||

@@ -134,6 +134,16 @@ static inline void seep_count_lost(enum seep_bpf_lost reason) {
     __sync_fetch_and_add(&seep_lost[reason], 1);
 }
 
+// What is kept of the thread, made when it is first asked for. NULL: the kernel has no memory, and the loss
+// is counted.
+static __always_inline struct seep_bpf_thread *seep_thread_of(struct task_struct *task) {
+    struct seep_bpf_thread *thread =
+        bpf_task_storage_get(&seep_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!thread)
+        seep_count_lost(SEEP_BPF_LOST_THREAD);
+    return thread;
+}
+
 static inline void seep_fill_event(struct seep_bpf_event *event, uint8_t kind, uint8_t via,
                                    uint64_t address) {
     uint64_t ids = bpf_get_current_pid_tgid();
