@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define DEEP  50
-#define LEVEL 9 // of four ways each: 262,144 paths
+#define LEVEL 10 // of four ways each: 1,048,576 paths
 
 static void *kept;
 static unsigned long nr_allocations;

@@ -91,6 +91,7 @@ static struct seep_error *name_of_node(struct seep_view *view, uint32_t node, co
     if (error)
         return error;
     struct seep_view_frame shown = seep_view_frame_of(view, frame, symbol, inlined);
+    *ret_brief = shown.name;
     if (shown.name && shown.line)
         *ret_brief = seep_arena_printf(&view->arena, "%s:%u", shown.name, shown.line);
     if (shown.name && shown.file && shown.line)
@@ -98,7 +99,7 @@ static struct seep_error *name_of_node(struct seep_view *view, uint32_t node, co
     else if (shown.name)
         *ret_where = seep_arena_printf(&view->arena, "%s [%s]", shown.name, shown.module);
     else
-        *ret_where =
+        *ret_where = *ret_brief =
             seep_arena_printf(&view->arena, "%s+0x%llx", shown.module, (unsigned long long)shown.offset);
     return *ret_where ? NULL : seep_error_no_memory();
 }

@@ -38,7 +38,7 @@ struct seep_live_query {
 struct seep_live_row {
     const struct seep_view_row *row;
     const char *where; // what the row is of; foreign text
-    const char *brief; // the same in fewer columns, "function:12"; NULL: there is nothing shorter
+    const char *brief; // the same in fewer columns, "function:12", "function"; NULL: there is nothing shorter
     bool per_s_known;
     double bytes_per_s;
     double allocations_per_s;

@@ -116,12 +116,14 @@ static void draw_since(const struct seep_screen *screen, struct seep_canvas *can
                                 seep_screen_short_time(seep_monotonic_ns() - live->scanned_ns).text);
 }
 
+#define NARROW_TABS 40 // columns of all tabs by two letters
+
 static void draw_tabs(const struct seep_screen *screen, struct seep_canvas *canvas, int y) {
     static const char *const wide[] = {"Sites",   "Functions", "Lines", "Modules",
                                        "Threads", "Processes", "Leaks", "Log"};
     static const char *const narrow[] = {"Si", "Fu", "Li", "Mo", "Th", "Pr", "Le", "Lo"};
     const char *const *names = canvas->nr_columns >= 78 ? wide : narrow;
-    int x = 1;
+    int x = canvas->nr_columns >= NARROW_TABS + 1 ? 1 : 0;
     for (int i = 0; i < SEEP_TAB_NR; i++) {
         bool chosen = i == screen->tab;
         int nr = seep_canvas_printf(canvas, x, y, -1, chosen ? SEEP_ATTR_REVERSE : 0,
