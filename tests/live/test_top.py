@@ -205,6 +205,18 @@ def test_a_program_that_goes_on_by_exec_at_once(tmp_path):
         assert done.code == 0 and 'live' in done.out.decode(), done
 
 
+def test_a_program_that_ends_before_it_is_looked_at(tmp_path):
+    """Whether it is still there at the first look is chance; that it was there is not."""
+    for _ in range(4):
+        done = run([SEEP, 'top', '--once', '--', 'sh', '-c', 'echo said'], cwd=tmp_path)
+        assert done.code == 0 or b'ended before it could be looked at: said' in done.err, done
+    with subprocess.Popen([SEEP, 'serve', '--', 'true'], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as serving:
+        out = serving.stdout.readline()
+        serving.send_signal(signal.SIGINT)
+        err = serving.stderr.read()
+        assert out.startswith(b'unix:') or b'ended before it could be looked at' in err, (out, err)
+
+
 def test_what_the_program_writes_is_in_the_log(tmp_path, terminal):
     screen = terminal('-i', '0.1', '--', '/bin/sh', '-c', r"printf 'hello \033[31m\n'; exec sleep 1000")
     text = screen.shows(r'LIVE')

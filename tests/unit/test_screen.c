@@ -28,6 +28,8 @@ static const struct synthetic_symbol shop_symbols[] = {
     {SHOP, 0x50, {{"strange\033[31m\033[2J\xff\xc2\x9b", "/src/\033]0;title\007/x.c", 1}}, 1},
 };
 
+static bool sessions_end_at_once; // all but one of 17
+
 // What the shop has at its look number `at`.
 static struct seep_session *shop(unsigned at) {
     synthetic_symbols(shop_symbols, SEEP_ARRAY_SIZE(shop_symbols));
@@ -36,7 +38,8 @@ static struct seep_session *shop(unsigned at) {
     uint32_t t0 = synthetic_thread(p, 31724, "shopd"), t1 = synthetic_thread(p, 31725, "\033[5mblink");
     uint32_t main_node = synthetic_node(p, 0, module, 0x10);
     uint32_t session = synthetic_site(p, synthetic_node(p, main_node, module, 0x20), SEEP_VIA_MALLOC, t0, 640,
-                                      60000 + 1700 * at, 100 * at, 0);
+                                      60000 + 1700 * at, sessions_end_at_once ? 1600 * at : 100 * at,
+                                      sessions_end_at_once ? 1600 * at : 0);
     uint32_t cache =
         synthetic_site(p, synthetic_node(p, main_node, module, 0x30), SEEP_VIA_CALLOC, t0, 1 << 20, 22, 0, 0);
     synthetic_site(p, synthetic_node(p, main_node, module, 0x40), SEEP_VIA_MALLOC, t1, 100, 50000 * (at + 1),
@@ -382,6 +385,22 @@ static void test_the_canvas_escapes_and_cuts(void **state) {
     seep_canvas_deinit(&canvas);
 }
 
+// After two looks there is no verdict yet: what grows is not "churn", however much of it is freed at once.
+static void test_growth_goes_before_churn(void **state) {
+    struct fixture f;
+    sessions_end_at_once = true;
+    begin(&f, 2);
+    char *text = draw(&f, 120, 24, false);
+    sessions_end_at_once = false;
+    const char *row = strstr(text, "session_new (s"), *other = strstr(text, "parse_header (p");
+    assert_non_null(row);
+    assert_non_null(other);
+    assert_memory_not_equal(row - strlen("churn   "), "churn", 5);
+    assert_memory_equal(other - strlen("churn   "), "churn", 5);
+    free(text);
+    end(&f);
+}
+
 // The history is of the whole time, however long that is.
 static void test_many_looks(void **state) {
     struct fixture f;
@@ -404,6 +423,7 @@ int main(void) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_of_the_sketch),
+        cmocka_unit_test(test_growth_goes_before_churn),
         cmocka_unit_test(test_tabs),
         cmocka_unit_test(test_a_mark_and_a_filter),
         cmocka_unit_test(test_rates_are_exact),

@@ -438,8 +438,10 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
     if (!error && !done)
         error = seep_server_address_serve(&source, where, key_file, tell);
     seep_live_source_deinit(&source);
-    if (arguments->ended)
+    if (arguments->ended) {
+        error = seep_started_look_error(&started, seep_runner, error);
         seep_started_end(&started);
+    }
     return error;
 }
 

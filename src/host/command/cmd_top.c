@@ -549,6 +549,8 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
         snprintf(top.screen.filter, sizeof(top.screen.filter), "%s", values->filter);
     if (!error)
         error = watch(&top, values);
+    if (top.started)
+        error = seep_started_look_error(&started, seep_runner, error);
     seep_live_worker_destroy(top.worker); // it has borrowed the last look
     seep_screen_deinit(&top.screen);
     seep_screen_maker_destroy(top.maker);

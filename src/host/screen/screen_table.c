@@ -90,9 +90,19 @@ static const char *verdict_word(enum seep_trend_verdict verdict) {
     return words[verdict];
 }
 
+// Of too few looks for a verdict: whether it keeps more than a hundredth of what it allocates.
+static bool may_grow(const struct seep_live_row *row) {
+    const struct seep_counters *all = &row->row->counters;
+    double allocated_per_s =
+        all->allocations ? row->allocations_per_s * (double)all->allocated_bytes / (double)all->allocations
+                         : 0;
+    return row->verdict == SEEP_TREND_UNKNOWN && row->bytes_per_s > allocated_per_s / 100;
+}
+
 // "churn": it holds what it held, and most of what it allocates is freed at once.
 static const char *verdict_of(const struct seep_live_row *row) {
-    if (row->verdict != SEEP_TREND_GROWING && row->temporary_percent >= 50 && row->allocations_per_s >= 1000)
+    if (row->verdict != SEEP_TREND_GROWING && !may_grow(row) && row->temporary_percent >= 50 &&
+        row->allocations_per_s >= 1000)
         return "churn";
     return verdict_word(row->verdict);
 }

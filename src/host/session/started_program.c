@@ -2,6 +2,7 @@
 // A program started behind a screen, see started_program.h.
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/text_copy.h"
+#include "process/gone.h"
 #include "session/started_program.h"
 #include "session/session_open.h"
 #include "source/run/program.h"
@@ -98,6 +100,18 @@ static struct seep_error *ended_early(struct seep_started *started, char *const 
                           last ? ": " : "", last ? last : "");
     free(last);
     return seep_error_hint(error, "'%s %s' shows what it did", runner[0], runner[1]);
+}
+
+struct seep_error *seep_started_look_error(struct seep_started *started, char *const *runner,
+                                           struct seep_error *error) {
+    bool has_ended = kill(started->program, 0) != 0 || seep_process_is_zombie(started->program);
+    if (!error || error->code != SEEP_E_NOT_FOUND || !has_ended)
+        return error;
+    seep_error_destroy(error);
+    int64_t until_ns = seep_monotonic_ns() + WAIT_NS;
+    while (waitpid(started->run, NULL, WNOHANG) == 0 && seep_monotonic_ns() < until_ns)
+        usleep(5000); // it says what became of the program
+    return ended_early(started, runner);
 }
 
 struct seep_error *seep_started_begin(char *const *runner, char *const *program, bool own,

@@ -23,6 +23,10 @@ SEEP_MUST_CHECK struct seep_error *seep_started_begin(char *const *runner, char 
                                                       struct seep_started *ret_started);
 // The next whole line of what was written since; malloc'ed; NULL: none.
 char *seep_started_line(struct seep_started *started);
+// `error` of a look at the program, or NULL. Where the program was not there, and has ended, an error that
+// says so takes its place.
+SEEP_MUST_CHECK struct seep_error *seep_started_look_error(struct seep_started *started, char *const *runner,
+                                                           struct seep_error *error);
 void seep_started_end(struct seep_started *started); // the program goes on
 
 #endif

@@ -21,9 +21,10 @@ static bool is_operator(const char *function) {
 
 static bool is_of_c(const char *function) {
     static const char *const names[] = {
-        "malloc",        "calloc",         "realloc",         "reallocarray", "memalign", "valloc",
-        "pvalloc",       "aligned_alloc",  "posix_memalign",  "free",         "cfree",    "__libc_malloc",
-        "__libc_calloc", "__libc_realloc", "__libc_memalign", "__libc_free"};
+        "malloc",        "calloc",         "realloc",       "reallocarray",   "memalign",
+        "valloc",        "pvalloc",        "aligned_alloc", "posix_memalign", "free",
+        "cfree",         "__libc_malloc",  "__libc_calloc", "__libc_realloc", "__libc_memalign",
+        "__libc_valloc", "__libc_pvalloc", "__libc_free"};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++)
         if (strcmp(function, names[i]) == 0)
             return true;

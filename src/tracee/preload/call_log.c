@@ -201,7 +201,8 @@ static bool is_at_work(void) {
 // parent's.
 static void finish(struct line *line, const seep_stack_word *frame) {
     bool is_made;
-    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child(&is_made))
+    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 &&
+        !seep_fork_child(CPU_FRAME(), &is_made))
         return;
     // Each line needs calls that the program may have forbidden itself since the last one.
     int fd = seep_calls_are_free() ? descriptor() : -1;

@@ -105,6 +105,9 @@ uint64_t seep_fork_image_ns(void) {
 // meanwhile: events of other threads that waited too long, and of signal handlers in that thread.
 static void *_Atomic setter;
 static _Atomic uint32_t nr_passed, nr_reentered;
+static _Atomic bool is_overdue;    // a thread has waited for it as long as one may
+static uint64_t setter_frame;      // where it began
+static uint64_t blocked_by_setter; // signals that the program has not blocked itself
 
 static bool another_sets_up(void) {
     return atomic_load_explicit(seep_g.alive, memory_order_acquire) == SETTING_UP &&
@@ -112,15 +115,22 @@ static bool another_sets_up(void) {
            atomic_load_explicit(&setter, memory_order_relaxed) != (void *)&errno;
 }
 
-// A copy of a large image takes a while, and its thread needs a processor.
+// A copy of a large image takes a while, and its thread needs a processor. That thread may also have ended.
 enum { NR_YIELDS = 30, NR_ROUNDS = 2000 };
 
 static void wait_for_setter(void) {
-    for (int i = 0; i < NR_ROUNDS && another_sets_up() && seep_calls_seem_free(); i++)
-        if (i < NR_YIELDS)
+    if (atomic_load_explicit(&is_overdue, memory_order_relaxed))
+        return;
+    for (int i = 0; another_sets_up() && seep_calls_seem_free(); i++) {
+        if (i < NR_YIELDS) {
             sys3(SYS_sched_yield, 0, 0, 0);
-        else
+        } else if (i < NR_ROUNDS) {
             sys_nap_us(1000);
+        } else {
+            atomic_store_explicit(&is_overdue, true, memory_order_relaxed);
+            break;
+        }
+    }
 }
 
 // "232 0x4 ... 0x7ffd0000 0x7f000000": the last but one; of a thread that runs only "running".
@@ -176,6 +186,7 @@ void seep_fork_in_child(void) {
     seep_calls_in_child();
     atomic_store_explicit(&nr_passed, 0, memory_order_relaxed);
     atomic_store_explicit(&nr_reentered, 0, memory_order_relaxed);
+    atomic_store_explicit(&is_overdue, false, memory_order_relaxed);
     seep_undo_in_child();
     if (seep_g.emulated)
         wipe();
@@ -192,7 +203,8 @@ static void forget_parent(void) {
 }
 
 // A handler that closes all descriptors and opens files would put one of these in place of the image's, which
-// is made as large as the image, mapped and closed. Not faults: where one is blocked the kernel kills.
+// is made as large as the image, mapped and closed. Not faults: where one is blocked the kernel kills, and
+// the stack may end here.
 static bool create_without_signals(void) {
     enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11, SYS = 31 };
     const uint64_t one = 1;
@@ -201,7 +213,9 @@ static bool create_without_signals(void) {
     uint64_t before = 0;
     if (sys6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all, (long)&before, 8, 0, 0) != 0)
         return false;
+    blocked_by_setter = all & ~before;
     bool done = seep_image_create_as_copy();
+    blocked_by_setter = 0;
     // Whatever filter came meanwhile: the mask is the program's own, and libc's fork makes this call, too.
     sys6_real(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, 8, 0, 0);
     return done;
@@ -243,6 +257,25 @@ static void count_passed(_Atomic uint32_t *count, enum seep_lost reason) {
         __atomic_fetch_add(seep_lost_place(reason), nr, __ATOMIC_RELAXED);
 }
 
+// Whether the thread itself was making the image, and the handler of a fault has left that by longjmp.
+static bool is_left(uint64_t frame) {
+    if (atomic_load_explicit(&setter, memory_order_relaxed) != (void *)&errno || frame < setter_frame)
+        return false;
+    seep_calls_looked(false);
+    return seep_calls_are_free() && !seep_is_on_alternate_stack();
+}
+
+// The child goes on without an image. A longjmp that keeps the mask, as longjmp does, has kept what was
+// blocked for the making.
+static void give_up_set_up(void) {
+    uint64_t unblocked = blocked_by_setter;
+    seep_news_tell(SEEP_LOST_FORK, 1);
+    atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
+    blocked_by_setter = 0;
+    atomic_store_explicit(&setter, NULL, memory_order_relaxed);
+    sys6(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, (long)&unblocked, 0, 8, 0, 0);
+}
+
 // Whether an event that found no image has one now after all.
 static bool pass(void) {
     bool reentered = atomic_load_explicit(&setter, memory_order_relaxed) == (void *)&errno;
@@ -254,11 +287,12 @@ static bool pass(void) {
     return true;
 }
 
-bool seep_fork_child(bool *ret_made) {
+bool seep_fork_child(uint64_t frame, bool *ret_made) {
     uint32_t wiped = WIPED;
     *ret_made = false;
     if (atomic_compare_exchange_strong_explicit(seep_g.alive, &wiped, SETTING_UP, memory_order_acquire,
                                                 memory_order_acquire)) {
+        setter_frame = frame;
         atomic_store_explicit(&setter, (void *)&errno, memory_order_relaxed);
         bool own = set_up();
         atomic_store_explicit(seep_g.alive, own ? OWN : SETTING_UP, memory_order_seq_cst);
@@ -269,6 +303,10 @@ bool seep_fork_child(bool *ret_made) {
         }
         *ret_made = own;
         return own;
+    }
+    if (is_left(frame)) {
+        give_up_set_up();
+        return false;
     }
     wait_for_setter();
     return atomic_load_explicit(seep_g.alive, memory_order_acquire) == OWN ||
@@ -283,5 +321,5 @@ bool seep_fork_lacks_image(void) {
 void seep_fork_make_image(void) {
     bool is_made;
     if (seep_fork_lacks_image())
-        seep_fork_child(&is_made);
+        seep_fork_child(CPU_FRAME(), &is_made);
 }

@@ -207,10 +207,13 @@ SEEP_EXPORT void *valloc(size_t size) {
     return allocated_here(seep_g.real.valloc(size), size, SEEP_VIA_VALLOC);
 }
 
+// tcmalloc rounds up past the end of all numbers to a block of nothing: no block is larger than this.
+static uint64_t pvalloc_size(size_t size) {
+    return size <= PTRDIFF_MAX ? size : 0;
+}
+
 SEEP_EXPORT void *pvalloc(size_t size) {
-    void *block = seep_g.real.pvalloc(size);
-    // tcmalloc rounds up past the end of all numbers to a block of nothing: no block is larger than this.
-    return allocated_here(block, size <= PTRDIFF_MAX ? size : 0, SEEP_VIA_PVALLOC);
+    return allocated_here(seep_g.real.pvalloc(size), pvalloc_size(size), SEEP_VIA_PVALLOC);
 }
 
 SEEP_EXPORT size_t malloc_usable_size(void *block) {
@@ -257,6 +260,16 @@ SEEP_EXPORT void *__libc_realloc(void *block, size_t size) {
 SEEP_EXPORT void *__libc_memalign(size_t alignment, size_t size);
 SEEP_EXPORT void *__libc_memalign(size_t alignment, size_t size) {
     return allocated_here(LIBC(memalign)(alignment, size), size, SEEP_VIA_MEMALIGN);
+}
+
+SEEP_EXPORT void *__libc_valloc(size_t size);
+SEEP_EXPORT void *__libc_valloc(size_t size) {
+    return allocated_here(LIBC(valloc)(size), size, SEEP_VIA_VALLOC);
+}
+
+SEEP_EXPORT void *__libc_pvalloc(size_t size);
+SEEP_EXPORT void *__libc_pvalloc(size_t size) {
+    return allocated_here(LIBC(pvalloc)(size), pvalloc_size(size), SEEP_VIA_PVALLOC);
 }
 
 SEEP_EXPORT void __libc_free(void *block);

@@ -291,6 +291,8 @@ struct seep_real {
         void *(*calloc)(size_t, size_t);
         void *(*realloc)(void *, size_t);
         void *(*memalign)(size_t, size_t);
+        void *(*valloc)(size_t);
+        void *(*pvalloc)(size_t);
     } libc;
     int (*dlclose)(void *);
     void (*exit_now)(int);
@@ -543,6 +545,7 @@ uint64_t seep_string(const char *text, size_t length);
 // The thread is not entered yet: its guard is idle, or a longjmp has left a hook, and what that hook left
 // unfinished is mended.
 struct seep_thread *seep_thread_slow(uint64_t frame);
+bool seep_is_on_alternate_stack(void); // whether a handler of a signal runs there; it makes a system call
 // Counters of this thread for the SEEP_CHUNK_SITES sites around `site`. false: no room, which is counted.
 // Takes image_lock.
 bool seep_counters_chunk(struct seep_thread *thread, uint32_t site);
@@ -558,7 +561,8 @@ void seep_news_tell(enum seep_lost reason, uint32_t change);
 void seep_news_take(void);
 
 // true: this process has an image of its own now; *ret_made: this thread has made it, and looked for filters.
-bool seep_fork_child(bool *ret_made);
+// `frame`: as of seep_thread_slow().
+bool seep_fork_child(uint64_t frame, bool *ret_made);
 // Whether this is a child of fork that has no image yet.
 bool seep_fork_lacks_image(void);
 // Makes the image of a forked child now, before a call that would make it impossible.

@@ -154,6 +154,8 @@ static void find_loader(void) {
     X(libc.calloc, "__libc_calloc")                                                                          \
     X(libc.realloc, "__libc_realloc")                                                                        \
     X(libc.memalign, "__libc_memalign")                                                                      \
+    X(libc.valloc, "__libc_valloc")                                                                          \
+    X(libc.pvalloc, "__libc_pvalloc")                                                                        \
     X(dlclose, "dlclose")                                                                                    \
     X(exit_now, "_exit")                                                                                     \
     X(exit, "exit")                                                                                          \

@@ -192,6 +192,12 @@ static SEEP_COLD struct seep_thread *take_slot(void) {
     return thread;
 }
 
+bool seep_is_on_alternate_stack(void) {
+    stack_t alternate = {.ss_flags = SS_ONSTACK};
+    sys3(SYS_sigaltstack, 0, &alternate, 0);
+    return alternate.ss_flags & SS_ONSTACK;
+}
+
 // Whether the hook that set the guard will never come back: a signal handler that interrupted it has
 // left by longjmp. Then the entering function is at its frame or further out on the stack. If a handler were
 // still running, it would be further in, or on the alternate stack.
@@ -203,9 +209,7 @@ static bool abandoned(const struct seep_thread *thread, uint64_t frame) {
     // A handler may come here often: whether calls are free is asked last, by system calls.
     if (frame < thread->guard || elsewhere || !seep_calls_are_free())
         return false;
-    stack_t alternate = {.ss_flags = SS_ONSTACK};
-    sys3(SYS_sigaltstack, 0, &alternate, 0);
-    return !(alternate.ss_flags & SS_ONSTACK);
+    return !seep_is_on_alternate_stack();
 }
 
 // What the abandoned hook was writing is forgotten, what it held is released.
@@ -248,7 +252,7 @@ struct seep_thread *seep_thread_slow(uint64_t frame) {
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY && !seep_start())
         return NULL;
     bool is_made = false;
-    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child(&is_made))
+    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child(frame, &is_made))
         return NULL;
     thread = seep_self();
     if (SEEP_GUARD_IS_IDLE(thread->guard))

@@ -9,6 +9,8 @@ extern void __libc_free(void *block) __attribute__((weak));
 extern void *__libc_calloc(size_t count, size_t size) __attribute__((weak));
 extern void *__libc_realloc(void *block, size_t size) __attribute__((weak));
 extern void *__libc_memalign(size_t alignment, size_t size) __attribute__((weak));
+extern void *__libc_valloc(size_t size) __attribute__((weak));
+extern void *__libc_pvalloc(size_t size) __attribute__((weak));
 
 #ifdef OWN
 void *malloc(size_t size) {
@@ -35,6 +37,8 @@ __attribute__((noinline)) static void use(void) {
     __libc_free(malloc(13));
     free(__libc_realloc(__libc_malloc(14), 15));
     __libc_free(__libc_memalign(64, 64));
+    free(__libc_valloc(16));
+    __libc_free(__libc_pvalloc(17));
     lost = NULL;
 }
 

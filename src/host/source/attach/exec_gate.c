@@ -35,9 +35,10 @@ struct seep_exec_gate {
     bool has_ended; // the gatekeeper was killed: its end of the socket would wake us for ever
 };
 
-// From the tool to the gatekeeper.
+// From the tool to the gatekeeper. The number of a descriptor is used again once its program goes on, and a
+// word may come after that.
 struct word {
-    int fd;
+    uint64_t serial;
     bool go; // false: it is being read
 };
 
@@ -45,12 +46,14 @@ struct word {
 
 struct waiting {
     int fd;
+    uint64_t serial;
     int64_t until_ns;
 };
 
 struct keeper {
     struct waiting waiting[WAITING_MAX];
     size_t nr_waiting;
+    uint64_t nr_told;
     bool is_silent; // the tool has not taken one in time, and has said nothing since
 };
 
@@ -64,13 +67,14 @@ static void answer(int fd) {
 }
 
 static void add(struct keeper *keeper, pid_t pid, int fd) {
-    struct seep_exec_waiting told = {pid, fd};
+    struct seep_exec_waiting told = {.pid = pid, .fd = fd, .serial = ++keeper->nr_told};
     // A process that entered from outside may have no pid for us.
     if (keeper->is_silent || pid <= 0 || keeper->nr_waiting == WAITING_MAX ||
         send(GATE_SOCKET, &told, sizeof(told), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(told))
         answer(fd);
     else
-        keeper->waiting[keeper->nr_waiting++] = (struct waiting){fd, seep_monotonic_ns() + PATIENCE_NS};
+        keeper->waiting[keeper->nr_waiting++] =
+            (struct waiting){fd, told.serial, seep_monotonic_ns() + PATIENCE_NS};
 }
 
 // One by one: the kernel refuses an exec for which it finds no free descriptor here.
@@ -94,14 +98,14 @@ static bool hear(struct keeper *keeper) {
         return errno == EAGAIN || errno == EINTR;
     keeper->is_silent = false;
     for (size_t i = 0; nr == sizeof(word) && i < keeper->nr_waiting; i++) {
-        if (keeper->waiting[i].fd != word.fd)
+        if (keeper->waiting[i].serial != word.serial)
             continue;
         keeper->waiting[i].until_ns = seep_monotonic_ns() + READING_NS;
         if (word.go) {
             // The tool knows the file now: the kernel asks again only when it has been written. If it takes
             // no mark more, it asks.
             (void)fanotify_mark(GATE_FANOTIFY, FAN_MARK_ADD | FAN_MARK_IGNORED_MASK, FAN_OPEN_EXEC_PERM,
-                                word.fd, NULL);
+                                keeper->waiting[i].fd, NULL);
             let_go(keeper, i);
         }
         break;
@@ -231,8 +235,8 @@ int seep_exec_gate_fd(const struct seep_exec_gate *gate) {
     return gate && !gate->has_ended ? gate->socket : -1;
 }
 
-static void say(const struct seep_exec_gate *gate, int fd, bool go) {
-    struct word word = {.fd = fd, .go = go};
+static void say(const struct seep_exec_gate *gate, uint64_t serial, bool go) {
+    struct word word = {.serial = serial, .go = go};
     ssize_t nr = send(gate->socket, &word, sizeof(word), MSG_NOSIGNAL);
     (void)nr; // a gatekeeper that was killed keeps nothing back
 }
@@ -242,8 +246,8 @@ struct seep_exec_waiting seep_exec_gate_take(struct seep_exec_gate *gate) {
     ssize_t nr = gate->has_ended ? 0 : recv(gate->socket, &first, sizeof(first), MSG_DONTWAIT);
     gate->has_ended = nr == 0 || (nr < 0 && errno != EAGAIN && errno != EINTR);
     if (nr != sizeof(first))
-        return (struct seep_exec_waiting){0, -1};
-    say(gate, first.fd, false);
+        return (struct seep_exec_waiting){.fd = -1};
+    say(gate, first.serial, false);
     return first;
 }
 
@@ -253,5 +257,5 @@ void seep_exec_gate_path(const struct seep_exec_gate *gate, const struct seep_ex
 }
 
 void seep_exec_gate_let_go(const struct seep_exec_gate *gate, const struct seep_exec_waiting *waiting) {
-    say(gate, waiting->fd, true);
+    say(gate, waiting->serial, true);
 }

@@ -10,6 +10,7 @@
 #define SEEP_SOURCE_ATTACH_EXEC_GATE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct seep_exec_gate;
@@ -17,6 +18,7 @@ struct seep_exec_gate;
 struct seep_exec_waiting {
     pid_t pid; // 0: none
     int fd;    // of the file, in the gatekeeper
+    uint64_t serial;
 };
 
 // For the mount namespace of `pid`. NULL: this kernel has no such events, or we lack CAP_SYS_ADMIN.

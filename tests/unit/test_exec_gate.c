@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Programs that wait at the gate, in a mount namespace of their own: a word on one that went on long ago is not taken for
+// another one, whose file has got the number of its descriptor.
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "source/attach/exec_gate.h"
+
+enum { TURNS = 2000, TURN_US = 10000 };
+
+static pid_t start(const char *path) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl(path, path, (char *)NULL);
+        _exit(1);
+    }
+    return pid;
+}
+
+static struct seep_exec_waiting take(struct seep_exec_gate *gate, pid_t pid) {
+    struct seep_exec_waiting waiting = {0};
+    for (int i = 0; i < TURNS && waiting.pid != pid; i++) {
+        waiting = seep_exec_gate_take(gate);
+        if (!waiting.pid)
+            usleep(TURN_US);
+        else if (waiting.pid != pid)
+            seep_exec_gate_let_go(gate, &waiting);
+    }
+    assert_int_equal(waiting.pid, pid);
+    return waiting;
+}
+
+static void test_a_late_word_is_for_no_other_program(void **state) {
+    (void)state;
+    int status;
+    char path[SEEP_EXEC_GATE_PATH_BYTES];
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+        print_message("no mount namespaces for this user\n");
+        skip();
+    }
+    struct seep_exec_gate *gate = seep_exec_gate_create(getpid());
+    if (!gate) {
+        print_message("this kernel has no such events\n");
+        skip();
+    }
+    pid_t first = start("/bin/true");
+    struct seep_exec_waiting of_first = take(gate, first);
+    seep_exec_gate_let_go(gate, &of_first);
+    assert_int_equal(waitpid(first, &status, 0), first);
+    pid_t second = start("/bin/false");
+    struct seep_exec_waiting of_second = take(gate, second);
+    assert_int_equal(of_second.fd, of_first.fd);
+    seep_exec_gate_let_go(gate, &of_first);
+    usleep(20 * TURN_US); // it is heard
+    seep_exec_gate_path(gate, &of_second, path);
+    assert_int_equal(access(path, R_OK), 0);
+    seep_exec_gate_let_go(gate, &of_second);
+    assert_int_equal(waitpid(second, &status, 0), second);
+    seep_exec_gate_destroy(gate);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_late_word_is_for_no_other_program)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
