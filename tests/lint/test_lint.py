@@ -419,6 +419,35 @@ def test_the_image_document_has_the_offsets_of_the_header(require, run, tmp_path
     assert done.returncode == 0, done.stderr
 
 
+def groups_of(path):
+    """(line, text) of what blank lines divide at the top level of a header."""
+    depth, start, lines = 0, 0, []
+    for number, line in enumerate([*text_of(path).splitlines(), ""], 1):
+        if line.strip() or depth:
+            start = start if lines else number
+            lines.append(line)
+            depth = max(0, depth + line.count("{") - line.count("}"))
+        elif lines:
+            yield start, "\n".join(lines)
+            lines = []
+
+
+def test_headers_say_what_they_declare():
+    """Functions and structs that stand together have a comment. Left out: what each CPU has, which cpu.h and arch.h tell;
+    the structs of the kernel and the maps of BPF; what ends by _deinit; tables of names."""
+    troubles, nr = [], 0
+    for path in tree():
+        if not re.match(r"src/.*\.h$", path) or re.search(r"^src/tracee/bpf/|/cpu_\w+\.h$|/arch\w*\.h$", path):
+            continue
+        for number, group in groups_of(path):
+            declares = re.search(r"^(?!#|typedef|struct \w+;|enum \w+;|_Static_assert|extern \"C\"|void \w+_deinit\(|[A-Z_]+\(\w+\)$)\S.*(\w\(|\{)", group, re.M)
+            nr += bool(declares)
+            if declares and "//" not in group and "/*" not in group:
+                troubles.append("%s:%d: %s" % (path, number, group.splitlines()[0]))
+    assert nr > 1000
+    none(troubles)
+
+
 def test_images_are_read_through_one_door():
     """Numbers of an image come out of its bytes in image_decode.c, which knows versions and byte orders. Others would take
     the offsets and sizes of structs for granted; what is in the profile has none of these structs."""

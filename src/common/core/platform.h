@@ -33,6 +33,7 @@ struct seep_platform {
 
 #define SEEP_BIG_ENDIAN_HERE (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
+// Of this build itself.
 static inline struct seep_platform seep_platform_here(void) {
     return (struct seep_platform){SEEP_MACHINE_HERE, sizeof(void *), SEEP_BIG_ENDIAN_HERE};
 }

@@ -151,6 +151,7 @@ enum seep_image_state {
     SEEP_STATE_EXITED = 3,  // the process left through exit() or _exit()
 };
 
+// Why the library traces nothing (SEEP_STATE_PASSIVE). Part of the format: new ones come before NR.
 enum seep_passive_reason {
     SEEP_PASSIVE_NONE,
     SEEP_PASSIVE_NO_MEMORY_FILE,

@@ -40,6 +40,7 @@ enum seep_replay_kind {
 #define SEEP_REPLAY_TIMED   2u // its latency is measured
 #define SEEP_REPLAY_TOUCHED 4u // of its block that is written which TOUCH says, behind it
 
+// One operation of a thread: what its words mean for each kind is said above.
 struct seep_replay_op {
     uint64_t value;
     uint32_t slot;
@@ -49,6 +50,7 @@ struct seep_replay_op {
     uint8_t unused;
 };
 
+// Of a new block: the first word of each page, its first word, or nothing is written.
 enum seep_replay_touch { SEEP_REPLAY_TOUCH_PAGES, SEEP_REPLAY_TOUCH_FIRST, SEEP_REPLAY_TOUCH_NONE };
 
 struct seep_replay_head {
@@ -61,6 +63,7 @@ struct seep_replay_head {
     uint64_t ops_off;     // struct seep_replay_op[nr_ops]
 };
 
+// The operations of one thread, an index and a number, in the order in which it does them.
 struct seep_replay_thread {
     uint64_t first_op;
     uint64_t nr_ops;
@@ -91,6 +94,8 @@ struct seep_replay_results {
     uint64_t latency[SEEP_REPLAY_CALLS_NR][SEEP_REPLAY_BUCKETS];
 };
 
+// The bucket of a duration: exact below 8 ticks, then eight to each power of two; the last has all that is
+// longer.
 static inline uint32_t seep_replay_bucket(uint64_t ticks) {
     if (ticks < 8)
         return (uint32_t)ticks;

@@ -72,6 +72,7 @@ static inline _Bool seep_arch_is_start_code(const uint8_t *code) {
 // The first function of a thread, in libc, has no call-frame information.
 #define SEEP_ARCH_BARE_THREAD_START 1
 
+// A return address without the bit that says Thumb.
 static inline uint64_t seep_arch_strip(uint64_t return_address) {
     return return_address & ~UINT64_C(1);
 }

@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// The bytes before a return address that are read.
 enum { SEEP_AARCH64_CALL_BYTES = 4 };
 
+// Whether the instruction before `address` is a call. Reads SEEP_AARCH64_CALL_BYTES before it: the caller
+// knows that they can be read.
 static inline bool seep_aarch64_follows_call(uint64_t address) {
     if (address % 4)
         return false;

@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// The bytes before a return address that are read.
 enum { SEEP_ARM_CALL_BYTES = 4 };
 
+// Whether the instruction before `address` is a call; its lowest bit says Thumb. Reads SEEP_ARM_CALL_BYTES
+// before it: the caller knows that they can be read.
 static inline bool seep_arm_follows_call(uint64_t address) {
     const uint16_t *at = (const uint16_t *)(uintptr_t)(address & ~UINT64_C(1));
     uint32_t arm = at[-2] | (uint32_t)at[-1] << 16;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// The bytes before a return address that are read.
 enum { SEEP_RISCV64_CALL_BYTES = 4 };
 
 static inline bool seep_riscv64_follows_call(uint64_t address) {

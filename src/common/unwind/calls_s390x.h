@@ -8,8 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// The bytes before a return address that are read.
 enum { SEEP_S390X_CALL_BYTES = 6 };
 
+// Whether the instruction before `address` is a call. Reads SEEP_S390X_CALL_BYTES before it: the caller knows
+// that they can be read.
 static inline bool seep_s390x_follows_call(uint64_t address) {
     if (address % 2)
         return false;

@@ -10,6 +10,8 @@
 
 enum { SEEP_X86_CALL_BYTES = 7 }; // seep_x86_follows_call() reads so many before the address
 
+// Whether the instruction before `address` is a call. Reads the seven bytes before it: the caller knows that
+// they can be read.
 static inline bool seep_x86_follows_call(uint64_t address) {
     const uint8_t *at = (const uint8_t *)(uintptr_t)address;
     bool ends = at[-5] == 0xe8;

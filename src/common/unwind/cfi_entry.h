@@ -17,6 +17,7 @@ struct seep_cfi_cie {
     bool signal_frame;
 };
 
+// One entry: the rows of [start, end), runtime addresses, come from its program after that of its CIE.
 struct seep_cfi_fde {
     struct seep_cfi_cursor program;
     uint64_t start;

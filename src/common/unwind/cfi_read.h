@@ -41,6 +41,7 @@ struct seep_cfi_cursor {
 // At an address of the object; bad where that is none.
 struct seep_cfi_cursor seep_cfi_cursor_at(const struct seep_cfi_object *object, uint64_t address);
 
+// The runtime address of the next byte, for encodings that count from there.
 SEEP_INLINE uint64_t seep_cfi_cursor_address(const struct seep_cfi_cursor *cursor) {
     return cursor->object->start + cursor->at;
 }

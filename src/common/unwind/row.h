@@ -15,6 +15,7 @@
 // Never fails: what does not fit is SEEP_ROW_UNSUPPORTED.
 uint32_t seep_row_pack(const struct seep_cfi_row *row);
 
+// How the row finds the caller: bits 16 to 19.
 SEEP_INLINE enum seep_row_kind seep_row_kind(uint32_t packed) {
     return (enum seep_row_kind)(packed >> 16 & 15);
 }

@@ -29,10 +29,12 @@ enum seep_rule_kind {
     SEEP_RULE_BAD,         // there is CFI, but it cannot be interpreted
 };
 
+// A row packed into a word; its parts are read by the functions below. 0: no rule.
 struct seep_rule {
     uint64_t bits;
 };
 
+// The parts of a rule; offsets are in bytes.
 SEEP_INLINE enum seep_rule_kind seep_rule_kind(struct seep_rule rule) {
     return (enum seep_rule_kind)(rule.bits & 15);
 }

@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+// As in <stdio.h>, for the conversions that small_format.c has.
 int vsnprintf(char *to, size_t room, const char *format, va_list arguments);
 int snprintf(char *to, size_t room, const char *format, ...);
 int vasprintf(char **ret_text, const char *format, va_list arguments);

@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// States of the decoder, and probabilities of literals. Source: the LZMA specification of 7-Zip (lc + lp is
+// 4).
 enum { SEEP_LZMA_STATES = 12, SEEP_LZMA_LITERALS = 768 << 4 };
 
+// Probabilities of the lengths of matches.
 struct seep_lzma_lengths {
     uint16_t choice[2];
     uint16_t low[16][8], middle[16][8], high[256];

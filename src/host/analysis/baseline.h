@@ -37,6 +37,7 @@ struct seep_baseline {
     bool of_others;         // the file is no baseline, and must not be overwritten
 };
 
+// An empty one. _deinit frees what it holds, and may be called on an empty one.
 #define SEEP_BASELINE_INIT                                                                                   \
     { SEEP_ARENA_INIT }
 void seep_baseline_deinit(struct seep_baseline *baseline);

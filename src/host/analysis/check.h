@@ -99,6 +99,7 @@ struct seep_check_process {
     uint64_t leaked_bytes;
 };
 
+// The budgets of `seep check`, in the order in which they are reported.
 enum seep_check_budget {
     SEEP_BUDGET_LEAKED,
     SEEP_BUDGET_PEAK,

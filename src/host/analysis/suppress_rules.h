@@ -23,6 +23,7 @@ enum seep_suppress_line_kind {
     SEEP_SUPPRESS_LSAN, // the one line of a LeakSanitizer rule
 };
 
+// One line of a rule, compared with one frame. The text is the arena's of its rules.
 struct seep_suppress_line {
     enum seep_suppress_line_kind kind;
     const char *pattern;
@@ -50,6 +51,7 @@ struct seep_suppress_rules {
     uint64_t nr_skipped; // entries about other things than leaks
 };
 
+// No rules. _deinit frees all that were read into it.
 #define SEEP_SUPPRESS_RULES_INIT                                                                             \
     { SEEP_ARENA_INIT }
 void seep_suppress_rules_deinit(struct seep_suppress_rules *rules);

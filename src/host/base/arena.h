@@ -7,11 +7,13 @@
 
 #include "core/attr.h"
 
+// Memory that is freed at once. Not for several threads.
 struct seep_arena_chunk;
 struct seep_arena {
     struct seep_arena_chunk *chunks;
 };
 
+// An empty one, which holds no memory. _deinit frees all that came from it.
 #define SEEP_ARENA_INIT                                                                                      \
     { NULL }
 void seep_arena_deinit(struct seep_arena *arena);

@@ -16,10 +16,12 @@ static inline int64_t seep_clock_ns(clockid_t clock) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+// Nanoseconds since some moment of the boot, without the time asleep.
 static inline int64_t seep_monotonic_ns(void) {
     return seep_clock_ns(CLOCK_MONOTONIC);
 }
 
+// The same duration or time for the kernel. `ns` is not negative.
 static inline struct timespec seep_timespec(int64_t ns) {
     return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 }

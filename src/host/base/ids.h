@@ -20,6 +20,7 @@ struct seep_ids {
     size_t nr_used;
 };
 
+// An empty table. _deinit frees its slots.
 #define SEEP_IDS_INIT                                                                                        \
     { NULL, 0, 0 }
 void seep_ids_deinit(struct seep_ids *ids);
@@ -39,11 +40,14 @@ static inline uint32_t seep_ids_from(const struct seep_ids *ids, uint64_t hash, 
     return SEEP_NO_ID;
 }
 
+// The first id with this hash; SEEP_NO_ID: none. The caller compares what it stands for, and asks
+// seep_ids_next for another.
 static inline uint32_t seep_ids_first(const struct seep_ids *ids, uint64_t hash, size_t *ret_at) {
     *ret_at = (uint32_t)hash;
     return ids->nr_slots ? seep_ids_from(ids, hash, ret_at) : SEEP_NO_ID;
 }
 
+// The next id with the hash after that of *at.
 static inline uint32_t seep_ids_next(const struct seep_ids *ids, uint64_t hash, size_t *at) {
     ++*at;
     return seep_ids_from(ids, hash, at);

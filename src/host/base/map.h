@@ -18,6 +18,7 @@ struct seep_map {
     uint64_t zero;
 };
 
+// An empty map. _deinit frees its table; what values point to is not its own.
 #define SEEP_MAP_INIT                                                                                        \
     { NULL, 0, 0, false, 0 }
 void seep_map_deinit(struct seep_map *map);

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+// A number as text, with room for all 64-bit ones with separators and a unit. Returned by value: nothing to
+// free.
 struct seep_number {
     char text[40];
 };

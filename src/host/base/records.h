@@ -76,10 +76,12 @@ enum seep_trace_type {
     SEEP_TRACE_TYPE_NR
 };
 
+// Small numbers of either sign as small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.
 SEEP_INLINE uint64_t seep_zigzag(int64_t value) {
     return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
 }
 
+// The inverse of seep_zigzag.
 SEEP_INLINE int64_t seep_unzigzag(uint64_t value) {
     return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
 }
@@ -99,6 +101,7 @@ void seep_put_bytes(struct seep_put *put, const void *bytes, size_t nr_bytes);
 void seep_put_text(struct seep_put *put, const char *text);
 void seep_put_deinit(struct seep_put *put);
 
+// Appends LEB128, at most 10 bytes. Without memory nothing is appended, and `failed` is set.
 SEEP_INLINE void seep_put_leb(struct seep_put *put, uint64_t value) {
     if (SEEP_UNLIKELY(put->capacity - put->used < 10) && !seep_put_room(put, 10))
         return;
@@ -111,6 +114,7 @@ SEEP_INLINE void seep_put_leb(struct seep_put *put, uint64_t value) {
     put->used = (size_t)(at - put->bytes);
 }
 
+// As seep_put_leb, for numbers of either sign.
 SEEP_INLINE void seep_put_zigzag(struct seep_put *put, int64_t value) {
     seep_put_leb(put, seep_zigzag(value));
 }
@@ -133,6 +137,7 @@ void seep_take_columns(struct seep_take *take, size_t nr, struct seep_take *ret_
 // Not NUL-terminated; *ret_length is 0 for NULL, which returns NULL. A NUL inside it fails.
 const char *seep_take_text(struct seep_take *take, size_t *ret_length);
 
+// Reads LEB128. At the end, or if it is longer than 64 bits: 0, and `failed` is set.
 SEEP_INLINE uint64_t seep_take_leb(struct seep_take *take) {
     if (SEEP_LIKELY(take->at < take->end && *take->at < 0x80))
         return *take->at++;
@@ -143,6 +148,7 @@ SEEP_INLINE uint64_t seep_take_leb(struct seep_take *take) {
     return seep_take_leb_slow(take);
 }
 
+// As seep_take_leb, for numbers of either sign.
 SEEP_INLINE int64_t seep_take_zigzag(struct seep_take *take) {
     return seep_unzigzag(seep_take_leb(take));
 }
@@ -156,6 +162,7 @@ SEEP_INLINE uint32_t seep_take_u32(struct seep_take *take) {
     return 0;
 }
 
+// Reads 0 or 1; another number sets `failed`.
 SEEP_INLINE bool seep_take_bool(struct seep_take *take) {
     uint64_t value = seep_take_leb(take);
     if (value > 1)
@@ -176,33 +183,30 @@ SEEP_INLINE struct seep_take seep_take_of(const struct seep_put *put) {
     return (struct seep_take){bytes, bytes + put->used, false};
 }
 
+// Bytes that are not read yet.
 SEEP_INLINE size_t seep_take_left(const struct seep_take *take) {
     return (size_t)(take->end - take->at);
 }
 
+// Little-endian numbers at any address.
 SEEP_INLINE void seep_store16(unsigned char *at, uint16_t value) {
     at[0] = (unsigned char)value;
     at[1] = (unsigned char)(value >> 8);
 }
-
 SEEP_INLINE void seep_store32(unsigned char *at, uint32_t value) {
     seep_store16(at, (uint16_t)value);
     seep_store16(at + 2, (uint16_t)(value >> 16));
 }
-
 SEEP_INLINE void seep_store64(unsigned char *at, uint64_t value) {
     seep_store32(at, (uint32_t)value);
     seep_store32(at + 4, (uint32_t)(value >> 32));
 }
-
 SEEP_INLINE uint16_t seep_fetch16(const unsigned char *at) {
     return (uint16_t)(at[0] | at[1] << 8);
 }
-
 SEEP_INLINE uint32_t seep_fetch32(const unsigned char *at) {
     return seep_fetch16(at) | (uint32_t)seep_fetch16(at + 2) << 16;
 }
-
 SEEP_INLINE uint64_t seep_fetch64(const unsigned char *at) {
     return seep_fetch32(at) | (uint64_t)seep_fetch32(at + 4) << 32;
 }

@@ -10,6 +10,7 @@
 
 #include "core/attr.h"
 
+// As the kernel has it: statx(2).
 struct seep_statx_time {
     int64_t tv_sec;
     uint32_t tv_nsec;
@@ -32,6 +33,7 @@ _Static_assert(sizeof(struct seep_statx) == 256, "as the kernel writes it");
 #define SEEP_STATX_BASIC     0x7ffu
 #define SEEP_STATX_DONT_SYNC 0x4000 // cached attributes are enough: a file system that hangs is not asked
 
+// false: errno says why.
 SEEP_INLINE bool seep_statx(int folder, const char *path, int flags, struct seep_statx *ret_status) {
     return syscall(SYS_statx, folder, path, flags, SEEP_STATX_BASIC, ret_status) == 0;
 }

@@ -9,10 +9,12 @@
 #include "command/command.h"
 #include "command/watch_options.h"
 
+// What the choices of --backend, --source and --children stand for.
 enum { SEEP_ATTACH_BACKEND_AUTO, SEEP_ATTACH_BACKEND_BPF };
 enum { SEEP_ATTACH_SOURCE_AUTO, SEEP_ATTACH_SOURCE_FUNCTIONS, SEEP_ATTACH_SOURCE_OTEL };
 enum { SEEP_ATTACH_CHILDREN_FOLLOW, SEEP_ATTACH_CHILDREN_IGNORE };
 
+// What the user asked for. Texts are those of the command line.
 struct seep_attach_values {
     uint64_t pid;
     const char *command;

@@ -7,6 +7,7 @@
 #include "command/options.h"
 #include "command/report_options.h"
 
+// The choices of --mode.
 enum seep_run_mode { SEEP_MODE_LIVE, SEEP_MODE_COUNT, SEEP_MODE_LOG, SEEP_MODE_RECORD };
 
 // Of seep_run_group.

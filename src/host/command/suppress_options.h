@@ -14,11 +14,13 @@
 
 extern const struct seep_option_group seep_suppress_group;
 
+// The rules of all --suppressions, and whether the built-in ones are left out.
 struct seep_suppress {
     struct seep_suppress_rules rules;
     bool no_defaults;
 };
 
+// No rules. _deinit frees those that were read.
 #define SEEP_SUPPRESS_INIT                                                                                   \
     { SEEP_SUPPRESS_RULES_INIT }
 void seep_suppress_deinit(struct seep_suppress *suppress);

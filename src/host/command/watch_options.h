@@ -7,6 +7,7 @@
 
 #include "command/options.h"
 
+// The choices of --sort.
 enum { SEEP_WATCH_SORT_SIZE, SEEP_WATCH_SORT_COUNT };
 
 struct seep_watch_values {

@@ -54,6 +54,7 @@ struct seep_chunk_scale {
 };
 struct seep_chunk_scale seep_chunk_scale_of(const struct seep_chunk *chunk);
 
+// As seep_chunk_ns: nanoseconds from the start of the image, never negative, at most INT64_MAX.
 static inline int64_t seep_chunk_scaled_ns(const struct seep_chunk_scale *scale, uint64_t stamp) {
     double at = scale->at_ns + (double)(int64_t)(stamp - scale->stamp) * scale->ns_per_stamp;
     return at <= 0 ? 0 : at >= 9e18 ? INT64_MAX : (int64_t)at;

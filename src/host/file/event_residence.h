@@ -38,6 +38,7 @@ struct seep_residences {
     uint64_t nr_blocks;
 };
 
+// A hash of the allocation at this address and stamp.
 static inline uint64_t seep_residence_key(uint64_t address, uint64_t stamp) {
     return seep_hash64(address) ^ stamp;
 }

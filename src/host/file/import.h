@@ -29,6 +29,7 @@ struct seep_imported_lines seep_imported_lines(const struct seep_imported *impor
 
 extern const char *const seep_import_formats[]; // ends with NULL
 
+// Reads `path` and writes a trace to `output`. NULL: the format is told from the contents.
 SEEP_MUST_CHECK struct seep_error *seep_import(const char *path, const char *format,
                                                const struct seep_import_options *options, const char *output,
                                                struct seep_imported *ret_imported);

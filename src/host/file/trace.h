@@ -79,6 +79,7 @@ struct seep_stored {
     struct seep_trace_span span;
 };
 
+// The sections that are written between the two calls.
 void seep_trace_span_begin(const struct seep_trace_writer *writer, struct seep_trace_span *ret_span);
 void seep_trace_span_end(const struct seep_trace_writer *writer, struct seep_trace_span *span);
 

@@ -7,6 +7,7 @@
 
 #include "profile/profile.h"
 
+// What one site held at one snapshot.
 struct seep_snapshot_live {
     uint64_t blocks;
     uint64_t bytes;

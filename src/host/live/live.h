@@ -175,6 +175,7 @@ struct seep_live {
     size_t nr_log;
 };
 
+// Without a look. _deinit frees all that it has taken.
 void seep_live_init(struct seep_live *live);
 void seep_live_deinit(struct seep_live *live);
 

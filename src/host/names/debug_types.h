@@ -20,6 +20,7 @@ struct seep_type_text {
     bool is_cut;
 };
 
+// Appends.
 void seep_type_text_put(struct seep_type_text *text, const char *more);
 
 // What `entry` (a variable, a member, a pointer) says its type is, without const and the like. false:

@@ -51,6 +51,7 @@ bool seep_module_file_is_public(const struct seep_file_search *search, const cha
 // SEEP_DEBUG_DIR of the environment, where it is an absolute path; NULL: it is not.
 const char *seep_debug_dir_of_user(void);
 
+// The folder of separate debug information that was given or is the default. Lives as long as the search.
 const char *seep_file_search_debug_dir(const struct seep_file_search *search);
 
 struct seep_module_files {

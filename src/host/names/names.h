@@ -15,6 +15,7 @@ struct seep_names {
     bool no_demangle;
 };
 
+// Without texts. _deinit frees all that it gave out.
 #define SEEP_NAMES_INIT                                                                                      \
     { SEEP_ARENA_INIT, SEEP_MAP_INIT, false }
 void seep_names_deinit(struct seep_names *names);

@@ -17,12 +17,14 @@ struct seep_range {
     uint32_t rank; // of equal lows the one with the highest rank is found first
 };
 
+// A growing array of them. Owned: _deinit frees it.
 struct seep_ranges {
     struct seep_range *items;
     size_t nr;
     size_t capacity;
 };
 
+// Without ranges and without memory.
 #define SEEP_RANGES_INIT                                                                                     \
     { NULL, 0, 0 }
 void seep_ranges_deinit(struct seep_ranges *ranges);

@@ -26,6 +26,7 @@ static inline uint64_t seep_aarch64_page(uint32_t adrp, uint64_t address) {
     return (address & ~UINT64_C(0xfff)) + (uint64_t)(pages * 4096);
 }
 
+// The offset in bytes of an LDR (immediate, unsigned offset) of 64 bits. Source: Arm ARM, C6.2.
 static inline uint64_t seep_aarch64_load_offset(uint32_t ldr) {
     return (ldr >> 10 & 0xfff) * UINT64_C(8);
 }

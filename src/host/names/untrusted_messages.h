@@ -10,6 +10,7 @@
 #include "names/names.h"
 #include "names/symbols.h"
 
+// What is asked of the worker. A private protocol: both ends are of one build.
 enum seep_untrusted_kind {
     SEEP_UNTRUSTED_MODULE,
     SEEP_UNTRUSTED_RESOLVE,

@@ -29,6 +29,7 @@ struct seep_grid_column {
 
 #define SEEP_GRID_COLUMNS 12u
 
+// A number, or a text if that is not NULL. Not known: it is left empty.
 struct seep_grid_cell {
     bool known;
     int64_t number;

@@ -11,6 +11,7 @@
 
 #include "output/format.h"
 
+// A number; jansson has none above INT64_MAX. NULL: out of memory.
 static inline json_t *integer(uint64_t value) {
     return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
@@ -53,6 +54,8 @@ static inline void set(json_t **object, const char *key, json_t *value) {
     }
 }
 
+// Appends to *array and takes `value`. Without memory for either, *array is freed and becomes NULL, which it
+// stays.
 static inline void append(json_t **array, json_t *value) {
     if (!*array) {
         json_decref(value);

@@ -14,8 +14,10 @@
 #include "base/error.h"
 #include "base/records.h"
 
+// Types of columns. Text is UTF-8; no value is missing.
 enum seep_parquet_type { SEEP_PARQUET_INT64, SEEP_PARQUET_UINT64, SEEP_PARQUET_TEXT };
 
+// A column of the schema, in the order of the values of a row.
 struct seep_parquet_column {
     const char *name;
     enum seep_parquet_type type;

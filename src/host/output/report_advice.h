@@ -14,6 +14,7 @@ struct seep_advice_report {
     const char *source;        // what the user named
 };
 
+// The two forms of `seep advise`.
 void seep_advice_text(FILE *out, const struct seep_advice_report *report);
 SEEP_MUST_CHECK struct seep_error *seep_advice_json(FILE *out, const struct seep_advice_report *report);
 

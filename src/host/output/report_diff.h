@@ -13,6 +13,7 @@ struct seep_diff_names {
     const char *after;
 };
 
+// Writes what the options ask for: text, CSV or JSON.
 SEEP_MUST_CHECK struct seep_error *seep_diff_write(FILE *out, const struct seep_diff *diff,
                                                    const struct seep_diff_names *names,
                                                    const struct seep_view_options *options);

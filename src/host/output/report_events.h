@@ -31,6 +31,7 @@ struct seep_events_walk {
     void *data;
 };
 
+// Calls `put` for each event, in the order of the file; the first error ends the walk.
 SEEP_MUST_CHECK struct seep_error *seep_events_walk_all(
     struct seep_events_walk *walk,
     struct seep_error *(*put)(const struct seep_events_walk *walk, const struct seep_recorded *event));

@@ -15,6 +15,7 @@ struct seep_history_report {
     bool pages;                           // they were asked for
 };
 
+// The two forms of `seep history`.
 SEEP_MUST_CHECK struct seep_error *seep_history_text(FILE *out, const struct seep_history_report *report);
 SEEP_MUST_CHECK struct seep_error *seep_history_json(FILE *out, const struct seep_history_report *report);
 

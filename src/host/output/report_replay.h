@@ -8,6 +8,7 @@
 
 #include "replay/compare.h"
 
+// The two forms of `seep replay`.
 void seep_replay_text(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison);
 SEEP_MUST_CHECK struct seep_error *seep_replay_json(FILE *out, const struct seep_plan *plan,
                                                     const struct seep_comparison *comparison);

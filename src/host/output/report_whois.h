@@ -7,6 +7,7 @@
 
 #include "view/whois.h"
 
+// The two forms of `seep whois`.
 void seep_whois_text(FILE *to, const struct seep_whois *whois);
 SEEP_MUST_CHECK struct seep_error *seep_whois_json(FILE *out, const struct seep_whois *whois);
 

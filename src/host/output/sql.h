@@ -11,6 +11,7 @@
 #include "view/summary.h"
 #include "view/view.h"
 
+// How rows are printed.
 enum seep_sql_form { SEEP_SQL_TEXT, SEEP_SQL_CSV, SEEP_SQL_JSON };
 
 struct seep_sql;

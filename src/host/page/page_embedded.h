@@ -16,6 +16,8 @@ struct seep_page_embedded {
 };
 void seep_page_embedded_deinit(struct seep_page_embedded *embedded);
 
+// Reads the source files that the tree names, as far as the bounds allow. Owner: the caller deinits
+// *embedded, on failure too.
 SEEP_MUST_CHECK struct seep_error *seep_page_embed(const struct seep_page_tree *tree,
                                                    struct seep_page_embedded *embedded);
 

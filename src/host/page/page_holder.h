@@ -15,6 +15,7 @@ struct seep_page_holders {
     struct seep_map rows; // index + 1, by node and function
 };
 
+// Of the rows of one process of the view. _deinit leaves the view alone.
 SEEP_MUST_CHECK struct seep_error *seep_page_holders_init(struct seep_page_holders *holders,
                                                           struct seep_view *view, size_t process);
 void seep_page_holders_deinit(struct seep_page_holders *holders);

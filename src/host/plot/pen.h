@@ -24,6 +24,7 @@ enum seep_ink {
 };
 #define SEEP_INK_HUES 8u
 
+// Where the given point is in a text.
 enum seep_anchor { SEEP_ANCHOR_START, SEEP_ANCHOR_MIDDLE, SEEP_ANCHOR_END };
 
 struct seep_pen;

@@ -12,6 +12,7 @@
 enum seep_plot_what { SEEP_PLOT_TIMELINE, SEEP_PLOT_SIZES, SEEP_PLOT_AGES, SEEP_PLOT_FLAME, SEEP_PLOT_NR };
 extern const char *const seep_plot_names[SEEP_PLOT_NR + 1]; // ends with NULL
 
+// What a plot is written as.
 enum seep_plot_form { SEEP_PLOT_TEXT, SEEP_PLOT_SVG, SEEP_PLOT_PNG };
 
 struct seep_plot {
@@ -23,6 +24,7 @@ struct seep_plot {
     enum seep_plot_form form;
 };
 
+// Draws it. Data that a plot cannot be drawn of, and a missing cairo, are errors.
 SEEP_MUST_CHECK struct seep_error *seep_plot_write(FILE *out, const struct seep_plot *plot);
 
 #endif

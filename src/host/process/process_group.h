@@ -17,6 +17,7 @@ struct seep_pids {
 
 void seep_pids_deinit(struct seep_pids *pids); // of zeros, too
 
+// Appends, without a look whether it is there.
 SEEP_MUST_CHECK struct seep_error *seep_pids_add(struct seep_pids *pids, pid_t pid);
 
 // A process and its descendants, parents first.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 
+// What a process may be missing.
 enum seep_right { SEEP_RIGHT_BPF, SEEP_RIGHT_PERFMON, SEEP_RIGHT_PTRACE, SEEP_RIGHT_SYSLOG, SEEP_RIGHTS_NR };
 
 // Of this process, in effect; CAP_SYS_ADMIN stands for the first two. Where that is not known: true, so that

@@ -76,6 +76,7 @@ struct seep_link {
     };
 };
 
+// Whether two links lead from the same place in blocks of the same kind.
 SEEP_INLINE bool seep_link_steps_are_same(const struct seep_link_step *a, const struct seep_link_step *b) {
     return a->bytes == b->bytes && a->off == b->off && a->arrival == b->arrival &&
            a->vtable_module == b->vtable_module && a->vtable == b->vtable;

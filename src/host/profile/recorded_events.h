@@ -33,6 +33,7 @@ struct seep_chunk {
     int64_t most_bytes;                 // the highest that the sum was within it; never below 0
 };
 
+// Whether the event ends a block, whichever function did it.
 static inline bool seep_event_is_free(uint32_t kind) {
     return kind >= SEEP_EVENT_FREE && kind < SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT + 1;
 }

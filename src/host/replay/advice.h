@@ -55,6 +55,8 @@ struct seep_advise_options {
     void (*progress)(void *data, uint32_t nr, uint32_t nr_all); // may be NULL
 };
 
+// Tries what could help against the recording `path`, by replaying it. Owner: the caller deinits
+// *ret_advices.
 SEEP_MUST_CHECK struct seep_error *seep_advise(const char *path, const struct seep_session *session,
                                                const struct seep_advise_options *options,
                                                struct seep_advices *ret_advices);

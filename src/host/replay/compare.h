@@ -30,6 +30,7 @@ struct seep_replay_figures {
     uint32_t nr_rss;
 };
 
+// All figures, allocator by allocator. Owned.
 struct seep_comparison {
     struct seep_replay_figures *rows;
     size_t nr_rows;

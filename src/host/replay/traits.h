@@ -15,6 +15,7 @@ struct seep_groups {
     uint32_t nr;
 };
 
+// The group of a site; 0 for sites that came later.
 static inline uint32_t seep_group_of(const struct seep_groups *groups, uint32_t site) {
     return site < groups->nr_sites ? groups->of_site[site] : 0;
 }
@@ -62,6 +63,7 @@ struct seep_traits {
     struct seep_map successor; // event that allocates the larger copy of a block -> that block's address
 };
 
+// Reads the recording `path` once. Owner: the caller deinits *ret_traits.
 SEEP_MUST_CHECK struct seep_error *seep_traits_find(const char *path, struct seep_profile *profile,
                                                     const struct seep_groups *groups,
                                                     struct seep_traits *ret_traits);

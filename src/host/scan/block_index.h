@@ -99,6 +99,7 @@ static inline const struct seep_index_place *seep_block_index_place(const struct
     return place->cluster == SEEP_NO_CLUSTER ? NULL : place;
 }
 
+// The chunk of an address that is in `place`.
 static inline const struct seep_block_chunk *seep_block_index_chunk(const struct seep_block_index *index,
                                                                     const struct seep_index_place *place,
                                                                     uint64_t address) {
@@ -179,6 +180,8 @@ static inline bool seep_block_has(const struct seep_block *block, uint64_t addre
     return address - block->address < SEEP_MAX(block->size, (uint64_t)1) && address >= block->address;
 }
 
+// The block that has `address` within it, and how far. false: none has. Cost: a few loads in the usual heap,
+// see above.
 static inline bool seep_block_index_find(const struct seep_block_index *index, uint64_t address,
                                          uint32_t *ret_block, uint64_t *ret_off) {
     const struct seep_index_place *place = seep_block_index_place(index, address);

@@ -22,6 +22,7 @@ struct seep_cached_stack {
     uint64_t result_rt; // and where that lies
 };
 
+// A growing array. Owned: _deinit frees it.
 struct seep_cached_stacks {
     struct seep_cached_stack *items;
     size_t nr_items;

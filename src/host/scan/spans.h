@@ -6,6 +6,7 @@
 
 #include "core/attr.h"
 
+// Runtime addresses, end excluded.
 struct seep_span {
     uint64_t start;
     uint64_t end;

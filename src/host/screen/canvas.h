@@ -31,6 +31,7 @@ struct seep_zone {
 };
 #define SEEP_ZONES_MAX 128u
 
+// A grid of cells, row by row, and the zones that a mouse can hit. Owns its cells.
 struct seep_canvas {
     int nr_columns;
     int nr_rows;

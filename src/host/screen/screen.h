@@ -10,6 +10,7 @@
 #include "screen/screen_maker.h"
 #include "screen/screen_tree.h"
 
+// In the order in which they are shown.
 enum seep_tab {
     SEEP_TAB_SITES,
     SEEP_TAB_FUNCTIONS,
@@ -51,6 +52,7 @@ enum seep_wish {
     SEEP_WISH_RECORDING, // `argument`: "stop", "start", or a depth of stacks
 };
 
+// What a line is being typed for.
 enum seep_input {
     SEEP_INPUT_NONE,
     SEEP_INPUT_FILTER,
@@ -110,6 +112,7 @@ struct seep_screen {
     struct seep_screen_job job;
 };
 
+// Borrows `live` and the symbols; _deinit waits for what is being made of them.
 void seep_screen_init(struct seep_screen *screen, struct seep_live *live, struct seep_symbols *symbols);
 void seep_screen_deinit(struct seep_screen *screen);
 
@@ -122,6 +125,7 @@ void seep_screen_drop(struct seep_screen *screen);
 void seep_screen_finish(struct seep_screen *screen);
 void seep_screen_say(struct seep_screen *screen, bool bad, const char *text);
 
+// What the caller has to do after a key, or after a click on a cell of what was drawn.
 enum seep_wish seep_screen_key(struct seep_screen *screen, int key);
 enum seep_wish seep_screen_click(struct seep_screen *screen, const struct seep_canvas *canvas, int x, int y);
 

@@ -35,6 +35,7 @@ struct seep_screen_job {
     struct seep_error *error;
 };
 
+// Makes the table or the detail that the job asks for. Context: any thread.
 void seep_screen_job_do(struct seep_screen_job *job);
 
 struct seep_screen_maker;

@@ -16,6 +16,7 @@ struct seep_obstacles {
     size_t nr_items;
 };
 
+// All of them, the fatal ones among them; those beyond SEEP_OBSTACLES_MAX are left out.
 void seep_obstacles_find(const struct seep_unit *unit, const struct seep_service_options *options,
                          struct seep_obstacles *ret_obstacles);
 

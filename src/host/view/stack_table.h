@@ -54,6 +54,7 @@ struct seep_stack_table {
     struct seep_arena arena;
 };
 
+// Without stacks. _deinit frees it.
 #define SEEP_STACK_TABLE_INIT                                                                                \
     { 0 }
 void seep_stack_table_deinit(struct seep_stack_table *table);

@@ -63,8 +63,10 @@ enum seep_view_by {
 #define SEEP_FORMAT_DEFAULT (-1)       // not given: text
 #define SEEP_TOP_DEFAULT    UINT64_MAX // not given: 10; of outputs for programs all
 
+// Whose suppressions are printed with a report.
 enum seep_gen { SEEP_GEN_NONE, SEEP_GEN_VALGRIND, SEEP_GEN_LSAN };
 
+// Which way a tree of functions grows.
 enum seep_tree { SEEP_TREE_NONE, SEEP_TREE_CALLEES, SEEP_TREE_CALLERS };
 
 // An option that says what the figures are of, for the command that is told next.
@@ -172,6 +174,7 @@ struct seep_view_kinds {
 // How many classes have a block.
 uint32_t seep_view_nr_kinds(const struct seep_view_kinds *kinds);
 
+// Blocks and their bytes as requested.
 struct seep_view_amount {
     uint64_t blocks;
     uint64_t bytes;

@@ -11,6 +11,7 @@
 
 #define SEEP_ADDRESSES_MAX 8u
 
+// For connect() and bind().
 struct seep_address {
     struct sockaddr_storage name;
     socklen_t bytes;

@@ -7,6 +7,7 @@
 
 #include "preload/heap_map.h"
 
+// Whether the heap map has a plane of times (--age).
 SEEP_INLINE bool births_are_kept(void) {
     return seep_g.config.age;
 }

@@ -7,9 +7,11 @@
 
 #include "preload/preload.h"
 
+// All blocks of the boot allocator are in it.
 #define SEEP_BOOT_BYTES (256u << 10)
 extern unsigned char seep_boot_memory[SEEP_BOOT_BYTES] __attribute__((visibility("hidden")));
 
+// Whether the block is one of the boot allocator: the real free must not get it.
 SEEP_INLINE bool seep_boot_has(const void *block) {
     return (uintptr_t)block - (uintptr_t)seep_boot_memory < SEEP_BOOT_BYTES;
 }

@@ -11,6 +11,7 @@
 
 #include "preload/record.h"
 
+// Whether calls are counted or logged, and no blocks are kept.
 SEEP_INLINE bool calls_only(void) {
     return SEEP_MODES && (seep_g.config.mode == SEEP_MODE_COUNT || seep_g.config.mode == SEEP_MODE_LOG);
 }

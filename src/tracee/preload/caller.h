@@ -16,6 +16,7 @@ struct seep_caller {
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library, both the linker's
 extern const char _end[] __attribute__((visibility("hidden")));
 
+// Whether a runtime address is in this library.
 SEEP_INLINE bool seep_is_own_code(uint64_t pc) {
     return pc >= (uintptr_t)__ehdr_start && pc < (uintptr_t)_end;
 }

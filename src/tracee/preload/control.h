@@ -24,6 +24,7 @@ SEEP_INLINE void control_look(void) {
         seep_control_take();
 }
 
+// Whether the tool has stopped the tracing: new blocks are not recorded, frees are.
 SEEP_INLINE bool allocations_pass(void) {
     return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_STOPPED;
 }

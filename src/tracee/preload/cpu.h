@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Selects the header of the CPU. Each header has
-//   sys6_real, sys_thread_pointer
+// Selects the header of the CPU. All of it may be called in a signal handler. Each header has
+//   sys6_real            a system call; the kernel's result, -errno of one that failed. errno is not touched
+//   sys_thread_pointer   of the calling thread, in any state of libc; where its TLS begins or ends
 //   cpu_pause            between two looks at memory that another thread will change
 //   CPU_ADDRESS_BITS     of a user address that the heap map covers
 //   CPU_PAGE_BYTES       where all kernels have the same

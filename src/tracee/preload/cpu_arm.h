@@ -39,6 +39,7 @@ SEEP_INLINE void cpu_pause(void) {
 #define CPU_ADDRESS_BITS 32
 #define CPU_PAGE_BYTES   4096
 
+// The r7 of the program.
 SEEP_INLINE uint64_t cpu_hook_bp(void) {
     uintptr_t r7;
     __asm__("mov %0, r7" : "=r"(r7));

@@ -16,6 +16,7 @@
 #include "image/ring.h"
 #include "preload/heap_map.h"
 
+// Whether each operation goes into the ring of its thread (--mode record).
 SEEP_INLINE bool events_are_kept(void) {
     return SEEP_MODES && seep_g.config.mode == SEEP_MODE_RECORD;
 }
@@ -63,6 +64,8 @@ SEEP_INLINE uint64_t *event_stamp_of(uint64_t *entry) {
     return entry + ((UINT64_C(1) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift);
 }
 
+// Appends to the thread's own ring; its guard is busy. The stamp is later than the thread's last and than
+// *last_here (NULL: no event of the block is kept), which becomes it. Without room the loss is counted.
 SEEP_INLINE void event_append(struct seep_thread *thread, uint32_t kind, uint64_t address, uint64_t entry,
                               uint64_t *last_here) {
     if (SEEP_UNLIKELY(!thread->ring_left) && !seep_events_room(thread))

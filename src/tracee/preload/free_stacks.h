@@ -13,6 +13,7 @@
 #include "preload/block_birth.h"
 #include "preload/events.h"
 
+// Whether the heap map has a plane of the stacks that freed (--free-stacks).
 SEEP_INLINE bool releases_are_kept(void) {
     return seep_g.config.free_stacks;
 }

@@ -12,8 +12,10 @@
 
 #include "preload/stack.h"
 
+// Functions that belong together: a block is freed by the family that allocated it. ANY: that is not known.
 enum seep_family { SEEP_FAMILY_ANY, SEEP_FAMILY_MALLOC, SEEP_FAMILY_NEW, SEEP_FAMILY_NEW_ARRAY };
 
+// Of an enum seep_via.
 SEEP_INLINE enum seep_family family_of_via(uint32_t via) {
     return via == SEEP_VIA_NEW                                 ? SEEP_FAMILY_NEW
            : via == SEEP_VIA_NEW_ARRAY                         ? SEEP_FAMILY_NEW_ARRAY
@@ -21,6 +23,7 @@ SEEP_INLINE enum seep_family family_of_via(uint32_t via) {
                                                                : SEEP_FAMILY_MALLOC;
 }
 
+// Of a function that frees.
 SEEP_INLINE enum seep_family family_of_release(enum seep_release release) {
     return release == SEEP_RELEASE_DELETE         ? SEEP_FAMILY_NEW
            : release == SEEP_RELEASE_DELETE_ARRAY ? SEEP_FAMILY_NEW_ARRAY

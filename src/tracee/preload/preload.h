@@ -334,6 +334,7 @@ struct seep_real {
     } lsan;
 };
 
+// How far the library is (seep_g.entry); it only goes forward, but a child of fork begins again.
 enum { SEEP_ENTRY_FRESH, SEEP_ENTRY_STARTING, SEEP_ENTRY_READY, SEEP_ENTRY_PASSIVE };
 
 struct seep_rule_entry {
@@ -359,6 +360,7 @@ struct seep_node_table {
     _Atomic uint32_t entries[]; // by cache lines; the node, exclusive-or the hash of its path; 0: free
 };
 
+// SEEP_MODE of the environment; and the bits of what a line of the log has.
 enum seep_mode_of { SEEP_MODE_LIVE, SEEP_MODE_COUNT, SEEP_MODE_LOG, SEEP_MODE_RECORD };
 enum { SEEP_LOG_TIME = 1, SEEP_LOG_THREAD = 2, SEEP_LOG_CALLER = 4 };
 
@@ -458,6 +460,7 @@ struct seep_global {
     struct seep_config config;
 };
 
+// All that is global to the library. Hidden, so that it is reached without a table.
 extern struct seep_global seep_g __attribute__((visibility("hidden")));
 
 // Where a loss is counted, in an image that is there.
@@ -465,6 +468,7 @@ SEEP_INLINE uint64_t *seep_lost_place(enum seep_lost reason) {
     return &seep_g.header->lost[reason];
 }
 
+// Counts one loss for the reports. Safe in signal handlers, and without an image.
 SEEP_INLINE void seep_lost(enum seep_lost reason) {
     if (seep_g.header)
         __atomic_fetch_add(seep_lost_place(reason), 1, __ATOMIC_RELAXED);

@@ -8,6 +8,7 @@
 
 #include "preload/sys.h"
 
+// A file that is read line by line, and what is read of it. On the stack: it allocates nothing.
 struct seep_maps {
     int fd;
     size_t at;

@@ -30,6 +30,7 @@ SEEP_INLINE struct seep_thread *quiet_enter(void) {
     return thread;
 }
 
+// Ends the operation; a thread that is quiet stays so.
 SEEP_INLINE void quiet_leave(struct seep_thread *thread) {
     thread_mark_idle(thread, thread->quiet ? thread->quiet : thread->mode.word);
 }

@@ -7,6 +7,7 @@
 
 #include "preload/caller.h"
 
+// Whether the stack still has the remembered word.
 SEEP_INLINE bool slot_holds(const struct seep_memo_slot *slot) {
     return SEEP_LIKELY(__atomic_load_n(slot->address, __ATOMIC_RELAXED) == slot->value);
 }
@@ -30,10 +31,12 @@ SEEP_INLINE void recent_none(struct seep_thread *thread) {
     thread->last = &thread->recents[1 << SEEP_RECENTS_SHIFT];
 }
 
+// Whether the thread remembers a call at all.
 SEEP_INLINE bool recent_may_be(const struct seep_thread *thread) {
     return thread->last->frame != 0;
 }
 
+// Whether it is the same call: same frame, same return address.
 SEEP_INLINE bool recent_is_of(const struct seep_recent *recent, struct seep_caller caller) {
     return recent->frame == SEEP_FRAME_OF(caller) && SEEP_LIKELY(recent->pc == caller.pc);
 }

@@ -75,6 +75,8 @@ SEEP_INLINE void thread_mark_busy(struct seep_thread *thread) {
     atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts us must see it
 }
 
+// The other end of thread_mark_busy. What was written before is seen before by a signal handler of the
+// thread.
 SEEP_INLINE void thread_mark_idle(struct seep_thread *thread, uint64_t guard) {
     atomic_signal_fence(memory_order_seq_cst);
     SEEP_PUT(thread->guard, guard);
@@ -98,6 +100,7 @@ SEEP_INLINE bool is_last_block(const struct seep_thread *thread, const void *blo
            (!thread->filter || thread->last_skipped == sample_nr_skipped(thread));
 }
 
+// Ends the operation in the mode that is asked for now.
 SEEP_INLINE void thread_leave(struct seep_thread *thread) {
     thread_mark_idle(thread, thread->mode.word);
 }
@@ -136,6 +139,7 @@ SEEP_INLINE void count_net(struct seep_thread *thread, int64_t delta) {
         seep_record_net(thread);
 }
 
+// An allocation of `size` bytes in the counters of a site; only their own thread writes them.
 SEEP_INLINE void count_sizes(struct seep_image_counters *counters, uint64_t size) {
     uint64_t bytes = counters->allocated_bytes + size;
     SEEP_PUT(counters->allocated_bytes, bytes);
@@ -204,6 +208,7 @@ SEEP_INLINE struct seep_place place_elsewhere(struct seep_thread *thread, const 
     return place;
 }
 
+// The block's place in the heap map; `at` is NULL where the map has no leaf for it.
 SEEP_INLINE struct seep_place place_of(struct seep_thread *thread, const void *block) {
     uint64_t offset = (uintptr_t)block - thread->leaf_start;
     if (SEEP_UNLIKELY(!IN_LEAF(offset)))
@@ -220,6 +225,7 @@ SEEP_INLINE uint64_t place_sub(struct seep_place place) {
     return sub << (SEEP_ENTRY_SUB_BIT - SEEP_SUB_SHIFT);
 }
 
+// Whether the entry is of this very block, and not of another in the same granule.
 SEEP_INLINE bool place_has(struct seep_place place, uint64_t entry) {
     return SEEP_LIKELY(
         !((entry ^ place.bits << (SEEP_ENTRY_SUB_BIT - SEEP_SUB_SHIFT)) & UINT64_C(1) << SEEP_ENTRY_SUB_BIT));
@@ -289,6 +295,7 @@ SEEP_INLINE bool record_free_short(struct seep_thread *thread, const void *block
     return true;
 }
 
+// Takes a block out of the heap map before it is freed. The site, and its size; 0: the map does not have it.
 SEEP_INLINE uint32_t take_block(struct seep_thread *thread, const void *block, uint64_t *ret_size,
                                 enum seep_release via, struct seep_caller caller) {
     return SEEP_UNLIKELY(is_special())

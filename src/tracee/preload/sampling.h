@@ -50,6 +50,7 @@ SEEP_INLINE uint64_t sample_nr_skipped(const struct seep_thread *thread) {
     return thread->slot->skipped_allocations + thread->slot->skipped_frees;
 }
 
+// Counts an allocation that the sampling leaves out.
 SEEP_INLINE void sample_count_skipped(struct seep_thread *thread, uint64_t size) {
     thread->slot->skipped_allocations++;
     thread->slot->skipped_bytes += size;

@@ -53,6 +53,7 @@ SEEP_INLINE const struct seep_memo_slot *slots_changed(const struct seep_memo_sl
     return NULL;
 }
 
+// Whether the walk is at the remembered frame in the same state, so that all frames behind it are the same.
 SEEP_INLINE bool memo_state_is(const struct seep_memo_frame *frame, uint64_t pc, uint64_t sp, uint64_t bp) {
     return frame->sp == sp && frame->pc == pc && (!frame->need_bp || frame->bp == bp);
 }

@@ -57,6 +57,7 @@ SEEP_INLINE int seep_signal_block(uint64_t pc) {
 }
 #endif
 
+// Multiplicative (Fibonacci) hashing; the upper bits are the good ones.
 SEEP_INLINE uint64_t rule_hash(uint64_t key) {
     return key * UINT64_C(0x9e3779b97f4a7c15);
 }
@@ -73,6 +74,7 @@ SEEP_INLINE uint32_t seep_path_hash(uint32_t parent_path, uint32_t frame_hash) {
 
 #define SEEP_PATH_LISTED UINT32_C(0x80000000) // so no entry is 0
 
+// Whether the node is the child of `parent` for `frame`.
 SEEP_INLINE bool node_is(uint32_t node, uint32_t parent, uint64_t frame) {
     const struct seep_image_node *at = &seep_g.nodes[node];
     return SEEP_LIKELY(at->frame == frame && at->parent == parent);

@@ -52,6 +52,7 @@ long sys6(long nr, long a, long b, long c, long d, long e, long f) __attribute__
 
 #define sys3(nr, a, b, c) sys6(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 
+// Whether a system call returned -errno.
 SEEP_INLINE bool sys_failed(long result) {
     return (unsigned long)result > -4096UL;
 }
@@ -114,14 +115,17 @@ void *sys_private_wiped(size_t size_bytes) __attribute__((visibility("hidden")))
 // Marks memory of the library for `seep scan`: addresses in it hold nothing. For anonymous memory.
 void sys_mark_as_ours(void *memory, size_t size_bytes) __attribute__((visibility("hidden")));
 
+// None of these changes errno.
 SEEP_INLINE void sys_munmap(void *address, size_t size_bytes) {
     sys3(SYS_munmap, address, size_bytes, 0);
 }
 
+// false: refused.
 SEEP_INLINE bool sys_mprotect(void *address, size_t size_bytes, int protection) {
     return sys3(SYS_mprotect, address, size_bytes, protection) == 0;
 }
 
+// The descriptor, or -errno.
 SEEP_INLINE int sys_open(const char *path, int flags, int mode) {
     return (int)sys6(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
 }
@@ -156,6 +160,7 @@ SEEP_INLINE void sys_nap_us(long microseconds) {
     sys3(SYS_nanosleep, &pause, NULL, 0);
 }
 
+// What it returns does not matter: the descriptor is gone.
 SEEP_INLINE void sys_close(int fd) {
     sys3(SYS_close, fd, 0, 0);
 }

@@ -12,6 +12,7 @@
 
 #include "preload/stack.h"
 
+// The least page of any kernel: a read within one needs one look. CUT_NONE: the walk came to its end.
 enum { WALK_PAGE = 4096, CUT_NONE = -1 };
 
 // How leaving a frame ended.

@@ -6,6 +6,7 @@
 
 #include "image/layout.h"
 
+// Bytes from the start of the file, bytes that it may have, and elements that are used.
 struct seep_image_area_v1 {
     uint64_t off;
     uint64_t size;

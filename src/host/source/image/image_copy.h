@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "source/image/image_decode.h"
 
+// A piece of the file that is no hole. The bytes are the copy's.
 struct seep_image_extent {
     uint64_t off;
     uint64_t nr_bytes;

@@ -37,6 +37,7 @@ struct seep_look_seen {
     uint64_t allocations, allocated_bytes, frees, freed_bytes;
 };
 
+// A growing array, owned by the look.
 struct seep_look_threads {
     struct seep_thread_figures *items;
     size_t nr;

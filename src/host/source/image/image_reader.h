@@ -22,6 +22,7 @@ struct seep_page_claim {
     uint32_t index; // of a chunk: which
 };
 
+// A growing array, owned by the reader.
 struct seep_page_claims {
     struct seep_page_claim *items;
     size_t nr_items;

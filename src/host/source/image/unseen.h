@@ -19,6 +19,7 @@ struct seep_unseen {
     struct seep_worker *worker; // reads files of other users; NULL: there was none yet
 };
 
+// Nothing found yet. _deinit frees it and ends the worker.
 #define SEEP_UNSEEN_INIT                                                                                     \
     { .found = NULL }
 void seep_unseen_deinit(struct seep_unseen *unseen);
