@@ -198,6 +198,8 @@ static struct seep_error *run_sql(const struct seep_arguments *arguments, int *r
         error = make_processes(&sites, &view);
     if (!error && seep_event_file_is_one(source))
         error = seep_event_file_open(source, &file);
+    if (!error && file)
+        seep_event_file_index_at(file, session->event_index_off);
     if (!error)
         error = answer(arguments, &sites, view, file);
     size_t nr_notes = error ? 0 : notes_of(session);

@@ -319,12 +319,22 @@ static struct seep_error *read_section(struct seep_event_file *file, uint64_t of
     return error;
 }
 
-// Once. An index that is damaged is none.
-static void look_for_index(struct seep_event_file *file) {
-    uint64_t off = file->looked_for_index ? 0 : find_index(file);
-    file->looked_for_index = true;
+static void read_index(struct seep_event_file *file, uint64_t off) {
     if (off)
         seep_error_destroy(read_section(file, off, SEEP_TRACE_EVENT_INDEX, &file->index, &file->index_bytes));
+    file->looked_for_index |= file->index != NULL;
+}
+
+void seep_event_file_index_at(struct seep_event_file *file, uint64_t off) {
+    if (!file->looked_for_index && !file->alone)
+        read_index(file, off);
+}
+
+// Once. An index that is damaged is none.
+static void look_for_index(struct seep_event_file *file) {
+    if (!file->looked_for_index)
+        read_index(file, find_index(file));
+    file->looked_for_index = true;
 }
 
 // Only the tool writes an index, and only of what it recorded whole.

@@ -23,6 +23,8 @@ SEEP_MUST_CHECK struct seep_error *seep_event_file_open(const char *path, struct
 SEEP_MUST_CHECK struct seep_error *seep_event_file_again(const struct seep_event_file *file,
                                                          struct seep_event_file **ret_file);
 void seep_event_file_close(struct seep_event_file *file); // takes NULL
+// Where the index of the chunks is said to be, so that it is not searched for. 0: nowhere.
+void seep_event_file_index_at(struct seep_event_file *file, uint64_t off);
 
 // The next chunk; *ret_chunk NULL: there is none. Valid until the next call; the events are those of
 // seep_event_file_events().

@@ -334,11 +334,14 @@ static bool is_of_recording(uint32_t type) {
            type == SEEP_TRACE_RESIDENCE || type == SEEP_TRACE_EVENT_SUMS;
 }
 
-// *ret_got less than nr_bytes: the file ends before. false: errno.
-static bool read_up_to(int fd, void *ret_bytes, size_t nr_bytes, size_t *ret_got) {
+// `off`: where to read, or -1: on from where the last read ended. *ret_got less than nr_bytes: the file ends
+// before. false: errno.
+static bool read_up_to(int fd, int64_t off, void *ret_bytes, size_t nr_bytes, size_t *ret_got) {
     size_t got = 0;
     while (got < nr_bytes) {
-        ssize_t done = read(fd, (unsigned char *)ret_bytes + got, nr_bytes - got);
+        unsigned char *to = (unsigned char *)ret_bytes + got;
+        ssize_t done = off < 0 ? read(fd, to, nr_bytes - got)
+                               : pread(fd, to, nr_bytes - got, (off_t)((uint64_t)off + got));
         if (done < 0 && errno != EINTR)
             return false;
         if (done == 0)
@@ -353,19 +356,20 @@ static bool read_up_to(int fd, void *ret_bytes, size_t nr_bytes, size_t *ret_got
 // milliseconds. Of a pipe all are.
 #define CHECKED_BYTES (UINT64_C(64) << 20)
 
-// Goes on behind the stored bytes of a section. *ret_whole false: the file ends before. false: errno.
+// Passes the stored bytes of a section. *ret_whole false: the file ends before. false: errno.
 static bool pass_stored(int fd, bool is_pipe, const unsigned char *header, struct seep_trace_passed *passed,
                         bool *ret_whole) {
     uint64_t nr_bytes = seep_fetch64(header + 8);
     *ret_whole = true;
     if (!is_pipe && (passed->bytes > CHECKED_BYTES || nr_bytes > CHECKED_BYTES))
-        return lseek(fd, (off_t)nr_bytes, SEEK_CUR) >= 0;
+        return true;
+    uint64_t end = SEEP_TRACE_HEADER_BYTES + passed->bytes + SEEP_TRACE_SECTION_BYTES + nr_bytes;
     unsigned char bytes[16 << 10];
     uint32_t crc = 0;
     for (uint64_t left = nr_bytes; left;) {
         size_t got;
         size_t wanted = (size_t)SEEP_MIN(left, (uint64_t)sizeof(bytes));
-        if (!read_up_to(fd, bytes, wanted, &got))
+        if (!read_up_to(fd, is_pipe ? -1 : (int64_t)(end - left), bytes, wanted, &got))
             return false;
         if (got < wanted) {
             *ret_whole = false;
@@ -390,25 +394,30 @@ static struct seep_error *pass_events(int fd, const char *name, uint64_t size_by
     unsigned char *header = read + SEEP_TRACE_HEADER_BYTES;
     struct seep_trace_passed passed = {0};
     size_t nr_first, nr_header = 0;
-    bool good = read_up_to(fd, read, SEEP_TRACE_HEADER_BYTES, &nr_first);
+    bool is_pipe = size_bytes == UINT64_MAX;
+    bool good = read_up_to(fd, -1, read, SEEP_TRACE_HEADER_BYTES, &nr_first);
     bool more = good && nr_first == SEEP_TRACE_HEADER_BYTES &&
                 memcmp(read, SEEP_TRACE_MAGIC, SEEP_TRACE_MAGIC_BYTES) == 0 &&
                 seep_fetch32(read + 12) == SEEP_TRACE_HEADER_BYTES;
     while (good && more) {
-        good = read_up_to(fd, header, SEEP_TRACE_SECTION_BYTES, &nr_header);
-        uint64_t behind = SEEP_TRACE_HEADER_BYTES + passed.bytes + SEEP_TRACE_SECTION_BYTES;
+        uint64_t at = SEEP_TRACE_HEADER_BYTES + passed.bytes, behind = at + SEEP_TRACE_SECTION_BYTES;
+        good = read_up_to(fd, is_pipe ? -1 : (int64_t)at, header, SEEP_TRACE_SECTION_BYTES, &nr_header);
         more = good && nr_header == SEEP_TRACE_SECTION_BYTES && is_of_recording(seep_fetch32(header)) &&
                seep_fetch32(header + 24) == seep_trace_crc32(0, header, 24) && size_bytes >= behind &&
                seep_fetch64(header + 8) <= size_bytes - behind;
         if (!more)
             break;
-        good = pass_stored(fd, size_bytes == UINT64_MAX, header, &passed, &more);
+        good = pass_stored(fd, is_pipe, header, &passed, &more);
         if (!good || !more)
             break;
-        passed.bytes += SEEP_TRACE_SECTION_BYTES + seep_fetch64(header + 8);
+        if (seep_fetch32(header) == SEEP_TRACE_EVENT_INDEX && !passed.event_index_off)
+            passed.event_index_off = at;
+        passed.bytes = behind - SEEP_TRACE_HEADER_BYTES + seep_fetch64(header + 8);
         passed.nr_sections++;
         nr_header = 0;
     }
+    uint64_t end = nr_first + passed.bytes + nr_header;
+    good = good && (is_pipe || lseek(fd, (off_t)end, SEEK_SET) >= 0);
     if (!good)
         return seep_error_system(errno, "%s: cannot read", name);
     unsigned char *bytes = malloc(sizeof(read));

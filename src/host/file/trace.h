@@ -135,6 +135,7 @@ struct seep_trace_passed {
     uint64_t nr_sections;
     uint64_t damaged_off; // of the first whose checksum is wrong; 0: none was found
     uint32_t damaged_type;
+    uint64_t event_index_off; // of the first section EVENT_INDEX; 0: none
 };
 
 // Reads the file header. What is no trace at all gives SEEP_E_FORMAT with a hint.

@@ -461,6 +461,8 @@ static struct seep_error *load_trace(const void *bytes, size_t size, const char 
                                   seep_trace_type_name(passed->damaged_type),
                                   (unsigned long long)passed->damaged_off);
     loader_deinit(&loader);
+    if (!error)
+        loader.session->event_index_off = passed->event_index_off;
     if (error)
         seep_session_destroy(loader.session);
     else

@@ -462,6 +462,7 @@ struct seep_session {
     uint32_t nr_suppressions;
     bool suppressions_applied;        // some were given, or took something
     uint64_t nr_suppressions_skipped; // entries of their files that are not about leaks
+    uint64_t event_index_off;         // of the recording in its file, as far as that is known; 0: it is not
     bool brief; // of a run that took so little time that it is made again rather than waited for: see _save
 };
 

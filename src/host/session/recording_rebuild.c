@@ -394,6 +394,7 @@ struct seep_error *seep_rebuild_go(struct seep_session *session, const char *pat
     struct seep_error *error = seep_event_file_open(path, &file);
     if (error)
         return error;
+    seep_event_file_index_at(file, session->event_index_off);
     struct past past;
     error = past_init(&past, session);
     if (!error)
