@@ -682,6 +682,27 @@ def test_a_small_buffer_counts_what_it_loses(from_start, tmp_path):
     assert seen < made <= seen + lost
 
 
+def ring_bytes(text):
+    """Of the ring buffer among the descriptors of `cat /proc/PID/fdinfo/*`."""
+    return [int(size) for size in re.findall(rb'map_type:\s*27\n(?:\w+:.*\n)*?max_entries:\s*(\d+)', text)]
+
+
+def test_a_program_that_is_started_gets_a_buffer_by_the_free_memory(from_start, tmp_path):
+    """It sends the memory of its stacks until its files are read: that of a JVM does not fit into half of 16 MiB."""
+    program, env = from_start('/bin/cat')
+    look = ['sh', '-c', 'exec "$0" /proc/$PPID/fdinfo/*', program]
+    done = run([SEEP, 'attach', '--', *look], env=env, cwd=tmp_path)
+    size, = ring_bytes(done.out)
+    with open('/proc/meminfo') as file:
+        free = 1024 * int(re.search(r'MemAvailable:\s*(\d+)', file.read()).group(1))
+    limits = [path.read_text().strip() for path in Path('/sys/fs/cgroup').glob('**/memory.max')]
+    assert size in (16 << 20, 32 << 20, 64 << 20) and (size == 16 << 20 or size <= 2 * free / 64)
+    if free > 8 << 30 and set(limits) <= {'max'}:
+        assert size == 64 << 20
+    done = run([SEEP, 'attach', '--buffer', '1M', '--', *look], env=env, cwd=tmp_path)
+    assert ring_bytes(done.out) == [1 << 20]
+
+
 def test_children_begin_with_the_blocks_of_their_parent(from_start, tmp_path):
     program, env = from_start(BUILD / 'tests/live/live-attach-children')
     trace = tmp_path / 'children.seep'

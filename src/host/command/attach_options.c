@@ -39,7 +39,7 @@ static const struct seep_option attach_options[] = {
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
      .help = "follow or ignore the processes that it forks (default follow)"},
     {"buffer", 0, SEEP_OPTION_SIZE, AT(buffer),
-     .help = "memory for events from the kernel (default 16M; 64M for many processes)"},
+     .help = "memory for events from the kernel (default 16M to 64M by free memory)"},
     {"no-args", 0, SEEP_OPTION_FLAG, AT(no_args),
      .help = "without the arguments of programs, but their names: passwords may be among them"},
     {"full-paths", 0, SEEP_OPTION_FLAG, AT(full_paths), .help = "whole paths of files and modules"},

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/live_thread.h"
 #include "process/gone.h"
+#include "process/memory_limit.h"
 #include "process/proc_fields.h"
 #include "source/attach/heap.skel.h"
 #include "source/attach/private_file.h"
@@ -357,6 +358,23 @@ static struct seep_error *start_program(struct seep_attached *attached, int *ret
     return err;
 }
 
+// A program that is started sends the memory of its stacks as long as its files are not read: a JVM about
+// 10 MiB, of which half of the ring is free.
+static uint64_t default_ring_bytes(const struct seep_attached *attached) {
+    if (seep_attached_is_open(attached))
+        return SEEP_ATTACH_RING_BYTES_MANY;
+    uint64_t bytes = SEEP_ATTACH_RING_BYTES;
+    if (!attached->options.argv)
+        return bytes;
+    struct seep_memory_limit limit;
+    seep_memory_limit_find(getpid(), "", &limit);
+    uint64_t used = seep_memory_limit_used(&limit);
+    uint64_t share = limit.bytes > used ? (limit.bytes - used) / SEEP_ATTACH_RING_SHARE : 0;
+    while (bytes < SEEP_ATTACH_RING_BYTES_MANY && 2 * bytes <= share)
+        bytes *= 2;
+    return bytes;
+}
+
 struct seep_error *seep_attached_create(const struct seep_attach_options *options,
                                         struct seep_attached **ret_attached, int *ret_status) {
     struct seep_attached *attached = calloc(1, sizeof(*attached));
@@ -372,8 +390,7 @@ struct seep_error *seep_attached_create(const struct seep_attach_options *option
         attached->options.source = SEEP_SOURCE_FUNCTIONS; // what comes later is not known yet
     attached->start_ns = seep_monotonic_ns();
     if (!attached->options.ring_bytes)
-        attached->options.ring_bytes =
-            seep_attached_is_open(attached) ? SEEP_ATTACH_RING_BYTES_MANY : SEEP_ATTACH_RING_BYTES;
+        attached->options.ring_bytes = default_ring_bytes(attached);
     struct seep_error *err = seep_attach_choose_probes(attached);
     if (!err)
         err = options->argv                              ? start_program(attached, ret_status)

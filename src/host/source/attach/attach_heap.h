@@ -54,6 +54,7 @@ enum seep_probe_choice { SEEP_PROBES_BEST, SEEP_PROBES_MULTI, SEEP_PROBES_PERF }
 
 #define SEEP_ATTACH_RING_BYTES      (UINT64_C(16) << 20)
 #define SEEP_ATTACH_RING_BYTES_MANY (UINT64_C(64) << 20) // of a control group, or of all
+#define SEEP_ATTACH_RING_SHARE      64u // of free memory: more than the least for a program that is started
 
 struct seep_traced_code;
 struct seep_bpf_rest;
