@@ -156,7 +156,7 @@ def test_an_update_says_what_it_takes_out(run, seep, app, tmp_path):
 def test_an_update_replaces_baselines_alone(run, seep, app, tmp_path):
     """A mistaken name must not cost the user a file."""
     named, update = tmp_path / "app.c", ["check", "--baseline", str(tmp_path / "app.c"), "--update-baseline", app]
-    for text in (b"int main(void) { return 0; }\n", b"\x7fELF\0\0"):
+    for text in (program_source("empty_main.c").encode(), b"\x7fELF\0\0"):
         named.write_bytes(text)
         done = run(seep, *update)
         assert (done.returncode, done.stdout, named.read_bytes()) == (1, "", text), done  # nor was it started

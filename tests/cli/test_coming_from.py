@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from libraries import library
+from small_programs import program_source
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "coming-from.md")
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "coming_from.c")
@@ -151,7 +152,7 @@ def test_glibcs_log_has_as_many_lines(place, ours, tmp_path):
     if not library:
         pytest.skip("libc_malloc_debug.so.0 is not installed")
     need("gcc")
-    (tmp_path / "start.c").write_text("#include <mcheck.h>\n__attribute__((constructor)) static void start(void) { mtrace(); }\n")
+    (tmp_path / "start.c").write_text(program_source("coming_from_start.c"))
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "start.so", tmp_path / "start.c"], check=True)
     subprocess.run(["./app"], cwd=place[0], check=True,
                    env={"LD_PRELOAD": "%s:%s" % (library, tmp_path / "start.so"), "MALLOC_TRACE": str(tmp_path / "log")})

@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import messages  # noqa: E402
 import schema  # noqa: E402
+from small_programs import program_source  # noqa: E402
 
 
 @pytest.fixture
@@ -103,19 +104,9 @@ def test_a_process_is_no_recording(seep, call, tmp_path):
     assert program.returncode == 0 and not (tmp_path / "p").exists()
 
 
-TWO_ON_A_LINE = """
-#include <stdlib.h>
-#include <unistd.h>
-void *volatile keep;
-static void other(void) { keep = malloc(2000); }
-int main(void) { for (int i = 0; i < 60; i++, usleep(3000)) { keep = malloc(1000); keep = malloc(3000); free(malloc(i));
-    other(); } }
-"""
-
-
 def test_rows_of_several_sites_are_told_from_sites(call, tmp_path):
     """Three sites grow, in two rows. Before, "2 sites" stood below "sites: 3 growing", with no word about why."""
-    subprocess.run(["gcc", "-g", "-O0", "-x", "c", "-o", tmp_path / "app", "-"], input=TWO_ON_A_LINE.encode(), check=True)
+    subprocess.run(["gcc", "-g", "-O0", "-x", "c", "-o", tmp_path / "app", "-"], input=program_source("growth_two_on_a_line.c").encode(), check=True)
     trace = tmp_path / "app.seep"
     assert call("run", "-q", "--mode", "record", "-o", trace, "--", tmp_path / "app").returncode == 0
     text = call("growth", trace).stdout.decode()

@@ -104,7 +104,7 @@ def test_each_holder_of_a_site(run, seep, build):
 
 def test_missing_lines_are_told(run, seep, tmp_path):
     """With all names and no line, and how to get them; with -g the report says nothing of it."""
-    (tmp_path / "plain.c").write_text("#include <stdlib.h>\nvoid *kept;\nint main(void) { kept = malloc(10); return 0; }\n")
+    (tmp_path / "plain.c").write_text(program_source("honest_words_no_lines.c"))
     for options, lines in (["-O2"], 1), (["-O2", "-g"], 0):
         subprocess.run(["gcc", *options, "-o", "plain", "plain.c"], check=True, cwd=tmp_path)
         text = run(seep, "run", "-o", f"plain{lines}.seep", "./plain").stderr

@@ -11,6 +11,8 @@ import zlib
 
 import pytest
 
+from small_programs import program_source
+
 UNITS = ["B", "KiB", "MiB", "GiB"]
 
 
@@ -74,20 +76,8 @@ def test_timeline_has_the_moments_of_the_report(run, seep, traces):
         assert height == pytest.approx(total * heights[-1] / totals[-1], abs=0.2)
 
 
-CPP = """
-#include <string>
-struct shelf {
-    __attribute__((noinline)) void put(const std::string &text) { new std::string(text); }
-};
-int main() {
-    for (int i = 0; i < 100; i++)
-        shelf().put(std::string(40, 'x'));
-}
-"""
-
-
 def test_names_of_the_timeline_are_those_of_the_report(run, seep, tmp_path):
-    done = subprocess.run(["g++", "-g", "-O1", "-x", "c++", "-o", tmp_path / "shelf", "-"], input=CPP, text=True)
+    done = subprocess.run(["g++", "-g", "-O1", "-x", "c++", "-o", tmp_path / "shelf", "-"], input=program_source("plot_shelf.cpp"), text=True)
     assert done.returncode == 0
     assert run(seep, "run", "-q", "--mode", "record", "-o", "shelf.seep", "./shelf").returncode == 0
     short, long = "shelf::put(std::string const&)", "shelf::put(std::__cxx11::basic_string<"

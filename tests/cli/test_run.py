@@ -491,7 +491,7 @@ def test_error_exitcode(run, seep, require, traced, tmp_path):
     assert code(SH, "-c", "exit 0", options=["--kind", "reachable"]) == 9
     assert code(SH, "-c", "exit 0", options=["--scan", "no"]) == 9
     assert code(SH, "-c", "exit 3", options=["--sample", "1K"]) in (3, 9)
-    leaky = compiled("leaky", "#include <stdlib.h>\nint main(void) { return !malloc(1000); }\n", "-O0")
+    leaky = compiled("leaky", program_source("run_leaky.c"), "-O0")
     assert code(leaky) == 9
     assert code(leaky, options=["--kind", "possible,reachable"]) == 0
     assert code(SH, "-c", "%s; exit 0" % leaky) == 9
@@ -502,7 +502,7 @@ def test_error_exitcode(run, seep, require, traced, tmp_path):
     assert code(middle, options=["--kind", "lost,indirect,possible"]) == 9
     assert run(seep, "check", middle).returncode == 0
     assert run(seep, "check", "--kind", "lost,indirect,possible", middle).returncode == 1
-    static = compiled("static", "int main(void) { return 0; }\n", "-static")
+    static = compiled("static", program_source("empty_main.c"), "-static")
     done = traced(static, options=["--error-exitcode", "9"])
     assert done.returncode == 9 and "was not traced" in done.stderr
 
@@ -605,7 +605,7 @@ def compile_c(tmp_path, name, *flags):
     if not compiler:
         pytest.skip("no C compiler")
     source = tmp_path / (name + ".c")
-    source.write_text("#include <stdlib.h>\nint main(void) { return malloc(10) ? 5 : 6; }\n")
+    source.write_text(program_source("run_five.c"))
     done = subprocess.run([compiler, "-O0", "-o", str(tmp_path / name), str(source), *flags],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
@@ -1017,7 +1017,7 @@ def test_snap_that_cannot_be_written(run, seep, sleeper):
 def test_small_stack(run, seep, require, tmp_path):
     """Reading debug info takes more stack than there is; the program keeps the limit that it was given."""
     require("gcc")
-    (tmp_path / "small.c").write_text("#include <stdlib.h>\nint main(void) { malloc(6400); return 5; }\n")
+    (tmp_path / "small.c").write_text(program_source("run_small_stack.c"))
     subprocess.run(["gcc", "-g", "-w", "-fno-builtin", "small.c", "-o", "small"], check=True, cwd=tmp_path, timeout=PATIENCE_S)
     script = 'ulimit -s 128; "$0" run --report r.txt -o x.seep ./small; echo $?; "$0" report x.seep; ' \
              'exec "$0" run -q -o y.seep /bin/bash -c "ulimit -s"'

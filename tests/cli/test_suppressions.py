@@ -482,7 +482,7 @@ def test_what_glib_keeps_is_suppressed(run, seep, require, tmp_path):
 
 def test_no_generated_rule_names_an_allocator(run, seep, tmp_path):
     """The loader's own malloc is the innermost function of what dlopen keeps: as a rule it would take every leak."""
-    (tmp_path / "opens.c").write_text('#include <dlfcn.h>\nint main(void) { return !dlopen("libm.so.6", RTLD_NOW); }\n')
+    (tmp_path / "opens.c").write_text(program_source("suppressions_opens.c"))
     subprocess.run(["gcc", "-g", "-o", "opens", "opens.c", "-ldl"], check=True, cwd=tmp_path)
     assert run(seep, "run", "-q", "-o", "opens.seep", "./opens").returncode == 0
     rules = run(seep, "report", "opens.seep", "--gen-suppressions=lsan", "--no-default-suppressions").stdout

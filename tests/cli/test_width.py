@@ -10,6 +10,8 @@ import termios
 
 import pytest
 
+from small_programs import program_source
+
 
 def on_terminal(columns, *command, status=0):
     """What the command writes to a terminal of that many columns, without its colours."""
@@ -115,10 +117,7 @@ def test_moments_of_a_history_are_told_apart(root, seep):
 @pytest.mark.parametrize("way", ["--tree", "--tree=callers"])
 def test_a_short_tree_has_the_programs_own_function(seep, tmp_path, way):
     source = tmp_path / "own.cpp"
-    source.write_text("#include <map>\n#include <string>\nstd::map<std::string, std::map<std::string, std::string>> all;\n"
-                      "__attribute__((noinline)) static void fill_all_of_it(int n) {\n"
-                      "    all[std::string(60, 'a')][std::string(70, 'b')] = std::string(3000000 + n, 'c');\n}\n"
-                      "int main() { fill_all_of_it(3); }\n")
+    source.write_text(program_source("width_own.cpp"))
     subprocess.run(["g++", "-g", "-O0", "-o", "own", source.name], check=True, cwd=tmp_path)
     subprocess.run([seep, "run", "-q", "-o", "t.seep", "./own"], check=True, cwd=tmp_path)
     text = on_terminal(80, str(seep), "report", str(tmp_path / "t.seep"), way, "--sort", "bytes")

@@ -384,7 +384,7 @@ def test_a_cpu_without_wide_atomics_is_refused(name, tmp_path):
     need_tools(CPUS[name])
     (tmp_path / 'gnu').mkdir()
     (tmp_path / 'gnu/stubs-soft.h').write_text('')
-    (tmp_path / 'library.c').write_text('#include "preload/sys.h"\n')
+    (tmp_path / 'library.c').write_text(program_source('cross_library.c'))
     done = run([f'{CPUS[name].triplet}-gcc', '-D_GNU_SOURCE', '-march=armv5te', '-mfloat-abi=soft', '-marm', '-I', tmp_path, '-I', ROOT / 'src/tracee',
                 '-I', ROOT / 'src/common', '-fsyntax-only', tmp_path / 'library.c'])
     assert done.code != 0 and b'need atomic operations on 64 bits, which this CPU does not have' in done.err, done

@@ -133,6 +133,31 @@ def test_valgrind_is_undisturbed(found):
     assert not found.disturbed, found.disturbed
 
 
+# ---- programs ----
+
+# Lines of programs that a loop writes, as the random ones.
+GENERATED = {"tests/lint/test_lint.py": 1, "tests/live/test_behaviour.py": 2, "tests/live/test_counts.py": 1, "tests/live/test_own_malloc.py": 1,
+             "tests/oracle/test_oracle.py": 1, "tests/random/batch.py": 3}
+
+
+def lines_of_c(text):
+    return [line for line, literal in wording.literals_of_python(text) if re.search(r'^ *# *include\b *[<"]|\bint main *\(', literal, re.M)]
+
+
+def test_programs_of_c_are_files():
+    """A program in a string has no colours, no compiler that reads it, and no line to go to: tests/programs/small, program_source()."""
+    found = {path: lines_of_c(text) for path, text in wording.files("tests/*.py").items() if path != "tests/lint/test_tests.py"}
+    assert {path: len(lines) for path, lines in found.items() if lines} == GENERATED, {path: lines for path, lines in found.items() if lines}
+
+
+@pytest.mark.parametrize("text, nr", [
+    ("write('#include <x.h>\\n')", 1), ("source = 'int main(void) { return 0; }'", 1), ("f('static int i;\\nint main() {}')", 1),
+    ("source = f'int main(int c, char **v) {{ return {n}; }}'", 1), ("assert 'main (app.c:3)' in text and 'in main()' in text", 0),
+    ("grep('#include')", 0)])
+def test_a_program_in_a_string_is_found(text, nr):
+    assert len(lines_of_c(text)) == nr
+
+
 # ---- the wording of messages ----
 
 @pytest.fixture(scope="module")

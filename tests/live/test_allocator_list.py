@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import messages
 from harness import SEEP, library, need, run
+from small_programs import program_source
 
 HERE = Path(__file__).parent
 
@@ -98,7 +99,7 @@ def test_rounds_alone_and_a_static_program(tmp_path):
     need('gcc')
     done = run([SEEP, 'run', '--rounds', 3, 'true'], cwd=tmp_path)
     assert done.code == 2 and b'--rounds needs a list' in done.err, done
-    (tmp_path / 'static.c').write_text('int main(void) { return 0; }\n')
+    (tmp_path / 'static.c').write_text(program_source('empty_main.c'))
     assert run(['gcc', '-static', 'static.c', '-o', 'static'], cwd=tmp_path).code == 0
     done = compare(tmp_path, 'glibc,jemalloc', './static', code=1)
     assert b'static' in done.err and b'nothing can be preloaded' in done.err and done.err.count(b'\n') == 1, done

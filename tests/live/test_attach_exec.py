@@ -11,13 +11,14 @@ import pytest
 
 from harness import SEEP, children_of, environment, has_ended, need, report, root_only, run, wait_until, waits_of
 from test_attach import can  # noqa: F401 (fixture)
+from small_programs import program_source
 
 
 def test_a_large_program_is_complete_from_its_first_call(can, tmp_path):  # noqa: F811
     """The compiler proper has ended before its call-frame information is read, if it does not wait."""
     need('gcc')
     root_only()
-    (tmp_path / 'empty.c').write_text('int main(void) { return 0; }\n')
+    (tmp_path / 'empty.c').write_text(program_source('empty_main.c'))
     trace = tmp_path / 'gcc.seep'
     done = run([SEEP, 'attach', '--output', trace, '--', 'gcc', '-O2', '-c', tmp_path / 'empty.c', '-o', tmp_path / 'empty.o'])
     assert done.code == 0, done

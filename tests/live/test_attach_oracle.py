@@ -9,6 +9,7 @@ import pytest
 
 from harness import SEEP, environment, need, report, run
 from test_attach import can  # noqa: F401
+from small_programs import program_source
 
 
 def stacks_of(trace):
@@ -63,7 +64,7 @@ def test_python(tmp_path):
 def test_clang(tmp_path):
     need('clang')
     source = tmp_path / 'source.c'
-    source.write_text('int main(void) { return 0; }\n')
+    source.write_text(program_source('empty_main.c'))
     compare(tmp_path, [os.path.realpath('/usr/bin/clang'), '-fsyntax-only', source])
 
 

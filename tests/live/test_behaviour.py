@@ -191,7 +191,7 @@ def test_gcc_makes_the_same_files(way, tmp_path):
         shutil.rmtree(work)
     assert made[0] == made[1]
     assert sorted(made[0]) == ['a', 'a.c', 'a.o']
-    (tmp_path / 'bad.c').write_text('int main(void) { return x; }\n')
+    (tmp_path / 'bad.c').write_text(program_source('behaviour_broken.c'))
     same(way, ['gcc', '-c', tmp_path / 'bad.c', '-o', '/dev/null'])
 
 

@@ -34,7 +34,7 @@ def project(tmp_path_factory):
     (folder / 'configure.ac').write_text(CONFIGURE_AC)
     (folder / 'config.h.in').write_text(CONFIG_H_IN)
     (folder / 'Makefile.in').write_text(MAKEFILE_IN)
-    (folder / 'main.c').write_text('int a(int), b(int), c(int);\nint main(void) { return a(0) + b(0) + c(0); }\n')
+    (folder / 'main.c').write_text(program_source('builds_main.c'))
     for name in ('a', 'b', 'c'):
         (folder / f'{name}.c').write_text(SOURCE.replace('NAME', name))
     done = run(['autoconf'], cwd=folder)

@@ -85,7 +85,7 @@ def test_the_users_own_list_is_kept_in_order(tmp_path):
 @pytest.mark.parametrize('way', ['execve', 'fexecve', 'posix_spawn'])
 def test_static(way, tmp_path):
     need('gcc')
-    (tmp_path / 's.c').write_text('int main(void) { return 4; }\n')
+    (tmp_path / 's.c').write_text(program_source('four.c'))
     assert run(['gcc', '-static', 's.c', '-o', 'static'], cwd=tmp_path).code == 0
     done = traced([WAYS, way, 'keep', tmp_path / 'static', 'x'], tmp_path)
     assert done.code == 4, done
@@ -118,7 +118,7 @@ def test_other_architecture(way, tmp_path):
     """Where the kernel refuses it, as untraced, and nothing is left of the attempt; where it has an emulator for it, it
     runs untraced and the report says why."""
     need('aarch64-linux-gnu-gcc')
-    (tmp_path / 'a.c').write_text('int main(void) { return 4; }\n')
+    (tmp_path / 'a.c').write_text(program_source('four.c'))
     assert run(['aarch64-linux-gnu-gcc', '-static', 'a.c', '-o', 'other'], cwd=tmp_path).code == 0
     plain = run([WAYS, way, 'keep', tmp_path / 'other', 'x'])
     done = traced([WAYS, way, 'keep', tmp_path / 'other', 'x'], tmp_path)

@@ -128,7 +128,7 @@ def test_shared_library_has_ended_before(tmp_path):
     """Destructors of libraries run before the look, whatever the order of loading."""
     harness.need('gcc')
     (tmp_path / 'lib.c').write_text(program_source('exit_scan_unloaded.c'))
-    (tmp_path / 'main.c').write_text('void touch(void);\nint main(void) { touch(); return 0; }\n')
+    (tmp_path / 'main.c').write_text(program_source('exit_scan_touches.c'))
     subprocess.run('gcc -w -shared -fPIC lib.c -o libend.so && gcc -w main.c -o main ./libend.so', shell=True, check=True,
                    cwd=tmp_path, timeout=PATIENCE_S)
     done, (process,) = run(tmp_path / 'main', tmp_path)

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from harness import ROOT, SEEP, TIMEOUT, environment, need_bpf, run, wait_until
+from small_programs import program_source
 
 sys.path.insert(0, str(ROOT / 'tests/cli'))
 import schema  # noqa: E402
@@ -213,38 +214,9 @@ def test_a_process_that_renames_itself_takes_no_other_ones_place():
     assert not note(report, 'processes_lost'), report['processes'][0]['health']
 
 
-# Children of another user, each with sixteen names: more than all entries for processes of users.
-MANY = r"""
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(void) {
-    if (setgid(12345) || setuid(12345))
-        return 1;
-    for (int child = 0; child < 3300; child++) {
-        pid_t pid = fork();
-        if (pid) {
-            waitpid(pid, NULL, 0);
-            continue;
-        }
-        for (int i = 0, ends[2]; i < 16; i++) {
-            char name[16];
-            snprintf(name, sizeof(name), "%d-%d", child, i);
-            prctl(PR_SET_NAME, name);
-            if (pipe(ends) == 0)
-                close(ends[0]), close(ends[1]);
-        }
-        _exit(0);
-    }
-    return 0;
-}
-"""
-
-
 def test_a_user_with_many_processes_takes_no_entry_of_roots(tmp_path):
     """From then on allocations of users' new processes count as those of an unknown process."""
-    subprocess.run(['cc', '-O1', '-w', '-xc', '-', '-o', tmp_path / 'many'], input=MANY.encode(), check=True)
+    subprocess.run(['cc', '-O1', '-w', '-xc', '-', '-o', tmp_path / 'many'], input=program_source('kernel_many_names.c').encode(), check=True)
     with Traced('--by', 'process', '-T', '0', '--older', '0', '1s') as traced:
         traced.next()
         assert subprocess.run([tmp_path / 'many']).returncode == 0

@@ -60,22 +60,11 @@ COVERS = [
     ('other interposers preloaded', 'covered', 'test_two_other_interposers_in_any_order', 'before and behind'),
 ]
 
-CLOSED_OPERATORS = """
-#include <stdlib.h>
-void *_ZnwmRKSt9nothrow_t(size_t size, const void *nothrow) { return size >> 40 ? NULL : malloc(size); }
-"""
-CLOSED_USER = """
-#include <stdlib.h>
-void *_ZnwmRKSt9nothrow_t(size_t size, const void *nothrow);
-void *use(void) { return _ZnwmRKSt9nothrow_t((size_t)1 << 50, NULL); }
-"""
-
-
 def test_a_library_with_operators_that_is_closed(compiler, tmp_path):
     """A failed operator new was found in a library that is closed now. The hook does not call it at its old address."""
     program = compiler(program_source('loading_closed.c'), 'program', '-ldl')
-    operators = compiler(CLOSED_OPERATORS, 'liboperators.so', '-shared', '-fPIC')
-    user = compiler(CLOSED_USER, 'libuser.so', '-shared', '-fPIC')
+    operators = compiler(program_source('loading_closed_operators.c'), 'liboperators.so', '-shared', '-fPIC')
+    user = compiler(program_source('loading_closed_user.c'), 'libuser.so', '-shared', '-fPIC')
     same([program, operators, user], tmp_path)
 
 
@@ -250,7 +239,7 @@ def test_an_allocator_inside_is_said(where, mode, prefix, words, compiler, tmp_p
         holder = program = compiler(with_allocator(HIDDEN, prefix), 'program')
     else:
         holder = compiler(with_allocator(HIDDEN, prefix, 'work'), 'libwork.so', '-shared', '-fPIC')
-        program = compiler('int work(void); int main(void) { return work(); }', 'program', str(holder))
+        program = compiler(program_source('loading_works.c'), 'program', str(holder))
     os.chmod(holder, mode)
     process = same([program], tmp_path)
     assert not process['health']['complete']
@@ -260,8 +249,7 @@ def test_an_allocator_inside_is_said(where, mode, prefix, words, compiler, tmp_p
 
 def test_an_allocator_in_a_library_that_is_opened_later(compiler, tmp_path):
     """Its code is on no stack that we saw: what is mapped when the program leaves tells."""
-    source = BUMP + 'void *library_alloc(unsigned long n) { return PREFIX_malloc(n); }\n' \
-        'void library_free(void *p) { PREFIX_free(p); }\n'
+    source = BUMP + program_source('loading_bump_library.c')
     program = compiler(LOADER, 'program', '-ldl')
     plugin = compiler(source.replace('SCOPE', HIDDEN).replace('PREFIX_', 'mi_'), 'libplugin.so', '-shared', '-fPIC')
     process = same([program, 'plain', plugin], tmp_path)
@@ -291,9 +279,8 @@ def test_what_the_note_says_to_do_works(compiler, tmp_path):
 
 def test_a_stripped_one_by_its_messages(compiler, tmp_path):
     archive = library('libjemalloc.a')
-    source = 'int main(void) { char *volatile p = malloc(10); *p = 1; return 0; }'
     link = ['-Wl,--exclude-libs,ALL', archive, '-lstdc++', '-lm', '-lpthread']
-    program = compiler('#include <stdlib.h>\n' + source, 'program', *map(str, link))
+    program = compiler(program_source('loading_one_block.c'), 'program', *map(str, link))
     process = same([program], tmp_path)
     assert len(notes_about(process, 'a malloc of its own')) == 1
     assert run(['strip', program]).code == 0
@@ -305,11 +292,8 @@ def test_a_stripped_one_by_its_messages(compiler, tmp_path):
 @pytest.mark.parametrize('free_threaded', [False, True])
 def test_python_has_mimalloc_inside(compiler, tmp_path, free_threaded, stripped):
     """From 3.13 on, but allocates with pymalloc unless it is free-threaded."""
-    source = with_allocator(HIDDEN, 'mi_', 'work') + 'const char *words = "mimalloc: warning";' \
-        '__attribute__((used)) void *PyObject_Malloc(size_t n) { return 0; }\n'
-    if free_threaded:
-        source += '__attribute__((used)) void _Py_MergeZeroLocalRefcount(void *object) {}\n'
-    program = compiler(source + 'int main(void) { return work(); }', 'program', '-rdynamic')
+    source = with_allocator(HIDDEN, 'mi_', 'work') + program_source('loading_bump_python.c')
+    program = compiler(source, 'program', '-rdynamic', *['-DFREE_THREADED'] * free_threaded)
     if stripped:
         assert run(['strip', program]).code == 0
     process = same([program], tmp_path)
@@ -479,7 +463,7 @@ def test_a_program_with_address_sanitizer_is_known(cc, tmp_path):
     """It is what it is untraced, its runtime's helpers too, and the report says the one thing to do."""
     need(cc)
     source, program = tmp_path / 'checked.c', tmp_path / 'checked'
-    source.write_text('#include <stdio.h>\n#include <stdlib.h>\nint main(void) { free(malloc(10)); puts("fine"); return 4; }\n')
+    source.write_text(program_source('loading_checked.c'))
     if run([cc, '-w', '-fsanitize=address', source, '-o', program]).code:
         pytest.skip(f'no AddressSanitizer of {cc} here')
     done = run([SEEP, 'run', '-o', tmp_path / 'x.seep', program], cwd=tmp_path)

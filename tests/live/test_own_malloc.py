@@ -32,17 +32,6 @@ def test_own_malloc_is_said(run, seep, tmp_path, flags):
     assert run(seep, "check", "./own").returncode != 3  # never passes for a program without leaks
 
 
-AGAIN = """
-#include <stdlib.h>
-#include <unistd.h>
-__attribute__((constructor)) static void again(void) {
-    char *words[] = {"./own", NULL};
-    if (!getenv("AGAIN") && setenv("AGAIN", "1", 1) == 0)
-        execv(words[0], words);
-}
-"""
-
-
 @pytest.mark.parametrize("flags", [["-DOWN"], []], ids=["own malloc", "direct calls"])
 def test_names_of_libc(run, seep, tmp_path, flags):
     """What calls glibc's allocator by names of its own is seen, and counts once."""
@@ -80,7 +69,7 @@ def test_malloc_of_one_library_over_another(run, seep, tmp_path):
 
 
 def test_two_lives_of_one_process_are_one_line(run, seep, tmp_path):
-    (tmp_path / "own.c").write_text(SOURCE + AGAIN)
+    (tmp_path / "own.c").write_text(SOURCE + program_source('own_malloc_again.c'))
     subprocess.run(["gcc", "-w", "-fno-builtin", "-o", "own", "own.c"], check=True, cwd=tmp_path)
     done = run(seep, "run", "-o", "own.seep", "--report", "report", "./own")
     assert (done.returncode, done.stdout) == (3, "text\n" * 10)
@@ -100,9 +89,9 @@ def test_own_malloc_that_works_from_main_on(run, seep, libseep, tmp_path):
 
 def test_preloaded_malloc_is_ours(run, seep, tmp_path):
     """The same malloc in a library that the program is linked with comes after ours: nothing is missing."""
-    (tmp_path / "own.c").write_text(SOURCE.replace("int main(void)", "int run(void)"))
-    (tmp_path / "main.c").write_text("extern int run(void); int main(void) { return run(); }")
-    for command in (["-shared", "-fPIC", "-fno-builtin", "-o", "libown.so", "own.c"],
+    (tmp_path / "own.c").write_text(SOURCE)
+    (tmp_path / "main.c").write_text(program_source('own_malloc_main.c'))
+    for command in (["-shared", "-fPIC", "-fno-builtin", "-Dmain=run", "-o", "libown.so", "own.c"],
                     ["-o", "linked", "main.c", "libown.so", "-Wl,-rpath,$ORIGIN"]):
         subprocess.run(["gcc", *command], check=True, cwd=tmp_path)
     done = run(seep, "run", "-o", "linked.seep", "--report", "report", "./linked")

@@ -11,6 +11,7 @@ from pathlib import Path
 import parquet
 import pytest
 from harness import BUILD, SEEP, environment, need, run
+from small_programs import program_source
 
 DUCKDB = '@duckdb/node-api'
 HERE = Path(__file__).parent
@@ -100,7 +101,7 @@ def test_duckdb_reads_the_same(table, rows, duckdb):
 def test_small_ones(tmp_path):
     """A handful of events, of which every column is a dictionary."""
     trace = tmp_path / 't.seep'
-    (tmp_path / 'p.c').write_text('#include <stdlib.h>\nint main(void) { free(malloc(3)); free(calloc(2, 5)); return 0; }\n')
+    (tmp_path / 'p.c').write_text(program_source('parquet_few.c'))
     assert run(['gcc', '-fno-builtin', 'p.c', '-o', 'p'], cwd=tmp_path).code == 0
     assert run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, '--', './p'], cwd=tmp_path).code == 0
     assert run([SEEP, 'export', '--format', 'parquet', trace, '-o', tmp_path / 't.parquet']).code == 0

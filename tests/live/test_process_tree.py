@@ -55,7 +55,7 @@ def tree_rows(report):
 @pytest.fixture
 def static_program(tmp_path):
     need('gcc')
-    (tmp_path / 's.c').write_text('int main(int argc, char **argv) { return argc > 1 ? 7 : 0; }\n')
+    (tmp_path / 's.c').write_text(program_source('process_tree_static.c'))
     done = run(['gcc', '-static', 's.c', '-o', 'static'], cwd=tmp_path)
     assert done.code == 0, done
     return tmp_path / 'static'

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import messages
-from harness import BUILD, PROGRAMS, SEEP, environment, in_mount_namespace, most_memory_of, need, run, wait_until
+from harness import BUILD, PROGRAMS, ROOT, SEEP, environment, in_mount_namespace, most_memory_of, need, run, wait_until
 from recording import ALLOCATION, EVENTS, FREE, KEPT, all_sections, chunks, damage
 from small_programs import built_program, program_source
 
@@ -22,12 +22,13 @@ HANDING_ON = program_source('recording_handing_on.c')
 BUSY = program_source('recording_busy.c')
 
 
-def compiled(tmp_path, source, name='program'):
+def compiled(tmp_path, source, *flags):
     need('gcc')
-    (tmp_path / f'{name}.c').write_text(source)
-    done = run(['gcc', '-g', '-O1', '-fno-builtin', '-pthread', tmp_path / f'{name}.c', '-o', tmp_path / name])
+    program = tmp_path / 'program'
+    program.with_suffix('.c').write_text(source)
+    done = run(['gcc', '-g', '-O1', '-fno-builtin', '-pthread', *flags, program.with_suffix('.c'), '-o', program])
     assert done.code == 0, done
-    return tmp_path / name
+    return program
 
 
 def record(tmp_path, *args, options=(), code=0, env=None):
@@ -185,7 +186,7 @@ def test_what_each_thread_did_until_a_moment(tmp_path):
 
 def test_what_is_live_at_the_peak(tmp_path):
     """Three stages of which the second holds most; asked for by peak, by time, and by a mark."""
-    program = compiled(tmp_path, program_source('recording_peak.c').replace('#include "seep.h"', f'#include "{BUILD.parent if (BUILD.parent / "include").exists() else BUILD}/include/seep.h"'))
+    program = compiled(tmp_path, program_source('recording_peak.c'), '-I', ROOT / 'include')
     trace = record(tmp_path, program)
     (peak,) = report(trace, '--at', 'peak')
     assert peak['totals']['peak_bytes'] == peak['totals']['live_bytes'] == 6000 and peak['totals']['peak_exact']
@@ -221,10 +222,7 @@ def stamps(trace):
 @pytest.mark.parametrize('number', [signal.SIGSTOP, signal.SIGKILL])
 def test_a_tool_that_takes_nothing_is_taken_over_from(number, tmp_path):
     """Stopped or killed when the program has just begun: the library writes what its rings have no room for, and nothing is lost."""
-    program = compiled(tmp_path, BUSY.replace('int main(int argc, char **argv) {', """int main(int argc, char **argv) {
-        char go;
-        if (read(0, &go, 1) != 1)
-            return 1;""").replace('#include <stdio.h>', '#include <stdio.h>\n#include <unistd.h>'))
+    program = compiled(tmp_path, BUSY, '-DWAITS')
     trace, done = tmp_path / 'stopped.seep', tmp_path / 'done'
     tool = begin_recording(trace, program, done)
     tool.send_signal(number)
@@ -557,8 +555,7 @@ def test_alone_threads_hand_blocks_on(tmp_path):
 
 
 def test_alone_and_killed_leaves_what_was_written(tmp_path):
-    source = BUSY.replace('FILE *done', 'raise(9); FILE *done').replace('#include <stdio.h>', '#include <signal.h>\n#include <stdio.h>')
-    (file,) = alone(tmp_path, compiled(tmp_path, source), 'x', code=-9)
+    (file,) = alone(tmp_path, compiled(tmp_path, BUSY, '-DKILLED'), 'x', code=-9)
     assert file.name.count('.seep.') == 1  # it has not got its last name
     (process,) = report(file)
     assert process['totals']['allocations'] > 90000 and not process['health']['complete']

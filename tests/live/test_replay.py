@@ -9,6 +9,7 @@ import pytest
 import messages
 from harness import LIBSEEP, SEEP, library, need, report, run
 from recording import EVENTS, all_sections
+from small_programs import program_source
 
 HERE = Path(__file__).parent
 
@@ -155,7 +156,7 @@ def test_more_memory_than_there_is_is_said_before_it_starts(tmp_path):
 
 def test_a_recording_in_which_nothing_was_seen(tmp_path):
     program = tmp_path / 'small.c'
-    program.write_text('#include <stdlib.h>\nint main(void) { free(malloc(10)); return 0; }\n')
+    program.write_text(program_source('replay_small.c'))
     assert run(['gcc', '-fno-builtin', program, '-o', tmp_path / 'small']).code == 0
     done = replay(tmp_path, record(tmp_path, tmp_path / 'small'), '--touch', 'recorded', code=1)
     assert b'not recorded what was in memory' in done.err and b'--touch pages' in done.err, done

@@ -29,6 +29,7 @@ from harness import (  # noqa: E402
     run,
     wait_until,
 )
+from small_programs import program_source  # noqa: E402
 
 ORACLE = BUILD / 'tests/oracle/libseep-oracle.so'
 NAMES = (
@@ -246,15 +247,7 @@ def test_cc1(tmp_path):
 
 
 def test_cc1plus(tmp_path):
-    (tmp_path / 'in.cpp').write_text(
-        'template <int N> struct F { static constexpr long v = F<N - 1>::v + F<N - 2>::v; long a[N + 1]; };\n'
-        'template <> struct F<0> { static constexpr long v = 0; };\n'
-        'template <> struct F<1> { static constexpr long v = 1; };\n'
-        'template <class... T> auto sum(T... t) { return (t + ...); }\n'
-        'struct B { virtual ~B() {} virtual int f() { return 1; } }; struct D : B { int f() override { return 2; } };\n'
-        'int main() { B *b = new D; auto g = [=](auto x) { return x + b->f(); };\n'
-        '  return int(F<60>::v + sum(1, 2L, 3.0, g(4), g(5.0f))); }\n'
-    )
+    (tmp_path / 'in.cpp').write_text(program_source('oracle_templates.cpp'))
     compare(
         [compiler('cc1plus'), '-quiet', '-O2', '-std=c++17', 'in.cpp', '-o', 'out.s'],
         tmp_path,

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // clang-format off
-
-    #include <stdio.h>
-    #include <stdlib.h>
-    int main(int argc, char **argv) {
-        for (int i = 0; i < 100000; i++)
-            free(malloc(10));
-        FILE *done = fopen(argv[1], "w");
-        return argc != 2 || !done || fclose(done);
-    }
+// WAITS: begins when a byte comes. KILLED: by itself at its end.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+#ifdef WAITS
+    char go;
+    if (read(0, &go, 1) != 1)
+        return 1;
+#endif
+    for (int i = 0; i < 100000; i++)
+        free(malloc(10));
+#ifdef KILLED
+    raise(SIGKILL);
+#endif
+    FILE *done = fopen(argv[1], "w");
+    return argc != 2 || !done || fclose(done);
+}

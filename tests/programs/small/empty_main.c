@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// clang-format off
+int main(void) { return 0; }
