@@ -116,14 +116,17 @@ def device(tmp_path, environment, seep):
     (tmp_path / "bin" / "ssh").chmod(0o755)
     server = subprocess.Popen([shutil.which("sshd", path=environment["PATH"]), "-D", "-e", "-f", tmp_path / "ssh" / "sshd_config"],
                               stderr=open(tmp_path / "ssh" / "log", "w"))
-    for _ in range(100):
+
+    def listens():
         with socket.socket() as there:
-            if there.connect_ex(("127.0.0.1", port)) == 0:
-                break
+            return there.connect_ex(("127.0.0.1", port)) == 0
+
+    end = time.monotonic() + 60
+    while not listens():
+        if time.monotonic() > end:
+            server.kill()
+            pytest.fail("sshd does not listen: " + (tmp_path / "ssh" / "log").read_text())
         time.sleep(0.1)
-    else:
-        server.kill()
-        pytest.fail("sshd does not listen: " + (tmp_path / "ssh" / "log").read_text())
     yield
     server.terminate()
     server.wait()

@@ -9,7 +9,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -270,12 +269,12 @@ def program_source_file(tmp_path):
 
 def child_of(pid, name):
     """The process that `seep run` has started, once it runs the program and has been traced."""
-    for _ in range(600):
-        for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split():
-            if Path(f'/proc/{child}/comm').read_text().strip() == name[:15] and image_of(pid):
-                return child
-        time.sleep(0.05)
-    raise AssertionError('the program does not come up')
+    def found():
+        return [child for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+                if Path(f'/proc/{child}/comm').read_text().strip() == name[:15] and image_of(pid)]
+
+    wait_until(found, 'the program')
+    return found()[0]
 
 
 def image_of(pid):

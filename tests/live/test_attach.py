@@ -910,6 +910,17 @@ def probed_bytes(pid, name):
     return count
 
 
+def wait_for_return_probes(pid, least):
+    """Of live-attach-new: so many, and no more have come for a while."""
+    deadline = time.monotonic() + TIMEOUT
+    probed, since = 0, time.monotonic()
+    while probed < least or time.monotonic() < since + 0.5:
+        assert time.monotonic() < deadline, probed
+        time.sleep(0.05)
+        now = probed_bytes(pid, 'live-attach-new')
+        probed, since = now, since if now == probed else time.monotonic()
+
+
 @pytest.mark.parametrize('name, may_fail', [('libjemalloc.so.2', True), ('libtcmalloc.so.4', True),
                                             ('libmimalloc.so', False)])  # it would abort
 def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
@@ -923,13 +934,7 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
             attached = Attached(running.pid, '-O', name[3:].split('.')[0], '--output', tmp_path / 'a.seep')
             say(running)
             hear(running)
-            deadline = time.monotonic() + TIMEOUT
-            probed, since = 0, time.monotonic()
-            while probed < 3 or time.monotonic() < since + 0.5:  # and no more have come for a while
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-                now = probed_bytes(running.pid, 'live-attach-new')
-                probed, since = now, since if now == probed else time.monotonic()
+            wait_for_return_probes(running.pid, 3)
             say(running)
             hear(running)
             out = attached.stop()
@@ -968,7 +973,8 @@ def test_an_operator_that_maps_memory_still_returns_a_block(tmp_path):
                 while running.stdout.readline().strip() != word:
                     assert running.poll() is None
                 if word == b'done':
-                    time.sleep(0.3)  # the probes where the operators return to come meanwhile
+                    program, = children_of(running.pid)
+                    wait_for_return_probes(program, 1)
                 say(running)
             running.stdin.close()
             running.stdout.read()

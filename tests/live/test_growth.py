@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 import messages
-from harness import BUILD, LIBSEEP, ROOT, SEEP, children_of, environment, kill, need, report, run, wait_for_turns
+from harness import BUILD, LIBSEEP, ROOT, SEEP, children_of, environment, kill, need, report, run, wait_for_turns, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import report_json  # noqa: E402
@@ -503,11 +504,7 @@ def test_the_processes_of_a_group(tmp_path, small_group):
         looked_at(['--cgroup', folder], {master: None, worker: 'growing'})
         done = run([SEEP, 'growth', '--cgroup', folder, master])
         assert done.code != 0 and b'name one of these' in done.err, done
-    for _ in range(1000):
-        with open(f'{folder}/cgroup.procs', encoding='ascii') as file:
-            if not file.read():
-                break
-        time.sleep(0.01)
+    wait_until(lambda: not Path(folder, 'cgroup.procs').read_text(), 'the group is empty, as its removal needs')
 
 
 FREED_AT_THE_END = program_source('growth_freed_at_the_end.c')

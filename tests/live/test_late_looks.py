@@ -69,7 +69,7 @@ def test_another_seep_is_named_as_what_it_is(program, tmp_path):
             while other.poll() is None and int(status_of(pid, 'TracerPid')) != other.pid:
                 pass
             other.send_signal(signal.SIGSTOP)  # none where it has ended already
-            time.sleep(0.01)
+            wait_until(lambda: state_of(other.pid) in 'TZ', 'it has stopped, or ended')
             if int(status_of(pid, 'TracerPid')) == other.pid:
                 break
             other.send_signal(signal.SIGCONT)
