@@ -24,6 +24,7 @@ NO_HISTORY = "what it did over time is not in it"
 NO_AGES = "they are kept by 'seep run --age'"
 
 # ---- programs and processes ----
+ENDED_EARLY = "ended before it could be looked at"
 NOT_IN_PATH = "not found in PATH"
 STATIC_BINARY = "%s is a static binary"
 SET_USER_ID = "is set-user-ID, set-group-ID or has file capabilities"

@@ -508,7 +508,7 @@ def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words,
     """What it leaked is not known: neither nothing nor all that it held."""
     trace = tmp_path / "t.seep"
     done = run(seep, "run", "-q", "-o", trace, "--error-exitcode", "9", unseen, *words)
-    assert done.returncode == 9 and "ended before it could be looked at, its leaks are not known" in done.stderr
+    assert done.returncode == 9 and messages.ENDED_EARLY + ", its leaks are not known" in done.stderr
     whole = report_json.loads(run(seep, "report", "--json", trace).stdout)
     (seen, note), = [(process, note) for process in whole.get("processes", [whole]) for note in process["health"]["notes"] if note.code == code]
     assert seen["leaks"] is None, seen

@@ -51,7 +51,7 @@ static void test_a_late_word_is_for_no_other_program(void **state) {
     }
     struct seep_exec_gate *gate = seep_exec_gate_create(getpid());
     if (!gate) {
-        print_message("this kernel has no such events\n");
+        print_message("the kernel tells of no exec\n");
         skip();
     }
     pid_t first = start("/bin/true");

@@ -514,8 +514,9 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
     if (!err && gathering->wiped)
         err = seep_profile_note(
             profile, SEEP_NOTE_WIPED,
-            "memory was wiped when it was handed out again, so that old pointers in it hold "
-            "nothing: --wipe-freed no leaves it as it is");
+            "memory was wiped when it was handed out again%s, so that old pointers in it hold "
+            "nothing: --wipe-freed no leaves it as it is",
+            getenv("MALLOC_PERTURB_") ? ", or filled by glibc as MALLOC_PERTURB_ says" : "");
     if (!err && gathering->first_unread)
         err = seep_profile_note(profile, SEEP_NOTE_IMAGES_UNREADABLE, "%llu image%s could not be read: %s",
                                 (unsigned long long)gathering->nr_unread, seep_plural(gathering->nr_unread),

@@ -10,9 +10,11 @@
 #include "preload/wipe.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "preload/boot_allocator.h"
 #include "preload/proc_maps.h"
+#include "preload/settings.h"
 #include "preload/sys.h"
 
 static struct seep_real inner;
@@ -176,17 +178,33 @@ static bool is_same_module(const void *function, const void *other) {
     return module && (uintptr_t)other - module->start < module->end - module->start;
 }
 
+#ifdef __x86_64__
+// Whether glibc fills memory when it is freed, because the user looks for uses of it. Source: mallopt(3), and
+// the tunables of glibc.
+static bool is_filled_by_glibc(void) {
+    static const char tunable[] = "glibc.malloc.perturb=";
+    const size_t length = sizeof(tunable) - 1;
+    const char *fill = seep_setting("MALLOC_PERTURB_"), *at = seep_setting("GLIBC_TUNABLES");
+    while (at && *at && strncmp(at, tunable, length) != 0)
+        at++;
+    return (fill && *fill && *fill != '0') || (at && *at && at[length] != '0');
+}
+#endif
+
 void seep_wipe_start(void) {
     inner = seep_g.real;
     if (!is_same_module(seep_g.found_malloc, (const void *)inner.usable_size))
         inner.usable_size = NULL;
-    SEEP_EXCHANGE_REAL(malloc, wiping_malloc);
 #ifdef __x86_64__
     // glibc, of 2.35 or later: before 2.34, MALLOC_CHECK_ lets it keep a byte of its own behind each block.
     is_glibc = inner.usable_size && seep_g.sub_mask && seep_g.find_object;
+    if (is_glibc && is_filled_by_glibc())
+        return;
     if (is_glibc)
         SEEP_EXCHANGE_REAL(malloc, wiping_malloc_of_glibc);
+    else
 #endif
+        SEEP_EXCHANGE_REAL(malloc, wiping_malloc);
     SEEP_EXCHANGE_REAL(realloc, wiping_realloc);
     SEEP_EXCHANGE_REAL(posix_memalign, wiping_posix_memalign);
     SEEP_EXCHANGE_REAL(aligned_alloc, wiping_aligned_alloc);

@@ -226,6 +226,7 @@ struct seep_error *seep_image_look_take(struct seep_image_look *look, uint64_t e
     if (!error) {
         seep_profile_derive_health(look->profile);
         seep_image_set_totals(&reader);
+        seep_image_narrow_peak(&reader);
         error = seep_image_add_notes(&reader);
     }
     seep_image_copy_destroy(copy);

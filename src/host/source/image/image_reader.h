@@ -49,6 +49,8 @@ void seep_counters_add(struct seep_counters *sum, const struct seep_counters *co
 SEEP_MUST_CHECK struct seep_error *seep_image_read_small(struct seep_image_reader *reader);
 // Sets what follows from the totals of a derived profile.
 void seep_image_set_totals(struct seep_image_reader *reader);
+// The error of the peak, after the copy of the peak was looked at: that is made by flushes.
+void seep_image_narrow_peak(struct seep_image_reader *reader);
 // The last step: adds notes about damage.
 SEEP_MUST_CHECK struct seep_error *seep_image_add_notes(struct seep_image_reader *reader);
 // How many elements an array has in the file, whose first `dense` bytes are data without a hole.

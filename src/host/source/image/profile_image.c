@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file_name.h"
+#include "base/sum.h"
 #include "base/words.h"
 #include "image/sample.h"
 #include "profile/health.h"
@@ -346,6 +347,24 @@ static void set_peak(struct seep_image_reader *reader) {
     totals->peak_error_bytes = SEEP_MIN(totals->peak_error_bytes, totals->allocated_bytes);
 }
 
+// What the slots had at most, together, is no less than the peak: a process that allocated little is bound by
+// that, and not by what its threads may have without a flush.
+void seep_image_narrow_peak(struct seep_image_reader *reader) {
+    struct seep_totals *totals = &reader->profile->totals;
+    uint64_t most = 0;
+    if (reader->profile->nr_threads <= 1 || reader->copy->head.header.sample_bytes)
+        return;
+    for (uint32_t i = 0; i < reader->profile->nr_threads; i++) {
+        struct seep_image_thread from;
+        seep_image_element(reader->copy, SEEP_AREA_THREADS, i, &from);
+        seep_add_up(&most, from.peak_bytes > 0 ? (uint64_t)from.peak_bytes : 0);
+    }
+    uint64_t above = most > totals->peak_bytes ? most - totals->peak_bytes : 0;
+    uint64_t below = totals->peak_bytes - totals->live_bytes;
+    totals->peak_error_bytes = SEEP_MIN(totals->peak_error_bytes, SEEP_MAX(above, below));
+    totals->peak_exact = !totals->peak_error_bytes;
+}
+
 // Libraries whose calls went past us, `nr` of them; the name of the first is kept.
 static struct seep_error *note_load(struct seep_image_reader *reader, enum seep_note_code code, uint32_t nr,
                                     uint64_t name_off, const char *how) {
@@ -446,6 +465,7 @@ static struct seep_error *read_all(struct seep_image_reader *reader) {
     seep_profile_derive(reader->profile);
     seep_image_set_totals(reader);
     err = seep_image_read_peak(reader);
+    seep_image_narrow_peak(reader);
     return err ? err : seep_image_add_notes(reader);
 }
 
