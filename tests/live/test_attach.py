@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BUILD, SEEP, TIMEOUT, environment, library, need, need_bpf, report, run, wait_until, wait_until_idle
+from harness import BUILD, SEEP, TIMEOUT, children_of, environment, library, need, need_bpf, report, run, wait_until, wait_until_idle
 from small_programs import built_program, program_source
 
 
@@ -973,7 +973,7 @@ def test_an_operator_that_maps_memory_still_returns_a_block(tmp_path):
                 while running.stdout.readline().strip() != word:
                     assert running.poll() is None
                 if word == b'done':
-                    program, = children_of(running.pid)
+                    program, = [pid for pid in children_of(running.pid) if Path('/proc/%d/exe' % pid).resolve().name == 'live-attach-new']
                     wait_for_return_probes(program, 1)
                 say(running)
             running.stdin.close()
