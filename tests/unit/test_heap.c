@@ -133,6 +133,43 @@ static void test_resizing(void **state) {
     seep_heap_deinit(&heap);
 }
 
+static void assert_one_block(const struct seep_heap *heap, uint64_t address, uint64_t bytes) {
+    struct seep_profile *profile;
+    assert_null(seep_heap_profile(heap, 0, &profile));
+    assert_int_equal(profile->totals.live_blocks, 1);
+    assert_int_equal(profile->totals.live_bytes, bytes);
+    assert_int_equal(profile->nr_blocks, 1);
+    assert_int_equal(profile->blocks[0].address, address);
+    seep_profile_destroy(profile);
+}
+
+static void test_a_block_is_live_while_realloc_has_it(void **state) {
+    struct seep_heap heap = make_heap(), child;
+    struct seep_heap_event old = call(0x1000, 10, STACK), again = call(0x1000, 25, STACK),
+                           other = call(0x5000, 1, STACK), failed = call(0, 99, 0);
+    again.tid = 8;
+    assert_null(apply(&heap, SEEP_HEAP_ALLOC, &old));
+    assert_null(apply(&heap, SEEP_HEAP_RESIZE, &old));
+    assert_one_block(&heap, 0x1000, 10);
+    assert_null(seep_heap_fork(&heap, 8, &child)); // by another thread
+    assert_one_block(&child, 0x1000, 10);
+    seep_heap_deinit(&child);
+    // What became of the first call was lost with its event: the block is where it was.
+    assert_null(apply(&heap, SEEP_HEAP_RESIZE, &other));
+    assert_one_block(&heap, 0x1000, 10);
+    // Another thread has got the address before the end of this call is known.
+    assert_null(apply(&heap, SEEP_HEAP_RESIZED, &failed));
+    assert_null(apply(&heap, SEEP_HEAP_RESIZE, &old));
+    assert_null(apply(&heap, SEEP_HEAP_ALLOC, &again));
+    assert_null(seep_heap_fork(&heap, 8, &child));
+    assert_one_block(&child, 0x1000, 25);
+    seep_heap_deinit(&child);
+    assert_null(apply(&heap, SEEP_HEAP_RESIZE, &other)); // its end was lost, too
+    assert_one_block(&heap, 0x1000, 25);
+    assert_int_equal(heap.lost[SEEP_LOST_FREE_UNSEEN], 1);
+    seep_heap_deinit(&heap);
+}
+
 static void test_frees_that_were_not_seen(void **state) {
     struct seep_heap heap = make_heap();
     struct seep_heap_event first = call(0x1000, 10, STACK), again = call(0x1000, 25, STACK),
@@ -221,6 +258,7 @@ int main(void) {
         cmocka_unit_test(test_what_an_unknown_stack_allocates_is_counted),
         cmocka_unit_test(test_the_profile_of_a_heap),
         cmocka_unit_test(test_resizing),
+        cmocka_unit_test(test_a_block_is_live_while_realloc_has_it),
         cmocka_unit_test(test_frees_that_were_not_seen),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_block_table),

@@ -148,7 +148,8 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
                           "full or busy: trace a shorter run or set a smaller --depth",
     [SEEP_LOST_NO_LEAF] =
         "live blocks that could not be kept because the heap map could not grow: the blocks listed are not "
-        "all there are; give the system more shared memory, or the program a higher 'ulimit -f'",
+        "all there are; give the system more shared memory, or the program a higher 'ulimit -v' or 'ulimit "
+        "-f'",
     [SEEP_LOST_ODD_FULL] = "live blocks at unusual addresses that could not be kept: the blocks listed are "
                            "not all there are; the counters are right",
     [SEEP_LOST_NO_THREAD] = "events of threads for which there was no slot: totals are too low by this many; "

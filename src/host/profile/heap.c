@@ -476,9 +476,25 @@ static struct seep_error *free_block(struct seep_heap *heap, const struct seep_h
     return err;
 }
 
+// A realloc left its block as it was, or its end was not seen.
+static struct seep_error *put_back(struct seep_heap *heap, const struct seep_heap_block *old,
+                                   uint32_t thread) {
+    struct seep_heap_block *block = seep_block_table_at(&heap->blocks, old->address);
+    if (!block)
+        return seep_error_no_memory();
+    if (block->address) {
+        heap->lost[SEEP_LOST_FREE_UNSEEN]++;
+        return release(heap, old, thread, SEEP_RELEASE_IMPLICIT);
+    }
+    *block = *old;
+    return NULL;
+}
+
 static struct seep_error *begin_resize(struct seep_heap *heap, const struct seep_heap_event *event) {
     uint32_t thread;
     struct seep_error *err = find_thread(heap, event->tid, &thread);
+    if (!err && heap->threads[thread].resizing.address)
+        err = put_back(heap, &heap->threads[thread].resizing, thread);
     if (err)
         return err;
     struct seep_heap_thread *by = &heap->threads[thread];
@@ -497,18 +513,16 @@ static struct seep_error *end_resize(struct seep_heap *heap, const struct seep_h
     bool was_known = old.address != 0, gone = event->address || !event->size;
     heap->threads[thread].resizing.address = 0;
     heap->failed += !event->address && event->size;
-    if (was_known && gone) {
-        err = release(heap, &old, thread, SEEP_RELEASE_REALLOC);
-    } else if (was_known) {
-        struct seep_heap_block *block = seep_block_table_at(&heap->blocks, old.address);
-        if (!block)
-            return seep_error_no_memory();
-        *block = old;
-    } else if (gone) {
+    if (was_known)
+        err = gone ? release(heap, &old, thread, SEEP_RELEASE_REALLOC) : put_back(heap, &old, thread);
+    else if (gone)
         heap->unknown_frees++;
-    }
     heap->threads[thread].latest = 0;
     return err || !event->address ? err : add_block(heap, event, thread);
+}
+
+bool seep_heap_is_resizing(const struct seep_heap *heap, const struct seep_heap_thread *thread) {
+    return thread->resizing.address && !seep_block_table_find(&heap->blocks, thread->resizing.address);
 }
 
 struct seep_error *seep_heap_apply(struct seep_heap *heap, const struct seep_heap_event *event) {
@@ -604,6 +618,9 @@ struct seep_error *seep_heap_fork(const struct seep_heap *parent, pid_t pid, str
     for (size_t i = 0; i < parent->blocks.nr_slots && !err; i++)
         if (parent->blocks.slots[i].address)
             err = inherit(&child, parent, &parent->blocks.slots[i]);
+    for (size_t i = 0; i < parent->nr_threads && !err; i++)
+        if (seep_heap_is_resizing(parent, &parent->threads[i]))
+            err = inherit(&child, parent, &parent->threads[i].resizing);
     if (!err)
         err = seep_heap_inherit_mappings(&child, parent);
     child.peak_bytes = child.live_bytes;

@@ -186,6 +186,10 @@ struct seep_heap_event {
 SEEP_MUST_CHECK struct seep_error *seep_heap_apply(struct seep_heap *heap,
                                                    const struct seep_heap_event *event);
 
+// Whether the thread is in a realloc whose block is live, and so not among `blocks`: no other block has its
+// address.
+bool seep_heap_is_resizing(const struct seep_heap *heap, const struct seep_heap_thread *thread);
+
 // ---- heap_profile.c ----
 
 // What the heap is `now_ns` after the start of the tracing: all of a profile but its process and notes.

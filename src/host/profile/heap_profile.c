@@ -121,19 +121,27 @@ static int compare_blocks(const void *left, const void *right) {
     return (a->address > b->address) - (a->address < b->address);
 }
 
-static struct seep_error *copy_blocks(const struct copying *copying) {
-    const struct seep_block_table *table = &copying->heap->blocks;
+static void copy_block(const struct copying *copying, const struct seep_heap_block *from) {
     struct seep_profile *profile = copying->profile;
-    profile->blocks = seep_arena_alloc(&profile->arena, table->nr_used, sizeof(*profile->blocks));
+    profile->blocks[profile->nr_blocks++] =
+        (struct seep_block){from->address, from->size, from->site, from->thread,
+                            SEEP_MAX(copying->now_ns - from->born_ns, (int64_t)0)};
+}
+
+static struct seep_error *copy_blocks(const struct copying *copying) {
+    const struct seep_heap *heap = copying->heap;
+    const struct seep_block_table *table = &heap->blocks;
+    struct seep_profile *profile = copying->profile;
+    profile->blocks =
+        seep_arena_alloc(&profile->arena, table->nr_used + heap->nr_threads, sizeof(*profile->blocks));
     if (!profile->blocks)
         return seep_error_no_memory();
-    for (size_t i = 0; i < table->nr_slots; i++) {
-        const struct seep_heap_block *from = &table->slots[i];
-        if (from->address)
-            profile->blocks[profile->nr_blocks++] =
-                (struct seep_block){from->address, from->size, from->site, from->thread,
-                                    SEEP_MAX(copying->now_ns - from->born_ns, (int64_t)0)};
-    }
+    for (size_t i = 0; i < table->nr_slots; i++)
+        if (table->slots[i].address)
+            copy_block(copying, &table->slots[i]);
+    for (size_t i = 0; i < heap->nr_threads; i++)
+        if (seep_heap_is_resizing(heap, &heap->threads[i]))
+            copy_block(copying, &heap->threads[i].resizing);
     qsort(profile->blocks, profile->nr_blocks, sizeof(*profile->blocks), compare_blocks);
     return NULL;
 }
