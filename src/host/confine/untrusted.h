@@ -18,4 +18,9 @@ bool seep_file_status(int fd, struct stat *ret_status);
 // The same by what is known of the file, for a tool of this user and group.
 bool seep_status_is_untrusted(const struct stat *status, uid_t user, gid_t group);
 
+// Whether only root and this user can have put a file or a link there, or can do so now: a folder by its
+// absolute path, and a file in such a folder. A path that does not exist is judged too.
+bool seep_folder_is_ours(const char *path);
+bool seep_file_is_ours(const char *path);
+
 #endif

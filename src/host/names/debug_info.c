@@ -15,6 +15,7 @@
 
 #include "base/map.h"
 #include "base/room.h"
+#include "confine/untrusted.h"
 #include "confine/worker_rights.h"
 #include "names/debug_info.h"
 #include "names/ranges.h"

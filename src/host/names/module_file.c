@@ -2,7 +2,6 @@
 // Where the files of a module are, see module_file.h.
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -369,44 +368,6 @@ void seep_module_files_close(struct seep_module_files *files) {
     seep_symbol_file_close(files->debug);
     seep_symbol_file_close(files->mini);
     *files = (struct seep_module_files){NULL};
-}
-
-bool seep_folder_is_ours(const char *path) {
-    char name[PATH_MAX];
-    size_t length = strlen(path);
-    if (path[0] != '/' || length >= sizeof(name))
-        return false;
-    memcpy(name, path, length + 1);
-    for (char *at = name; at; at = strchr(at + 1, '/')) {
-        char *end = at == name ? name + 1 : at, kept = *end;
-        struct stat status;
-        *end = 0;
-        int got = lstat(name, &status);
-        *end = kept;
-        if (got != 0)
-            return errno == ENOENT;
-        // In a sticky folder (/tmp) users cannot remove the files of others, but any user can create a new
-        // one.
-        if (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) && status.st_uid == 0) {
-            if (lstat(path, &status) != 0)
-                return false;
-        } else if (!S_ISDIR(status.st_mode) || seep_status_is_untrusted(&status, geteuid(), getegid())) {
-            return false;
-        }
-    }
-    struct stat status;
-    return lstat(path, &status) != 0
-               ? errno == ENOENT
-               : S_ISDIR(status.st_mode) && !seep_status_is_untrusted(&status, geteuid(), getegid());
-}
-
-bool seep_file_is_ours(const char *path) {
-    int fd = seep_open_no_link(path);
-    if (fd < 0)
-        return errno == ENOENT;
-    bool is_ours = !seep_file_is_untrusted(fd);
-    close(fd);
-    return is_ours;
 }
 
 // Without "..": a reader of untrusted files gets none by such a path.

@@ -67,11 +67,6 @@ SEEP_MUST_CHECK struct seep_error *seep_module_files_find(struct seep_file_searc
                                                           struct seep_module_files *ret_files);
 void seep_module_files_close(struct seep_module_files *files);
 
-// Whether only root and this user can have put a file or a link there, or can do so now: a folder by its
-// absolute path, and a file in such a folder. A path that does not exist is judged too.
-bool seep_folder_is_ours(const char *path);
-bool seep_file_is_ours(const char *path);
-
 // The file that `name` in .gnu_debugaltlink of `from` means (dwz makes them); NULL: not found.
 SEEP_MUST_CHECK struct seep_error *seep_alt_file_find(struct seep_file_search *search,
                                                       const struct seep_symbol_file *from, const char *name,

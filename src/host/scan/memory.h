@@ -33,6 +33,11 @@ struct seep_memory_area {
 
 struct seep_core;
 
+// Of a piece that is read at once. A range of up to SEEP_SHORT_BYTES has no need of a room that is larger
+// than most of what small programs have.
+#define SEEP_PIECE_BYTES ((size_t)1 << 20)
+#define SEEP_SHORT_BYTES ((size_t)256 << 10)
+
 struct seep_memory {
     pid_t pid;
     pid_t tid;                         // whose entries of /proc are read, see seep_live_thread()
