@@ -449,6 +449,22 @@ def test_functions_of_an_allocator_with_names_of_its_own(private, tmp_path):
     assert {site['stack'][0]['function'] for site in process['sites'] if site['allocations']} == {'main'}
 
 
+def test_code_in_a_file_that_is_no_elf_file(tmp_path, can):
+    """As the image of a Lisp system: it is named, and no right of the user would help."""
+    image = tmp_path / 'lisp.core'
+    image.write_bytes(bytes(4096))
+    script = ('import mmap, sys; file = open(sys.argv[1]); '
+              'code = mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC); print("ready", flush=True); sys.stdin.read()')
+    with subprocess.Popen([sys.executable, '-c', script, image], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        hear(program, b'ready\n')
+        trace = tmp_path / 't.seep'
+        Attached(program.pid, '--output', trace, '-o', '0').stop()
+        program.stdin.close()
+    process, = report(trace)
+    said = [note for note in process['health']['notes'] if note.code == 'files_unreadable']
+    assert len(said) == 1 and str(image) in said[0], said
+
+
 def test_the_end_of_the_process_ends_the_trace(private, tmp_path):
     program = private(STEPS, 1)
     attached = Attached(program.pid)

@@ -10,7 +10,7 @@ import pytest
 import messages
 from harness import BUILD, SEEP, TIMEOUT, environment, need, run, traced, wait_until
 import report_json
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 COVERS = [
     ('who started whom', 'covered', 'test_who_started_whom', ''),
@@ -327,6 +327,14 @@ def test_who_runs_on_without_a_heap_operation(before, tmp_path):
     done = traced(['/bin/sh', '-c', loop, PROGRAM], tmp_path, options=['--no-wait'])
     (note,) = [note for process in done.report() for note in notes(process) if note.code == 'left_running']
     assert note.startswith('1 process ') and '(live-processes)' in note, note
+
+
+def test_a_zombie_does_not_run(tmp_path):
+    """A program without an image that has ended, and whose parent does not wait for it: not "running"."""
+    ended = built_program('empty_main.c', tmp_path, '-static')
+    done = traced(['/bin/sh', '-c', '("$0" & exec sleep 3) & sleep 0.7', ended], tmp_path, options=['--no-wait'])
+    lines = run([SEEP, 'report', done.trace]).out.decode().splitlines()
+    assert [line for line in lines if line.endswith(f'exec {ended}') and ' end not known ' in line], lines
 
 
 def test_threads_of_who_runs_on_are_no_processes(tmp_path):

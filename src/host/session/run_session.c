@@ -14,6 +14,7 @@
 #include "source/image/image_copy.h"
 #include "analysis/process_tree.h"
 #include "source/image/profile_image.h"
+#include "process/gone.h"
 #include "process/process_title.h"
 #include "profile/health.h"
 #include "scan/stop.h"
@@ -359,8 +360,9 @@ static struct seep_error *add_main(struct gathering *gathering, const struct see
 
 // ---- descendants of which no image came --------------------------------------------------------------
 
+// One that has ended is there until its parent has waited for it.
 static bool is_running(pid_t pid) {
-    return kill(pid, 0) == 0 || errno != ESRCH;
+    return (kill(pid, 0) == 0 || errno != ESRCH) && !seep_process_is_zombie(pid);
 }
 
 static struct seep_error *add_descendant(struct gathering *gathering, const struct seep_run_notice *notice) {

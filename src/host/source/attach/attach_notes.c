@@ -33,6 +33,11 @@ static bool is_lost(const struct seep_attach_object *object) {
     return object->trouble && strcmp(object->trouble, SEEP_OBJECT_NO_ELF) != 0;
 }
 
+// Code in a file of another form, as the image of a Lisp system.
+static bool is_no_elf(const struct seep_attach_object *object) {
+    return object->inode && object->trouble && !is_lost(object);
+}
+
 struct seep_error *seep_attached_notes(const struct seep_attached *attached, struct seep_profile *profile) {
     struct notes notes = {profile, NULL};
     if (attached->options.sample > 1)
@@ -68,7 +73,7 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
     uint64_t nr_unreadable = 0;
     for (size_t i = 0; i < attached->nr_objects; i++)
         nr_unreadable += attached->objects[i]->inode && attached->objects[i]->unreadable &&
-                         !attached->objects[i]->left_out && !is_lost(attached->objects[i]);
+                         !attached->objects[i]->left_out && !attached->objects[i]->trouble;
     if (nr_unreadable)
         note(
             &notes, SEEP_NOTE_FILES_UNREADABLE,
@@ -82,6 +87,12 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
                  "%s was not read (%s): stacks end there, and an allocator "
                  "in it is not traced",
                  attached->objects[i]->path, attached->objects[i]->trouble);
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        if (is_no_elf(attached->objects[i]) && nr_named++ < NAMED_MAX)
+            note(&notes, SEEP_NOTE_FILES_UNREADABLE,
+                 "%s has code, and is no ELF file of this machine: it has no call-frame information, so "
+                 "stacks end there",
+                 attached->objects[i]->path);
     if (attached->nr_left_out)
         note(&notes, SEEP_NOTE_FILES_UNREADABLE,
              "%llu time%s a file was not looked at, because its owner has too many: stacks end there, and an "
