@@ -10,6 +10,8 @@
 
 #define HUGE_BYTES  ((size_t)2 << 20)
 #define FIRST_BYTES ((size_t)4 << 20) // of what grows, when it is large
+// What is larger has a mapping of its own, which grows without a copy. Source: mallopt(3), M_MMAP_THRESHOLD.
+#define MAPPED_BYTES ((size_t)32 << 20)
 
 // What is freed serves the next: then arrays lie close, as gaps between them would be of no use to any.
 static bool keeps;
@@ -45,15 +47,15 @@ void *seep_large_alloc(size_t count, size_t size) {
     return alloc_bytes(bytes);
 }
 
-// What was small moves once, to where there is room for a while.
+// A copy by realloc would be in small pages. What is copied gets room for as much again.
 static void *grow_bytes(void *items, size_t before, size_t *bytes) {
-    if (before >= SEEP_LARGE_BYTES || *bytes < SEEP_LARGE_BYTES || keeps) {
+    if (before >= MAPPED_BYTES || *bytes < SEEP_LARGE_BYTES || keeps) {
         void *grown = realloc(items, *bytes);
         if (grown)
             advise(grown, *bytes);
         return grown;
     }
-    *bytes = SEEP_MAX(*bytes, FIRST_BYTES);
+    *bytes = SEEP_MAX(*bytes, SEEP_MAX(2 * before, FIRST_BYTES));
     void *grown = alloc_bytes(*bytes);
     if (!grown)
         return NULL;
