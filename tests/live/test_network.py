@@ -59,6 +59,18 @@ def network(tmp_path):
         server.end()
 
 
+def read_until_end(client):
+    """Kinds of the frames of an answer; the last is End or Error (32)."""
+    kinds = []
+    try:
+        while not kinds or kinds[-1] != 31:
+            kinds.append(client.read()[0])
+    except wire_client.ServerError as error:
+        assert error.args[1] == 'it was interrupted'
+        kinds.append(32)
+    return kinds
+
+
 def connect(address, key, words='status'):
     options = ['--key', str(key)] if key else []
     return run([SEEP, 'connect', '--json', '-e', words, *options, address])
@@ -192,6 +204,33 @@ def test_a_link_that_is_cut_at_a_message(shop, serve, tmp_path, at):  # noqa: F8
         console.end()
         assert proxy.links == 2
     proxy.close()
+
+
+@needs_network
+def test_a_question_is_cancelled_within_a_sealed_answer(shop, network):  # noqa: F811
+    """While a trace, a scan or figures are on their way in records: the link goes on, and the figures are exact."""
+    program = shop()
+    program.tell(3000)
+    server = network(program.pid)
+    client = server.client()
+    client.pull()
+    for kind, question in ((3, b''), (4, b''), (2, b'\0\0\0')):
+        for frames in (0, 1):
+            client.stream += 1
+            client.send(kind, question)
+            for _ in range(frames):
+                client.read()
+            client.send(7, b'')  # of that stream
+            assert read_until_end(client)[-1] in (31, 32)
+        client.stream += 1
+        client.stream_out.write(wire_client.frame(kind, client.stream, question))
+        client.send(7, b'')  # in the record of the question
+        assert read_until_end(client)[-1] == 32
+    client.send(7, b'')  # of what is over: nothing comes
+    program.tell(10)
+    settle(server)
+    client.pull()
+    assert figures_of(client) == figures(program.pid)[1]
 
 
 def test_a_link_that_returns_needs_no_snapshot(shop, serve, tmp_path):  # noqa: F811

@@ -798,11 +798,10 @@ def test_many_clients_share_looks_and_answers(shop, serve):  # noqa: F811
 def test_many_clients_that_take_nothing_share_an_answer(serve, tmp_path, sanitized):
     """The unpacked answer has 380 KB. The server has it once, and of each client no frame but the page of its state."""
     os.mkfifo(tmp_path / 'until')
-    until = os.open(tmp_path / 'until', os.O_RDWR)
     server = serve('--', harness.BUILD / 'tests/live/live-many', 8000, 1, tmp_path / 'until')
     client = wire_client.connect(server.path)
     client.pull()
-    os.close(until)  # the program ends now that the server has seen it
+    os.close(os.open(tmp_path / 'until', os.O_WRONLY))  # once the program opens it, it ends: the server has seen it
     harness.wait_until(lambda: client.pull() and client.look['ended'], 'the sites are there')
     clients = [raw(server.path) for _ in range(40)]
 
@@ -828,6 +827,31 @@ def test_many_clients_that_take_nothing_share_an_answer(serve, tmp_path, sanitiz
     assert nr_bytes > 300000 and len(cancelled) < len(answers[0])
     if not sanitized:  # AddressSanitizer keeps what was freed
         assert (after - before) * 1024 < 2 * nr_bytes + len(clients) * 8192
+
+
+def test_a_long_answer_waits_until_another_is_read(serve, tmp_path):
+    """The server keeps no two answers of 0.8 MB: the second is made when the first is read, or not at all."""
+    os.mkfifo(tmp_path / 'until')
+    server = serve('--', harness.BUILD / 'tests/live/live-many', 16000, 1, tmp_path / 'until')
+    client = wire_client.connect(server.path)
+    client.pull()
+    os.close(os.open(tmp_path / 'until', os.O_WRONLY))  # once the program opens it, it ends: the server has seen it
+    harness.wait_until(lambda: client.pull() and client.look['ended'], 'the sites are there')
+    first, second, third = (raw(server.path) for _ in range(3))
+    greeting = wire_client.frame(1, 0, wire_client.hello())
+    first.sendall(greeting + wire_client.frame(2, 1, b'\0\0\0'))
+    harness.wait_until(lambda: nr_unread(first) > 100000, 'the first answer is made')
+    other_way = wire_client.frame(1, 0, wire_client.hello(takes=2))  # for clients of other kinds an answer is not shared
+    second.sendall(other_way + wire_client.frame(2, 1, b'\0\0\0'))
+    third.sendall(other_way + wire_client.frame(2, 1, b'\0\0\0') + wire_client.frame(7, 1, b''))
+    third.shutdown(socket.SHUT_WR)
+    assert [frame[:2] for frame in frames_of(until_closed(third))][1:] == [(32, 1)]
+    client.pull()  # which is short, and does not wait
+    assert 0 < nr_unread(second) < 200, 'more than the greeting'
+    first.shutdown(socket.SHUT_WR)
+    second.shutdown(socket.SHUT_WR)
+    whole = len(until_closed(first))
+    assert whole > 700000 and abs(len(until_closed(second)) - whole) < whole / 10
 
 
 def test_an_answer_to_many_clients_costs_a_wait_for_all_of_them(shop, serve):  # noqa: F811

@@ -439,6 +439,21 @@ static bool has_question(const struct seep_server_client *client) {
            client->nr_in - SEEP_WIRE_HEAD_BYTES >= seep_wire_head_of(client->in).nr_bytes;
 }
 
+// The next frame is a Pull that waits, and the one behind it ends it. Removes both.
+static bool take_cancel(struct seep_server_client *client, size_t nr_waiting) {
+    size_t behind = nr_waiting + SEEP_WIRE_HEAD_BYTES;
+    if (!client->waits || client->nr_in < behind)
+        return false;
+    struct seep_wire_head head = seep_wire_head_of(client->in + nr_waiting);
+    if (head.type != SEEP_WIRE_CANCEL || head.stream != client->stream ||
+        head.nr_bytes > client->nr_in - behind)
+        return false;
+    behind += head.nr_bytes;
+    client->nr_in -= behind;
+    memmove(client->in, client->in + behind, client->nr_in);
+    return true;
+}
+
 // The questions that have come, one after the other; while one is answered only that it is to end. false: it
 // is no client of seep.
 static bool take_questions(struct seep_server *server, struct seep_server_client *client) {
@@ -450,10 +465,16 @@ static bool take_questions(struct seep_server *server, struct seep_server_client
         bool cancels = client->greeted && head.type == SEEP_WIRE_CANCEL;
         if (client->nr_in < whole || (!cancels && !is_answered(client)))
             break;
+        if (take_cancel(client, whole)) {
+            seep_server_cancel(server, client, client->stream);
+            continue;
+        }
         if (cancels)
             seep_server_cancel(server, client, head.stream);
         else
             seep_server_answer(server, client, &head, client->in + SEEP_WIRE_HEAD_BYTES);
+        if (client->waits)
+            break;
         client->nr_in -= whole;
         memmove(client->in, client->in + whole, client->nr_in);
     }
@@ -547,6 +568,20 @@ static void check_greetings(struct seep_server *server) {
             set_due(server, server->clients[i]);
 }
 
+static bool somebody_waits(const struct seep_server *server) {
+    bool any = false;
+    for (size_t i = 0; i < server->nr_clients; i++)
+        any |= server->clients[i]->waits;
+    return any;
+}
+
+// No event says that there is room for the answer of a client that waits.
+static void check_room(struct seep_server *server) {
+    for (size_t i = 0; i < server->nr_clients; i++)
+        if (server->clients[i]->waits)
+            set_due(server, server->clients[i]);
+}
+
 // *ret_calls: a client wants to be accepted.
 static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret_calls) {
     struct epoll_event events[64];
@@ -555,8 +590,8 @@ static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret
         seep_server_watch_set(server->epoll_fd, &server->watch_listen, server->listen_fd, room ? EPOLLIN : 0);
     if (error)
         return error;
-    int nr = epoll_wait(server->epoll_fd, events, SEEP_ARRAY_SIZE(events),
-                        server->nr_due ? 0 : seep_look_rest_ms(1000));
+    int most_ms = seep_look_rest_ms(somebody_waits(server) ? SEEP_SERVER_ROOM_MS : 1000);
+    int nr = epoll_wait(server->epoll_fd, events, SEEP_ARRAY_SIZE(events), server->nr_due ? 0 : most_ms);
     if (nr < 0 && errno != EINTR)
         return seep_error_system(errno, "cannot wait for clients");
     for (int i = 0; i < nr; i++) {
@@ -586,6 +621,7 @@ struct seep_error *seep_server_run(struct seep_server *server) {
         if (error || seep_interrupted || is_left(server))
             break;
         check_greetings(server);
+        check_room(server);
         error = serve_due(server);
         if (!error && calls)
             accept_one(server);

@@ -102,7 +102,7 @@ static void share(struct seep_server *server, uint64_t takes, const unsigned cha
     shared->epoch = seep_deltas_epoch(server->deltas);
 }
 
-// If memory for answers is short: disconnects clients that have read nothing of their answer for long.
+// Disconnects clients that have read nothing of their answer for long.
 static void leave_stalled(struct seep_server *server) {
     int64_t now_ns = seep_monotonic_ns();
     for (size_t i = 0; i < server->nr_clients; i++) {
@@ -114,22 +114,25 @@ static void leave_stalled(struct seep_server *server) {
     }
 }
 
+// Whether an answer of so many bytes has to wait until other clients have read theirs. One is always made.
+static bool is_short(struct seep_server *server, uint64_t nr_bytes) {
+    if (server->untaken <= SEEP_SERVER_SHARED_MOST || server->untaken + nr_bytes <= SEEP_SERVER_UNTAKEN)
+        return false;
+    seep_server_drop_shared(server);
+    leave_stalled(server);
+    return server->untaken > SEEP_SERVER_SHARED_MOST && server->untaken + nr_bytes > SEEP_SERVER_UNTAKEN;
+}
+
 // Takes the frames from client->out, so that other clients can share them.
 static struct seep_error *answer_of(struct seep_server *server, struct seep_server_client *client,
                                     struct seep_server_answer **ret_answer) {
     const uint64_t nr = client->out.used;
-    if (server->untaken > SEEP_SERVER_UNTAKEN + nr)
-        leave_stalled(server);
-    struct seep_server_answer *answer =
-        server->untaken > SEEP_SERVER_UNTAKEN + nr ? NULL : malloc(sizeof(*answer));
+    struct seep_server_answer *answer = malloc(sizeof(*answer));
     unsigned char *bytes = answer ? realloc(client->out.bytes, nr) : NULL;
     if (!bytes) {
         free(answer);
         seep_put_deinit(&client->out);
-        return seep_error_hint(
-            seep_error_create(SEEP_E_MEMORY,
-                              "no room for another answer: other clients have not read theirs"),
-            "ask again later");
+        return seep_error_no_memory();
     }
     *answer = (struct seep_server_answer){1, {.bytes = bytes, .used = nr, .capacity = nr}};
     client->out = (struct seep_put){NULL};
@@ -233,6 +236,10 @@ static struct seep_error *answer_pull(struct seep_server *server, struct seep_se
         return error;
     const struct seep_server_shared *shared = find_shared(server, client->takes, bytes, nr);
     struct seep_server_answer *answer = NULL;
+    bool has_nothing = nr && !bytes[0]; // the first number of the question
+    client->waits = !shared && is_short(server, has_nothing ? server->whole_bytes : 0);
+    if (client->waits)
+        return NULL;
     if (shared) {
         answer = shared->answer;
         answer->users++;
@@ -242,7 +249,9 @@ static struct seep_error *answer_pull(struct seep_server *server, struct seep_se
         if (!error)
             error = make_pull(server, client, stream, pull);
         free(pull);
-        if (!error && server->nr_clients > 1)
+        if (!error && has_nothing)
+            server->whole_bytes = client->out.used;
+        if (!error && (server->nr_clients > 1 || client->out.used > SEEP_SERVER_SHARED_MOST))
             error = answer_of(server, client, &answer);
         if (answer)
             share(server, client->takes, bytes, nr, answer);
@@ -348,8 +357,10 @@ void seep_server_answer_job(struct seep_server *server, struct seep_server_clien
 
 // A frame that was begun is sent whole; of those behind it none.
 void seep_server_cancel(struct seep_server *server, struct seep_server_client *client, uint16_t stream) {
-    if (stream != client->stream || (!client->job.pid && !client->out.used && !seep_server_has_rest(client)))
+    if (stream != client->stream ||
+        (!client->waits && !client->job.pid && !client->out.used && !seep_server_has_rest(client)))
         return; // that answer is over
+    client->waits = false;
     seep_server_drop_job(client);
     keep_begun_frame(client);
     seep_server_drop_rest(server, client);
