@@ -86,6 +86,9 @@ def test_live_estimates_have_the_error_of_their_own_samples(tmp_path):
     totals = json.loads(run([SEEP, 'report', '--json', trace]).out)['totals']
     assert 150 < totals['live_samples'] < 600
     assert totals['live_error_percent'] == pytest.approx(100 / totals['live_samples'] ** 0.5, rel=0.02)
+    # The peak rests on nearly the same samples.
+    assert totals['peak_error_percent'] == pytest.approx(totals['live_error_percent'], rel=0.1)
+    assert f"estimated: ±{totals['peak_error_percent']:.0f}%" in run([SEEP, 'report', trace]).out.decode()
     # Six standard deviations: once in 500 million runs.
     assert abs(totals['live_bytes'] / 20e6 - 1) < 6 * totals['live_error_percent'] / 100
     for by, nr in (('site', 'row'), ('module', 'module')):

@@ -178,6 +178,8 @@ static json_t *totals_json(const struct seep_profile *profile) {
         struct seep_live_error error = seep_live_error_of(one, 1);
         set(&object, "live_samples", integer(error.nr_samples));
         set(&object, "live_error_percent", json_real(error.percent));
+        double peak_percent = seep_peak_error_percent(profile);
+        set(&object, "peak_error_percent", peak_percent > 0 ? json_real(peak_percent) : json_null());
     }
     if (!blocks)
         set(&object, "by_size", sizes_json(totals));

@@ -372,12 +372,17 @@ static void put_total(FILE *out, const char *what, const char *count, const char
         fprintf(out, "  %-12s %15s\n", what, count);
 }
 
-static void put_peak(FILE *out, const struct seep_totals *totals, bool sampled) {
+static void put_peak(FILE *out, const struct seep_view *view) {
     char remark[96];
+    const struct seep_totals *totals = &view->totals;
+    double error_percent =
+        view->sampled && view->nr_processes == 1 ? seep_peak_error_percent(seep_text_profile(view, 0)) : 0;
     struct seep_number human = seep_format_bytes(totals->peak_bytes);
     if (totals->peak_exact)
         snprintf(remark, sizeof(remark), "%s", human.text);
-    else if (sampled)
+    else if (error_percent > 0)
+        snprintf(remark, sizeof(remark), "%s, estimated: ±%.0f%%", human.text, error_percent);
+    else if (view->sampled)
         snprintf(remark, sizeof(remark), "%s, estimated", human.text);
     else if (!totals->peak_error_bytes) // of a mark or a snapshot, or events were lost
         snprintf(remark, sizeof(remark), "%s, at least", human.text);
@@ -490,7 +495,7 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     put_live(out, view);
     put_at_exec(out, view);
     if (view->nr_processes == 1)
-        put_peak(out, t, view->sampled);
+        put_peak(out, view);
     char remark[96];
     snprintf(remark, sizeof(remark), "%s freed at once",
              seep_format_share(t->temporary, t->allocations).text);

@@ -28,6 +28,21 @@ struct seep_live_error seep_live_error_of(const struct seep_profile *const *prof
     return error;
 }
 
+// Of n blocks of size s, n p are recorded: their sum has the variance n s^2 (1 - p) / p.
+double seep_peak_error_percent(const struct seep_profile *profile) {
+    double sum = 0, variance = 0, interval = (double)profile->health.sample_bytes;
+    for (uint32_t i = 0; profile->at_peak.counted && i < profile->nr_sites; i++) {
+        const struct seep_counters *counters = &profile->sites[i].counters;
+        if (!counters->at_peak_blocks || !counters->at_peak_bytes)
+            continue;
+        double bytes = (double)counters->at_peak_bytes, size = bytes / (double)counters->at_peak_blocks;
+        double probability = -expm1(-size / SEEP_MAX(interval, 1.0));
+        sum += bytes;
+        variance += bytes * size * (1 - probability) / probability;
+    }
+    return sum > 0 ? 100 * sqrt(variance) / sum : 0;
+}
+
 double seep_sample_error_percent(uint64_t nr_samples) {
     return nr_samples ? 100.0 / sqrt((double)nr_samples) : 100.0;
 }
