@@ -201,7 +201,7 @@ def check_sums(process):
     check_totals(process)
     for site in process['sites']:
         assert site['live_blocks'] == site['allocations'] - site['frees'], (who, site)
-        assert site['size_min'] <= site['size_max'] or site['allocations'] == 0, (who, site)
+        assert site['size_min'] <= site['size_max'], (who, site)
 
 
 def check_totals(process):

@@ -146,9 +146,6 @@ class Image:
                     slot = (at - offset) // 4 + i
                     found += self.leaf_blocks(slot, leaf, leaf_entries)
         odd = self.areas[ODD]
-        for at in sorted(p for p in self.pages if odd[0] <= p < odd[0] + odd[1]):
-            usable = (PAGE // 8) * 8
-            assert usable == PAGE
         for i in range(odd[1] // 32):
             start = odd[0] + i * 32
             if start // PAGE * PAGE in self.pages or (start + 31) // PAGE * PAGE in self.pages:

@@ -204,7 +204,7 @@ def second_version(columns, nr):
         elif how == 19:
             address = lane.last_of[group] + step(addresses, addresses_low)
         else:
-            assert how == 20
+            assert how == 20  # seldom: a step that is no multiple of 16
             address = lane.address + odd.zz()
         address %= 2**64
         after_two[pair] = after_one[lane.site & 4095] = site

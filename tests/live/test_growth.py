@@ -296,7 +296,7 @@ def test_snapshots_of_one_process(tmp_path):
     # that the last steps took far longer than the first, growth did slow down.
     times = [snapshot['at_s'] for snapshot in value['growth']['snapshots']]
     slower = (times[19] - times[13]) / (times[6] - times[0])
-    assert found['grow']['verdict'] == 'growing' or (found['grow']['verdict'] == 'plateau' and slower > 1.5), slower
+    assert found['grow']['verdict'] == 'growing' or (found['grow']['verdict'] == 'plateau' and slower > 1.5), slower  # seldom: a busy machine
     assert (found['grow']['first_bytes'], found['grow']['last_bytes']) == (50 * 2000, 1000 * 2000)
     assert found['fill']['verdict'] != 'growing' and found['fill']['last_bytes'] == 64 * 3000
     assert found['rise']['verdict'] != 'growing'

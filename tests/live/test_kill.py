@@ -313,7 +313,7 @@ def test_what_was_kept_meanwhile_is_replaced(tmp_path):
     process = report(*tmp_path.iterdir())[0]
     check(process, 7)
     # On a busy machine it waits through so many looks that the report says so.
-    notes = [note for note in process['health']['notes'] if 'did not run between looks' not in note]
+    notes = [note for note in process['health']['notes'] if 'did not run between looks' not in note]  # seldom
     assert process['process']['exit'] == {'code': 0} and notes == [], process
 
 
@@ -385,7 +385,7 @@ def small_disk(tmp_path):
 
 def test_full_disk(small_disk):
     done = same_output_whatever_the_trace(small_disk / 'x.seep')
-    assert done.code == 3 or not done.out
+    assert done.code == 3, done
     assert [p.name for p in small_disk.iterdir()] == ['filler'], 'half a trace was left behind'
     full = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=small_disk / 'y.seep')
     plain = run([STEADY], input=b'leak 5\nexit 3\n', env=full)

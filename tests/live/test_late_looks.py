@@ -82,7 +82,7 @@ def test_another_seep_is_named_as_what_it_is(program, tmp_path):
         os.kill(other.pid, signal.SIGCONT)
         # It had stopped the process, or was still at it: then its time is over, and it says so.
         error = other.communicate(timeout=60)[1]
-        assert other.returncode == 0 or error.count(b'\n') == 1, error
+        assert error.count(b'\n') <= 1, error
         print(error)
     finally:
         os.kill(pid, signal.SIGKILL)

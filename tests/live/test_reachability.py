@@ -296,7 +296,7 @@ def test_the_right_that_is_missing_is_told(tmp_path):
                     done = harness.run([*nobody, *operands], cwd=folder, env=harness.environment_of_others())
                     assert done.code == 1 and done.err.count(b'\n') == 1, done
                     yama = b'kernel.yama.ptrace_scope is' in done.err and words.startswith('is protected')
-                    assert words.encode() in done.err or yama, done
+                    assert words.encode() in done.err or yama, done  # seldom: with Yama
                 wait_state(traced.pid, 'S')
     if Path('/proc/2/comm').exists() and Path('/proc/2/comm').read_text() == 'kthreadd\n':
         assert 'it is a thread of the kernel' in scan(2, code=1).err
@@ -310,7 +310,7 @@ def test_process_that_ends_meanwhile(tmp_path):
         with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path) as program:
             done = seep('scan', program.pid)
             assert done.code in (0, 1), done
-            assert done.code == 0 or done.err.count('\n') == 1, done
+            assert done.err.count('\n') <= 1, done
 
 
 def test_reservations_of_terabytes(tmp_path):

@@ -19,7 +19,7 @@ def lost(tmp_path, how, *options):
 def test_old_words_hold_nothing_where_memory_is_wiped(how, tmp_path):
     """Nearly all of a thousand are held by old words; wiped, none is, and the report says that it was."""
     stale, notes = lost(tmp_path, how)
-    assert stale < 100 and not any('wiped' in str(note) for note in notes), (stale, notes)
+    assert stale < 100 and not any('wiped' in str(note) for note in notes), (stale, notes)  # seldom: other notes
     wiped, notes = lost(tmp_path, how, '--wipe-freed', 'yes')
     assert wiped == 1000 and any('wiped' in str(note) for note in notes), (wiped, notes)
 
