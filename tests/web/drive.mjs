@@ -60,7 +60,8 @@ const groups = (page) => page.evaluate(async () => {
 });
 
 for (const name of ['shop', 'strange', 'family'])
-  await check(`figures of ${name}`, name, async (page) => ({ sites: await sites(page), processes: await page.evaluate(() => Array.from({ length: window.seep.shown.nr }, (_, i) => window.seep.shown.at(i).process)),
+  await check(`figures of ${name}`, name, async (page) => ({ sites: await sites(page), findings: await page.locator('#findings li').allInnerTexts(),
+    processes: await page.evaluate(() => Array.from({ length: window.seep.shown.nr }, (_, i) => window.seep.shown.at(i).process)),
     groups: await groups(page),
     tiles: await page.locator('.tile').allInnerTexts(), health: await text(page, '#health') }));
 // Tables of what is not of sites.

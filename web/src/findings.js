@@ -16,24 +16,13 @@ function placeOf(model, site) {
   return label.place ? `${label.name} (${label.place})` : label.name;
 }
 
-function concentration(model, out) {
-  const live = model.site('live_bytes');
-  const total = sum(live.map((v) => Math.max(0, v)));
-  if (!total) return;
-  const top = biggest(model, live, 10);
-  if (!top.length) return;
-  let part = 0, nr = 0;
-  while (nr < top.length && part < 0.8 * total) part += live[top[nr++]];
-  if (part < 0.8 * total) {
-    nr = Math.min(3, top.length);
-    part = top.slice(0, 3).reduce((a, i) => a + live[i], 0);
-  }
-  if (nr === 1)
-    out.push({ tone: '', text: `${placeOf(model, top[0])} holds ${words.share(part, total)} of live memory: ${words.bytes(part)}.`,
-      go: { measure: 'live', tab: 'sites', pick: String(top[0]) } });
-  else
-    out.push({ tone: '', text: `${nr} sites hold ${words.share(part, total)} of live memory; the largest is ${placeOf(model, top[0])} `
-      + `with ${words.bytes(live[top[0]])}.`, go: { measure: 'live', tab: 'sites', sort: 'live_bytes', pick: String(top[0]) } });
+// As the summary of the text report has it; the site that it names is looked for among the largest.
+function concentration(model, summary, out) {
+  const holds = summary.find(({ kind }) => kind === 'holds');
+  if (!holds?.value) return;
+  const site = biggest(model, model.site('live_bytes'), 10).find((i) => placeOf(model, i) === holds.place);
+  out.push({ tone: '', text: `Live memory: ${words.safe(holds.text)}.`,
+    go: { measure: 'live', tab: 'sites', sort: 'live_bytes', ...(site === undefined ? {} : { pick: String(site) }) } });
 }
 
 function lost(model, out) {
@@ -102,14 +91,15 @@ function changes(model, out) {
       go: { tab: 'sites', pick: String(down) } });
 }
 
-export function findingsOf(model, reports) {
+/** `summary`: the findings of the JSON report. */
+export function findingsOf(model, reports, summary) {
   const out = [];
   if (model.isDiff) changes(model, out);
   else {
     lost(model, out);
     for (const report of reports.slice(0, 1)) growth(model, report, out);
     for (const report of reports) wrongReleases(report, out);
-    concentration(model, out);
+    concentration(model, summary, out);
     for (const report of reports.slice(0, 1)) if (report.totals && reports.length === 1) temporary(model, report, out);
   }
   return out.slice(0, 5);

@@ -43,6 +43,7 @@ class Page {
     this.model = new Model(part);
     const report = part.json('report');
     this.reports = report.processes ?? [report];
+    this.summary = report.findings ?? [];
     // The kernel's slabs and pages are in a trace as processes are.
     this.ofKernel = this.reports.every(({ process }) => (process.name ?? '').startsWith('[kernel'));
     this.parts = this.ofKernel ? ['part, which overlap', 'parts, which overlap'] : ['process', 'processes'];
@@ -165,7 +166,7 @@ class Page {
   }
 
   findings() {
-    const findings = findingsOf(this.model, this.reports);
+    const findings = findingsOf(this.model, this.reports, this.summary);
     fill($('findings'), findings.map(({ tone, text, go }) =>
       el('li', { class: tone }, go ? el('button', { type: 'button', onclick: () => this.state.go({ search: '', ...go }) }, text) : text)));
     $('findings').hidden = !findings.length;

@@ -12,6 +12,7 @@
 #include "output/output.h"
 #include "page/page_building.h"
 #include "page/page_embedded.h"
+#include "view/summary.h"
 
 // The report lists so many of each kind; where there is no room for all sites, one.
 #define LISTED 20u
@@ -130,8 +131,10 @@ static struct seep_error *put_report_of(const struct seep_page_source *source, s
     view->options.top = top;
     view->options.rss = true;
     view->nr_rows = (size_t)SEEP_MIN((uint64_t)nr_rows, top);
-    struct seep_error *error =
-        seep_output_json.write(stream, view, &(struct seep_summary){.source = source->name});
+    struct seep_summary summary;
+    struct seep_error *error = seep_summary_make(view, source->name, &summary);
+    if (!error)
+        error = seep_output_json.write(stream, view, &summary);
     view->options = options;
     view->nr_rows = nr_rows;
     bool failed = ferror(stream);
