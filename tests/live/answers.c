@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A program that does one thing, for what a report answers first: leak, hold, peak, two, churn, pairs, rounds, clean,
-// crowd, slowly. Its allocations go through wrappers, which are nobody's answer.
+// crowd, slowly, server. Its allocations go through wrappers, which are nobody's answer.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,5 +100,9 @@ int main(int argc, char **argv) {
         usleep(10000);
     }
     wipe();
+    if (strstr(how, "server")) { // which somebody ends
+        usleep(1100000);
+        raise(SIGTERM);
+    }
     return 0;
 }

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import signal
 
 import pytest
 
@@ -51,6 +52,21 @@ def test_answers(how, kind, bad, words, tmp_path):
         assert re.fullmatch(place('place_[a-z]+'), found[kind]['place']) and 0 < found[kind]['place_value'] <= found[kind]['value']
     else:
         assert found[kind]['place'] is None
+
+
+@pytest.mark.parametrize('how, words', [
+    ('hold,server', rf"not known: none of 100 blocks from {place('place_hold')} was freed; 'seep run --interval 1s' tells"),
+    ('rounds,server', None),
+])
+def test_growth_of_a_server_without_looks_over_time(how, words, tmp_path):
+    trace = tmp_path / 'answers.seep'
+    done = run([SEEP, 'run', '-q', '-o', trace, '--', PROGRAM, how])
+    assert done.code == 128 + signal.SIGTERM, done
+    found = {one['kind']: one for one in json.loads(run([SEEP, 'report', '--json', trace]).out)['findings']}
+    assert ('grows' in found) == (words is not None), found
+    if words:
+        assert re.fullmatch(words, found['grows']['text']) and not found['grows']['bad'], found
+        assert found['grows']['place_value'] == found['grows']['value'] > 0, found
 
 
 def test_what_is_not_so_is_not_said(tmp_path):

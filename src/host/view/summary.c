@@ -279,10 +279,44 @@ static struct seep_error *answer_grows_beside(struct maker *maker) {
     return NULL;
 }
 
+// Whether the process runs, or ran until somebody ended it, as a server does.
+static bool is_to_run_on(const struct seep_process *process) {
+    int end = process->exit_kind == SEEP_EXIT_SIGNAL ? process->exit_value : 0;
+    return (process->exit_kind == SEEP_EXIT_RUNNING && !process->is_past) || end == SIGHUP || end == SIGINT ||
+           end == SIGTERM || end == SIGKILL;
+}
+
+// Only looks over time tell what grows. Without them: who holds most of a server's heap and has freed
+// nothing.
+static struct seep_error *answer_may_grow(struct maker *maker) {
+    enum { LEAST_BLOCKS = 100 };
+    const int64_t least_ns = INT64_C(1000000000);
+    const struct seep_view *view = maker->view;
+    const struct seep_profile *profile = view->session->profiles[view->first_process];
+    const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_LIVE];
+    const struct seep_counters *counters = &leaders->rows[0].counters;
+    if (view->nr_processes != 1 || view->filtered || profile->growth ||
+        profile->process.duration_ns < least_ns || !is_to_run_on(&profile->process) || !leaders->nr_rows ||
+        leaders->values[0] < leaders->all / 2 || counters->frees || counters->allocations < LEAST_BLOCKS)
+        return NULL;
+    struct seep_finding finding = {.kind = SEEP_FINDING_GROWS};
+    struct seep_error *error = put_place(maker, leaders, &finding);
+    if (error || !finding.place)
+        return error;
+    finding.value = finding.place_value;
+    bool runs = profile->process.exit_kind == SEEP_EXIT_RUNNING;
+    return add(maker, &finding, "not known: none of %s blocks from %s was freed; '%s' tells",
+               seep_format_count(counters->allocations).text, finding.place,
+               runs ? "seep growth PID" : "seep run --interval 1s");
+}
+
 static struct seep_error *answer_grows(struct maker *maker) {
     const struct seep_view *view = maker->view;
-    if (!view->nr_growing)
-        return answer_grows_beside(maker);
+    if (!view->nr_growing) {
+        size_t before = maker->summary->nr_findings;
+        struct seep_error *beside = answer_grows_beside(maker);
+        return beside || maker->summary->nr_findings > before ? beside : answer_may_grow(maker);
+    }
     const struct seep_view_row *row = &view->growing[0];
     double per_minute = row->growth->trend.slope * 60;
     struct seep_finding finding = {.kind = SEEP_FINDING_GROWS, .bad = true, .value = (uint64_t)per_minute};
