@@ -31,14 +31,55 @@ def as_lsan_says(blocks):
     return +collections.Counter(lost=blocks['lost'], indirect=blocks['indirect'], held=held)
 
 
+def verdicts(blocks):
+    """(blocks that are said to be held, gone, and neither)."""
+    return blocks['reachable'] + blocks['held'], blocks['lost'] + blocks['indirect'], blocks['possible']
+
+
+def truth_of(expected, line):
+    """(blocks that the program holds, blocks that it does not) by the source. What is possibly lost is held by design."""
+    if line in expected.truth:
+        blocks = expected.truth[line][0]
+        return blocks['held'], blocks['gone']
+    held, gone, possible = verdicts(expected.lines[line])
+    return held + possible, gone
+
+
+class Verdict:
+    """How often a tool is wrong about what the programs hold."""
+
+    def __init__(self):
+        self.nr_falsely_lost = self.nr_missed = self.nr_open = 0
+        self.lines = []
+
+    def add(self, expected, line, blocks):
+        is_held, is_gone = truth_of(expected, line)
+        held, gone, possible = verdicts(blocks)
+        wrong = max(0, gone - is_gone), max(0, held - is_held)
+        self.nr_falsely_lost += wrong[0]
+        self.nr_missed += wrong[1]
+        self.nr_open += possible
+        if any(wrong):
+            self.lines.append(line)
+
+    def __add__(self, other):
+        both = Verdict()
+        both.nr_falsely_lost = self.nr_falsely_lost + other.nr_falsely_lost
+        both.nr_missed = self.nr_missed + other.nr_missed
+        both.nr_open = self.nr_open + other.nr_open
+        return both
+
+
 class Comparison:
     """One program in the eyes of one tool."""
 
     def __init__(self, source, tool, seen):
         expected = corpus.Expectation(source)
         told = expected.differences[tool]
+        self.source, self.expected = source, expected
         self.nr_blocks = self.nr_agreed = 0
         self.differences, self.troubles = [], []
+        self.verdict, self.verdict_of_seep = Verdict(), Verdict()
         for line, blocks in sorted(expected.lines.items()):
             ours = as_lsan_says(blocks) if tool == 'LSAN' else blocks
             theirs = seen[line]
@@ -47,11 +88,15 @@ class Comparison:
                     self.troubles.append(f'{source.name}:{line}: expected {corpus.name_of(ours)}, {tool} says '
                                          f'{corpus.name_of(theirs)}')
                 continue
+            self.verdict.add(expected, line, theirs)
+            self.verdict_of_seep.add(expected, line, blocks)
             total = sum(blocks.values())
             self.nr_blocks += total
             self.nr_agreed += min(total, sum((ours & theirs).values()))
+            if line in told and told[line][2] and corpus.agrees(ours, theirs):
+                continue
             if line in told:
-                wanted, why = told[line]
+                wanted, why, _ = told[line]
                 if not corpus.agrees(as_lsan_says(wanted) if tool == 'LSAN' else wanted, theirs):
                     self.troubles.append(f'{source.name}:{line}: the reason is for {corpus.name_of(wanted)}, {tool} '
                                          f'says {corpus.name_of(theirs)}')
@@ -95,6 +140,24 @@ without optimisation). Here are the same programs under LeakSanitizer of gcc {gc
 LeakSanitizer knows no "possibly lost": a pointer into the middle holds as well as one to the start. It agrees where it
 reports the lost and the indirectly lost blocks, and no others.
 
+## Against the truth
+
+What a program holds is known by construction: the source says it where no scan can know it (`TRUTH`). A block is
+*falsely lost* when the program holds it and the tool calls it lost or indirectly lost; *missed* when it is gone and the
+tool calls it reachable. What is called possibly lost is neither.
+
+| of {nr_blocks} blocks | falsely lost | missed | wrong | possibly lost |
+| --- | ---: | ---: | ---: | ---: |
+{verdicts}
+
+Where seep is wrong:
+
+{wrong}
+
+## Block by block
+
+Does the other tool give the same class? Where it does not, the reason is below.
+
 {summary}
 
 ## Differences
@@ -108,6 +171,17 @@ Blocks that agree, of all that the program makes.
 | --- | --- | ---: | ---: | ---: |
 {rows}
 '''
+
+
+def verdict_rows(results, nr_blocks):
+    rows = []
+    for name, tool, of_seep in (('seep', 'VALGRIND', True), *((name, tool, False) for tool, (name, _) in TOOLS.items())):
+        mine = [results[source, tool] for source in corpus.PROGRAMS]
+        verdict = sum((c.verdict_of_seep if of_seep else c.verdict for c in mine), Verdict())
+        nr_wrong = verdict.nr_falsely_lost + verdict.nr_missed
+        rows.append(f'| {name} | {verdict.nr_falsely_lost} | {verdict.nr_missed} | {nr_wrong} ({100 * nr_wrong / nr_blocks:.1f} %) | '
+                    f'{verdict.nr_open} |')
+    return '\n'.join(rows)
 
 
 def write(path, results):
@@ -131,12 +205,20 @@ def write(path, results):
             differences.append(f'{why[0].upper()}{why[1:]}.\n')
             differences += [f'- {place}' for place in places]
             differences.append('')
+    wrong = []
+    for comparison in (results[source, 'VALGRIND'] for source in corpus.PROGRAMS):
+        for line in comparison.verdict_of_seep.lines:
+            told, why = comparison.expected.truth[line]
+            last = why = last if why == 'as above' else why
+            wrong.append(f'- `{comparison.source.name}:{line}`: seep {corpus.name_of(comparison.expected.lines[line])}, '
+                         f'in truth {", ".join(f"{n} {what}" for what, n in sorted(told.items()))}: {why}')
     rows = []
     for source in corpus.PROGRAMS:
         lsan, valgrind = results[source, 'LSAN'], results[source, 'VALGRIND']
         rows.append(f'| `{source.name}` | {title_of(source)} | {lsan.nr_blocks} | {lsan.nr_agreed} | '
                     f'{valgrind.nr_agreed} |')
-    path.write_text(HEAD.format(gcc=version_of('gcc', '--version'), valgrind=version_of('valgrind', '--version'),
+    path.write_text(HEAD.format(nr_blocks=nr_blocks, verdicts=verdict_rows(results, nr_blocks), wrong='\n'.join(wrong),
+                                gcc=version_of('gcc', '--version'), valgrind=version_of('valgrind', '--version'),
                                 summary='\n'.join(summary), differences='\n'.join(differences),
                                 rows='\n'.join(rows)))
 

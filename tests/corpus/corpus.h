@@ -7,6 +7,8 @@
 //     fill(table);           // EXPECT: 1 lost, 3 indirect
 //     // LSAN: 4 held: why LeakSanitizer says so          on the lines after it, where a tool differs
 //     // VALGRIND: possible: why Valgrind says so
+//     // VALGRIND: maybe possible: why it says so in some runs
+//     // TRUTH: held: why no scan can know              or gone, where what is expected is not so in truth
 //     // UNALIGNED: reachable                             what the scan says with --unaligned
 //
 // A block belongs to the innermost line of its stack that expects something, so what a line calls may be

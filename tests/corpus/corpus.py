@@ -36,11 +36,12 @@ class Expectation:
 
     def __init__(self, source):
         self.lines = {}  # line: Counter, or the name of the one class of any number of blocks
-        self.differences = {'LSAN': {}, 'VALGRIND': {}, 'UNALIGNED': {}}  # line: (Counter or class, reason)
+        self.differences = {'LSAN': {}, 'VALGRIND': {}, 'UNALIGNED': {}}  # line: (Counter or class, reason, whether it may agree)
+        self.truth = {}  # line: (Counter of 'held' and 'gone', reason), where the scan cannot know
         self.flags, self.library, self.only = [], None, None
         last = None
         for number, line in enumerate(Path(source).read_text().splitlines(), 1):
-            found = re.search(r'// (EXPECT|LSAN|VALGRIND|UNALIGNED|FLAGS|LIBRARY|COMPILER): (.*)$', line)
+            found = re.search(r'// (EXPECT|LSAN|VALGRIND|UNALIGNED|TRUTH|FLAGS|LIBRARY|COMPILER): (.*)$', line)
             if not found:
                 continue
             word, rest = found.groups()
@@ -53,11 +54,16 @@ class Expectation:
                 self.library = rest.split()
             elif word == 'COMPILER':
                 self.only = rest.split(': ')
+            elif word == 'TRUTH':
+                what, _, why = rest.partition(': ')
+                assert last and why, f'{source}:{number}: no reason'
+                self.truth[last] = (blocks_of(what, self.lines[last]), why)
             else:
                 assert last, f'{source}:{number}: {word} stands before the first EXPECT'
                 what, _, why = rest.partition(': ')
                 assert why or word == 'UNALIGNED', f'{source}:{number}: no reason'
-                self.differences[word][last] = (blocks_of(what, self.lines[last]), why)
+                plain = what.removeprefix('maybe ')
+                self.differences[word][last] = (blocks_of(plain, self.lines[last]), why, plain != what)
         assert self.lines, f'{source} expects nothing'
 
 

@@ -15,6 +15,7 @@ static void build(void) {
     struct element *last = NULL, *now = start;
     for (int i = 0; i < 4; i++) {
         struct element *next = (struct element *)make(56); // EXPECT: 2 lost, 2 reachable
+        // TRUTH: 4 held: only the program knows how to get an address from two
         now->both = (uintptr_t)last ^ (uintptr_t)next;
         last = now;
         now = next;

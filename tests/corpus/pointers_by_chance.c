@@ -7,8 +7,10 @@ double *measured;
 
 static void build(void) {
     checksum = (uint64_t)(uintptr_t)make(40); // EXPECT: reachable
-    measured = (double *)make(32);            // EXPECT: reachable
-    uintptr_t bits = (uintptr_t)make(48);     // EXPECT: reachable
+    // TRUTH: gone: a number that happens to be an address
+    measured = (double *)make(32);        // EXPECT: reachable
+    uintptr_t bits = (uintptr_t)make(48); // EXPECT: reachable
+    // TRUTH: gone: as above
     memcpy(&measured[2], &bits, sizeof(bits));
 }
 

@@ -8,7 +8,9 @@ static void build(void) {
     stale = make(104);
     free(stale);
     struct node *again = make(104); // EXPECT: reachable
-    again->a = make(120);           // EXPECT: reachable
+    // TRUTH: gone: the program believes to have freed it
+    again->a = make(120); // EXPECT: reachable
+    // TRUTH: gone: as above
     if (again != stale)
         stale = again; // an allocator that does not reuse at once
     other = make(136);

@@ -6,8 +6,11 @@ uint64_t values[3];
 
 static void build(void) {
     values[0] = (uintptr_t)make(32) | UINT64_C(0xfff8) << 48; // EXPECT: lost
-    struct node *object = make(32);                           // EXPECT: lost
-    object->a = make(40);                                     // EXPECT: indirect
+    // TRUTH: held: only the program knows which bits are the address
+    struct node *object = make(32); // EXPECT: lost
+    // TRUTH: held: as above
+    object->a = make(40); // EXPECT: indirect
+    // TRUTH: held: as above
     values[1] = (uintptr_t)object | UINT64_C(1) << 62;
     values[2] = (uintptr_t)make(48); // EXPECT: reachable
 }
