@@ -6,24 +6,25 @@ import pytest
 
 import messages
 
+WHICH = "--pid, --command, --cgroup and --all " + messages.EXCLUDE
 ONE_TOO_MANY = "one operand too many: '3'"
 
 @pytest.mark.parametrize("words, complaint", [
     ([], "which process?"),
-    (["-p", "1", "-c", "app"], "--pid, --command, --cgroup and --all exclude one another"),
+    (["-p", "1", "-c", "app"], WHICH),
     (["-c", "app 'x"], "a quote is not closed"),
     (["-c", "  "], "no word in it"),
-    (["1", "soon"], "INTERVAL: bad value 'soon'"),
+    (["1", "soon"], messages.BAD_INTERVAL % "soon"),
     (["--top", "1", "1s", "1", "--", "./app"], "'1s': INTERVAL and COUNT go with a PID"),
     (["1", "0"], "INTERVAL: 0 is too short (1s is a second)"),
     (["1", "1s", "0"], "COUNT: '0' is too small"),
     (["-p", "1", "1s", "2", "3"], ONE_TOO_MANY),
     (["1", "--buffer", "5000"], "--buffer: 5000 bytes"),
-    (["1", "-z", "10", "-Z", "5"], "--min-size 10 is more than --max-size 5"),
+    (["1", "-z", "10", "-Z", "5"], messages.MIN_OVER_MAX),
     (["1", "--sort", "siez"], "did you mean 'size'?"),
     (["1", "-C", "-a"], messages.NO_SINGLE_BLOCKS),
     (["1", "-C", "-o", "10"], messages.ANY_AGE),
-    (["--all", "--cgroup", "/"], "--pid, --command, --cgroup and --all exclude one another"),
+    (["--all", "--cgroup", "/"], WHICH),
     (["--all", "--children", "ignore"], "not with --children ignore"),
     (["--all", "--", "./app"], "without --all: seep attach -- ./app"),
     (["--pid", "1", "./app"], "name no PID: seep attach -- ./app"),

@@ -160,7 +160,7 @@ def test_an_update_replaces_baselines_alone(run, seep, app, tmp_path):
         named.write_bytes(text)
         done = run(seep, *update)
         assert (done.returncode, done.stdout, named.read_bytes()) == (1, "", text), done  # nor was it started
-        assert done.stderr.count("\n") == 1 and NOT_A_BASELINE in done.stderr and "name another file" in done.stderr
+        assert done.stderr.count("\n") == 1 and NOT_A_BASELINE in done.stderr and messages.NAME_ANOTHER in done.stderr
     for text in ("", "# seep baseline 0\n", "# seep baseline 1\n<<<<<<< HEAD\n"):
         named.write_text(text)
         assert run(seep, *update).returncode == 0

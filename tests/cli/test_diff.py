@@ -280,7 +280,7 @@ def test_wrong_use(run, seep, tmp_path):
             ("diff", ["/nonexistent", "/nonexistent"], 1, "/nonexistent"), ("diff", [str(bad), str(bad)], 1, messages.NOT_A_TRACE),
             *(("diff", [*option, "a", "b"], 2, "%s is for one trace" % option[0]) for option in (["--blocks"], ["--pid", "1"], ["--limit", "1G"])),
             ("diff", ["--sort", "age", "a", "b"], 2, "no change to sort by"),
-            ("diff", ["--json", "--csv", "a", "b"], 2, "exclude one another"),
+            ("diff", ["--json", "--csv", "a", "b"], 2, messages.EXCLUDE),
             ("mark", ["1"], 2, "is missing"), ("mark", ["x", "name"], 2, "PID is a number"),
             ("mark", ["0", "name"], 1, "no process 0"), ("mark", ["1", "a@b"], 2, "no @ and no #"),
             ("mark", ["1", ""], 2, "mark: the name is empty"), ("mark", ["1", "x" * 256], 2, "at most 255 bytes"),

@@ -9,6 +9,7 @@ import subprocess
 from xml.etree import ElementTree
 
 import pytest
+import messages
 from small_programs import program_source
 
 SOURCE = program_source("export.c")
@@ -310,7 +311,7 @@ def test_same_as_report(run, seep, trace, export):
 def test_wrong_use(run, seep, trace):
     for options, words in ((["--format", "foldde"], "did you mean 'folded'?"), ([], "--format is missing"),
                            (["--format", "folded", "--by", "file"], "leave --by out"),
-                           (["--format", "json", "--csv"], "exclude one another")):
+                           (["--format", "json", "--csv"], messages.EXCLUDE)):
         done = run(seep, "export", str(trace), *options)
         assert done.returncode == 2 and done.stdout == "" and words in done.stderr, done
 

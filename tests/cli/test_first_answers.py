@@ -90,7 +90,7 @@ def test_lines_end_at_a_narrow_terminal(seep, lost, columns):
 
 
 @pytest.mark.parametrize("args, message", [
-    (["1", "--", "./first"], "seep: INTERVAL: bad value './first' (a duration, as in 5s; to start a program and trace it, "
+    (["1", "--", "./first"], "seep: " + messages.BAD_INTERVAL % "./first" + " (a duration, as in 5s; to start a program and trace it, "
                              "name no PID: seep attach -- ./first)\n"),
     (["1", "-o", "app.seep"], "seep: -o: bad value 'app.seep' (a number of milliseconds; --output FILE saves the trace)\n"),
 ])

@@ -82,11 +82,11 @@ def test_a_trace_is_not_replaced_by_what_is_made_of_it(call, grown, tmp_path):
     trace, before = tmp_path / "own.seep", open(grown, "rb").read()
     trace.write_bytes(before)
     (tmp_path / "picture.svg").symlink_to(trace)
-    for words, said in ((["growth", trace, "-o", trace], b"the trace that is read (name another file)"),
-                        (["html", trace, "-o", trace], f"{messages.NOT_WRITTEN_OVER} (name another file".encode()),
+    for words, said in ((["growth", trace, "-o", trace], f"the trace that is read ({messages.NAME_ANOTHER})".encode()),
+                        (["html", trace, "-o", trace], f"{messages.NOT_WRITTEN_OVER} ({messages.NAME_ANOTHER}".encode()),
                         (["export", "--format", "csv", trace, "-o", trace], messages.NOT_WRITTEN_OVER.encode()),
                         (["plot", trace, "-o", tmp_path / "picture.svg"], messages.NOT_WRITTEN_OVER.encode()),
-                        (["plot", trace, "-o", tmp_path / "none" / "a.svg"], b"(make its folder, or name another file)")):
+                        (["plot", trace, "-o", tmp_path / "none" / "a.svg"], f"(make its folder, or {messages.NAME_ANOTHER})".encode())):
         done = call(*words)
         assert done.returncode in (1, 2) and said in done.stderr and done.stderr.count(b"\n") == 1, (words, done)
         assert trace.read_bytes() == before

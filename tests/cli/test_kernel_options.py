@@ -6,11 +6,11 @@ import messages
 
 
 @pytest.mark.parametrize("words, complaint", [
-    (["soon"], "INTERVAL: bad value 'soon'"),
+    (["soon"], messages.BAD_INTERVAL % "soon"),
     (["0"], "INTERVAL: 0 is too short (1s is a second)"),
     (["1s", "0"], "COUNT: '0' is too small"),
     (["1s", "2", "3"], "unexpected argument '3'"),
-    (["-z", "10", "-Z", "5"], "--min-size 10 is more than --max-size 5"),
+    (["-z", "10", "-Z", "5"], messages.MIN_OVER_MAX),
     (["-C", "-a"], messages.NO_SINGLE_BLOCKS),
     (["-C", "--output", "x.seep"], "--combined-only keeps no single blocks: not with --output"),
     (["-C", "--by", "process"], "--combined-only keeps figures of stacks only: not with --by process"),

@@ -225,8 +225,8 @@ def test_wrong_use(run, seep, trace, tmp_path):
     for arguments, status, words in ((["serve", trace], 2, "seep serve --http"), (["serve", "--http=nowhere:1:2", trace], 2, "bad address"),
                                      (["serve", "--http=example.com:80", trace], 2, "bad address"),
                                      (["serve", "--http=127.0.0.1:99999", trace], 2, "bad address"),
-                                     (["serve", "--key", "x", "1"], 2, "--listen tcp:HOST:PORT (add that, or leave --key out"),
-                                     (["serve", "--http", "--listen", "unix:x", "1"], 2, "exclude one another (--http ADDR says"),
+                                     (["serve", "--key", "x", "1"], 2, "(add that, or leave --key out"),
+                                     (["serve", "--http", "--listen", "unix:x", "1"], 2, messages.EXCLUDE + " (--http ADDR says"),
                                      (["serve", "999999999"], 1, messages.NO_PROCESS % 999999999),
                                      (["serve", "--http", tmp_path / "none.seep"], 1, "none.seep")):
         done = run(seep, *arguments, env={"COLUMNS": "999"})

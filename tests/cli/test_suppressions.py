@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import messages
 import schema
 from small_programs import program_source
 
@@ -101,11 +102,12 @@ def test_text_report_tells_what_each_line_did(run, seep, traces, tmp_path):
     assert "  unused: %s:2  leak:nothing\n" % file in done.stdout
     assert "  skipped: 1 entry about other errors than leaks\n" in done.stdout
     assert "keep_name (" not in done.stdout and "keep_table (" in done.stdout
-    assert "without a scan" not in done.stdout
+    without = "  without a scan these figures include reachable blocks\n"
+    assert without not in done.stdout
     unscanned = str(tmp_path / "unscanned.seep")
     assert run(seep, "run", "-q", "--scan", "no", "-o", unscanned, str(traces[0] / "keep")).returncode == 0
     done = run(seep, "report", unscanned, "--suppressions", str(file))
-    assert "leak:keep_name\n  without a scan these figures include reachable blocks\n" in done.stdout, done.stdout
+    assert "leak:keep_name\n" + without in done.stdout, done.stdout
 
 
 def test_error_exitcode_counts_what_is_left(run, seep, traces, tmp_path):
@@ -135,7 +137,7 @@ def test_several_files_and_their_errors(run, seep, traces, tmp_path):
 
 
 def test_wrong_use(run, seep, traces):
-    for options, words in ((["--json"], "exclude one another"), (["--by", "function"], "leave --by out")):
+    for options, words in ((["--json"], messages.EXCLUDE), (["--by", "function"], "leave --by out")):
         done = run(seep, "report", traces[1], "--gen-suppressions", *options)
         assert done.returncode == 2 and words in done.stderr
     done = run(seep, "report", traces[1], "--gen-suppressions=other")
@@ -265,6 +267,7 @@ def test_default_suppressions_can_be_left_out(run, seep, tmp_path):
         assert done.returncode == 1 and "seep: check: %s leaked" % leaked in done.stderr, done.stderr
 
 
+UNUSED = "seep: check: unused: "
 NOT_RUN = "does more than return a constant text: it is not run"
 
 
@@ -313,7 +316,7 @@ def test_check_tells_unused_suppressions_in_a_line(run, seep, tmp_path):
         return [line for line in done.stderr.splitlines() if "unused" in line], done
 
     lines, done = unused("--suppressions", "a.supp", "./own")
-    assert done.returncode == 0 and lines == ["seep: check: unused: a.supp:1  leak:nothing; a.supp:3  name"], done
+    assert done.returncode == 0 and lines == [UNUSED + "a.supp:1  leak:nothing; a.supp:3  name"], done
     # a failed check tells it, too; a quiet one that passes nothing
     again, done = unused("--no-default-suppressions", "--suppressions", "a.supp", "./own")
     assert again == lines and done.returncode == 1
@@ -321,7 +324,7 @@ def test_check_tells_unused_suppressions_in_a_line(run, seep, tmp_path):
     assert not unused("./own")[0]  # what the program itself says, and what is built in, is not the user's
     (tmp_path / "b.supp").write_text("".join("leak:nobody%d\n" % i for i in range(5)))
     assert unused("--suppressions", "b.supp", "./own")[0] == [
-        "seep: check: unused: b.supp:1  leak:nobody0; b.supp:2  leak:nobody1; b.supp:3  leak:nobody2; "
+        UNUSED + "b.supp:1  leak:nobody0; b.supp:2  leak:nobody1; b.supp:3  leak:nobody2; "
         "2 more, which --report FILE --json lists"]
     lines, done = unused("--suppressions", "a.supp", "--junit", "j.xml", "--sarif", "s.sarif", "./own")
     assert "leak:nothing" not in (tmp_path / "j.xml").read_text() + (tmp_path / "s.sarif").read_text()
@@ -334,7 +337,7 @@ def test_unused_means_in_no_process(run, seep, tmp_path):
         subprocess.run(["gcc", "-g", "-o", name, name + ".c"], check=True, cwd=str(tmp_path))
     (tmp_path / "a.supp").write_text("leak:leak_one\nleak:leak_two\nleak:leak_three\n")
     done = run(seep, "check", "--suppressions", "a.supp", "sh", "-c", "./one; ./two; true")
-    assert done.returncode == 0 and "seep: check: unused: a.supp:3  leak:leak_three\n" in done.stderr, done.stderr
+    assert done.returncode == 0 and UNUSED + "a.supp:3  leak:leak_three\n" in done.stderr, done.stderr
 
 
 def test_the_mark_of_utf_8_is_no_suppression(run, seep, tmp_path):

@@ -490,7 +490,7 @@ def test_live(name, tmp_path):
     finally:
         running.communicate(b'\n', timeout=60)
     assert running.returncode == 0
-    assert f'on another machine: {cpu.called}' in run([SEEP, 'report', trace]).out.decode()
+    assert messages.ON_ANOTHER_MACHINE + cpu.called in run([SEEP, 'report', trace]).out.decode()
     (ended,) = report(trace)
     assert [mark['name'] for mark in ended['marks']][:1] == ['half']
     (site,) = (one for one in ended['sites'] if one['stack'][0]['function'] == 'make')

@@ -25,7 +25,8 @@ GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "poo
 
 DAMAGED = "the file is damaged: copy it again from where it was made"
 UPDATE = "it was made by a newer seep: update seep"
-AGAIN = "nothing of the trace is left: record it again"
+RECORD = "record it again"
+AGAIN = "nothing of the trace is left: " + RECORD
 MAKE = "make one with: seep run -o NAME.seep -- PROG"
 
 NOT_A_TRACE = messages.NOT_A_TRACE
@@ -38,6 +39,7 @@ NODE = "its node does not exist"
 RANGE = "cut short, or a number is out of range"
 COLUMNS = "the columns do not fit"
 PROCESSES = "does not agree with the processes"
+LEFT_OVER = "bytes left over: %d"
 BEYOND_THE_INDEX = "a process beyond the index"
 NO_MACHINE = "no machine is like that"
 INDEX_LENGTH = "its length is not at its end"
@@ -56,8 +58,8 @@ BROKEN = {
     "newer-major": ("trace format 2.0, " + THIS_READS, UPDATE),
     "major-0": ("trace format 0.0, " + THIS_READS, DAMAGED),
     "header-length": ("wrong length of the file header at offset 12", DAMAGED),
-    "longer-record": ("section HEALTH at offset 130: bytes left over: 1", DAMAGED),
-    "longer-end": ("section END at offset 561: bytes left over: 4", DAMAGED),
+    "longer-record": ("section HEALTH at offset 130: " + LEFT_OVER % 1, DAMAGED),
+    "longer-end": ("section END at offset 561: " + LEFT_OVER % 4, DAMAGED),
     "required-section": ("section of unknown type (28672) at offset 561 is needed to read the trace, and this seep "
                          "does not know it", UPDATE),
     "newer-section": ("section NODES (7) at offset 390 is of a version that this seep does not know", UPDATE),
@@ -66,7 +68,7 @@ BROKEN = {
     "end-length": ("section END at offset 561: ends at 5 by its own account, and at 609 by its place", DAMAGED),
     "after-end": ("section END at offset 561: 4 bytes follow the end", DAMAGED),
     "end-short": ("section END at offset 32: 8 bytes, and 16 are needed", DAMAGED),
-    "no-process": ("no process in the trace", "record it again"),
+    "no-process": ("no process in the trace", RECORD),
     "processes-lie": ("5 processes are promised, and there are 1", DAMAGED),
     "raw-too-short": ("section BLOCKS at offset 362: " + NOT_SO_MANY % 300021, DAMAGED),
     "raw-too-long": ("section BLOCKS at offset 362: " + NOT_SO_MANY % 300023, DAMAGED),
@@ -91,7 +93,7 @@ BROKEN = {
     "one-too-many": ("section NODES at offset 390: more elements than the 1 promised", DAMAGED),
     "one-too-few": ("section SITES at offset 390: element 1: " + NODE, DAMAGED),
     "first-id": ("section NODES at offset 390: does not continue where the one before ended", DAMAGED),
-    "left-over": ("section NODES at offset 390: bytes left over: 1", DAMAGED),
+    "left-over": ("section NODES at offset 390: " + LEFT_OVER % 1, DAMAGED),
     "process-args": ("section PROCESS at offset 65: " + RANGE, DAMAGED),
     "process-promises": ("section PROCESS at offset 65: promises 1152921504606846976 elements in BLOCKS, and there "
                          "are 1", DAMAGED),
@@ -122,7 +124,7 @@ BROKEN = {
     "lines-text": ("section LINES at offset 563: " + RANGE, DAMAGED),
     "lines-no-frames": ("section LINES at offset 563: " + RANGE, DAMAGED),
     "lines-same-place": ("section LINES at offset 563: " + RANGE, DAMAGED),
-    "slabs-longer": ("section SLABS at offset 609: bytes left over: 1", DAMAGED),
+    "slabs-longer": ("section SLABS at offset 609: " + LEFT_OVER % 1, DAMAGED),
     "arrivals-cut": ("section ARRIVALS at offset 905: " + RANGE, DAMAGED),
     "arrivals-steps": ("section ARRIVALS at offset 905: " + RANGE, DAMAGED),
     "arrivals-none": ("section ARRIVALS at offset 905: " + RANGE, DAMAGED),

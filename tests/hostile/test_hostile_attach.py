@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+import messages  # noqa: E402
 from harness import BUILD, SEEP, TIMEOUT, environment, need_bpf, run  # noqa: E402
 
 FILES = BUILD / 'tests/hostile/hostile-files'
@@ -85,7 +86,7 @@ def test_a_refused_file_is_told(target):
     """Of a file in which no probe can stand the others do not suffer."""
     process = target('mallocs')
     done = run([SEEP, 'attach', process.pid, '100ms', '2'])
-    assert done.code == 0 and b'the kernel puts no probes on' in done.out, done
+    assert done.code == 0 and messages.NO_PROBES_ON.encode() in done.out, done
 
 
 @pytest.mark.parametrize('number, mode', [(signal.SIGINT, 0o644), (signal.SIGTERM, 0o644), (signal.SIGINT, 0o646)])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+import messages  # noqa: E402
 from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, environment, run, states_of, status_of, wait_until  # noqa: E402
 from test_top import terminal  # noqa: E402, F401 (fixture)
 from test_wire import serve  # noqa: E402, F401 (fixture)
@@ -19,7 +20,7 @@ def test_the_wait_is_one_for_all_threads():
     try:
         assert program.stdout.readline() == b'ready\n'
         done = run([SEEP, 'scan', program.pid])
-        assert done.code != 0 and b'does not stop' in done.err, done
+        assert done.code != 0 and messages.DOES_NOT_STOP.encode() in done.err, done
         assert status_of(program.pid, 'TracerPid') == '0'  # let go
     finally:
         program.stdin.close()
@@ -53,12 +54,12 @@ def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):
         if tool == 'serve':
             server = serve(program.pid)
             done = run([SEEP, 'connect', server.address, '-e', 'scan'])
-            assert b'does not stop' in done.out + done.err, done
+            assert messages.DOES_NOT_STOP.encode() in done.out + done.err, done
         else:
             screen = terminal(program.pid)
             screen.shows('hostile-threads')
             screen.keys('S')
-            screen.shows('does not stop')
+            screen.shows(messages.DOES_NOT_STOP)
         assert status_of(program.pid, 'Threads') == '2'  # the scan has given up before the thread's wait ended
         wait_until(lambda: status_of(program.pid, 'Threads') == '1', 'the end of the thread')
         assert tool == 'top' or server.process.poll() is None

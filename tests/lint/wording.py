@@ -16,9 +16,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 NR = 4  # words in a row, two of them of more than three letters
 GOLDEN = "tests/golden/*.txt"
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\w+|\s+|.', re.S)
-# A value, a name or an option stands for a word that is not compared.
-VALUE = re.compile(r"\\[dwsSWD][+*?]*|\[[^\]]*\][+*]|\.[*+]\??|%%?[-+ #0']*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|z|j|t)?[a-zA-Z%]|\x01|\{[^}]*\}|-{1,2}\w[\w-]*|[\w.*]*[/_=*][\w./=*-]*|\w*\d[\w.]*")
-WORD = re.compile(r"\x01|[A-Za-z]+(?:['’-][A-Za-z]+)*")
+# A value or a name stands for a word that is not compared.
+VALUE = re.compile(r"\\[dwsSWD][+*?]*|\[[^\]]*\][+*]|\.[*+]\??|%%?[-+ #0']*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|z|j|t)?[a-zA-Z%]|\x01|\{[^}]*\}|[\w.*]*[/_=*][\w./=*-]*|\w*\d[\w.]*")
+WORD = re.compile(r"\x01|(?:--[a-z])?[A-Za-z]+(?:['’-][A-Za-z]+)*")
 Place = collections.namedtuple("Place", "path line")
 
 

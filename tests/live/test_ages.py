@@ -92,4 +92,4 @@ def test_without_it_there_are_none(program, tmp_path):
     done = run([SEEP, 'report', '--older', '1s', trace])
     assert done.code == 1 and messages.NO_AGES.encode() in done.err
     done = run([program], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'y.seep', SEEP_AGE='perhaps'))
-    assert done.err == b'libseep: SEEP_AGE: 0 or 1 is wanted; using the default\n'
+    assert done.err == f'libseep: SEEP_AGE: 0 or 1 is wanted; {messages.USES_THE_DEFAULT}\n'.encode()

@@ -81,14 +81,17 @@ def test_the_text_is_a_table(tmp_path):
     assert [line.split()[0] for line in lines[3:] if not line.startswith(' ')] == ['glibc', 'glibc:arena_max=1'], lines
 
 
+NOTHING_TRACED = b'nothing is traced'
+
+
 @pytest.mark.parametrize('words, code, said', [
     (['glibc,nosuch', 'true'], 1, b"no library of 'nosuch' is installed"),
     (['glibc,glibc:arena_max', 'true'], 2, b'no value (glibc:arena_max=1, for example)'),
     (['glibc,', 'true'], 2, messages.EMPTY_IN_LIST.encode()),
     (['glibc,jemalloc', 'nosuch'], 127, messages.NOT_IN_PATH.encode()),
-    (['glibc,jemalloc', '--mode', 'record', 'true'], 2, b'nothing is traced'),
-    (['glibc,jemalloc', '-o', 'x.seep', 'true'], 2, b'nothing is traced'),
-    (['glibc,jemalloc', '--tree', 'true'], 2, b'nothing is traced'),
+    (['glibc,jemalloc', '--mode', 'record', 'true'], 2, NOTHING_TRACED),
+    (['glibc,jemalloc', '-o', 'x.seep', 'true'], 2, NOTHING_TRACED),
+    (['glibc,jemalloc', '--tree', 'true'], 2, NOTHING_TRACED),
 ])
 def test_wrong_use(words, code, said, tmp_path):
     done = compare(tmp_path, *words, code=code)

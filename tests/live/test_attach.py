@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import messages
 from harness import BUILD, SEEP, TIMEOUT, children_of, environment, library, need, need_bpf, report, run, wait_until, wait_until_idle
 from small_programs import built_program, program_source
 
@@ -111,6 +112,7 @@ def no_probes_in(pid, library='libc.so'):
             assert memory.read(end - start) == file.read(end - start)
 
 
+READING = b'Reading the image of pid'
 STEPS = BUILD / 'tests/live/live-attach-steps'
 PROBES = ['best', 'multi', 'perf']
 
@@ -303,11 +305,11 @@ def test_children_that_end_at_once_refuse_no_file(private, tmp_path):
     assert program.stdout.readline() == b'ready\n'
     done = run([SEEP, 'attach', '--output', trace, program.pid, '300ms', '5'])
     assert done.code == 0, done
-    assert b'puts no probes' not in done.out + done.err, done
+    assert messages.NO_PROBES_ON.encode() not in done.out + done.err, done
     processes = report(trace)
     assert len(processes) > 5
     notes = [str(note) for process in processes for note in process['health']['notes']]
-    assert not [note for note in notes if 'puts no probes' in note]
+    assert not [note for note in notes if messages.NO_PROBES_ON in note]
     assert any('milliseconds is not known; with --cgroup PATH instead' in note for note in notes), notes
     program.stdin.close()
     assert program.wait(TIMEOUT) == 0
@@ -500,11 +502,11 @@ def test_a_process_with_the_library_is_read_by_its_image(private, tmp_path):
     hear(program)
     done = run([SEEP, 'attach', program.pid, '50ms', '1'])
     assert done.code == 0, done
-    assert b'Reading the image of pid' in done.out
+    assert READING in done.out
     assert b'300 bytes in 1 allocations' in done.out
     no_probes_in(program.pid)
     done = run([SEEP, 'attach', '--backend', 'bpf', program.pid, '50ms', '1'])
-    assert done.code == 0 and b'Reading the image' not in done.out, done
+    assert done.code == 0 and READING not in done.out, done
 
 
 def test_a_sample_knows_its_frees(private, tmp_path):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import pytest
+import messages
 from harness import BUILD, PROGRAMS, SEEP, environment, need, read_witness, run, with_witness
 from small_programs import program_source
 
@@ -200,7 +201,7 @@ def test_a_file_of_the_program_is_not_written_to(tmp_path):
     (['--mode', 'log', '--error-exitcode', '3'], b'--error-exitcode needs --mode live'),
     (['--log', 'x'], b'--log needs --mode log'),
     (['--mode', 'log', '--log-columns', 'time,where'], b"--log-columns: bad value 'time,where'"),
-    (['--mode', 'log', '--log', 'x', '--log-fd', '5'], b'exclude one another'),
+    (['--mode', 'log', '--log', 'x', '--log-fd', '5'], messages.EXCLUDE.encode()),
     (['--mode', 'log', '--log', 'no/such/folder'], b'no/such/folder: cannot write the log'),
 ])
 def test_wrong_use_is_said_before_the_program_starts(options, words, tmp_path):

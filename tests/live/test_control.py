@@ -91,6 +91,9 @@ def test_what_lived_before_is_exact_and_the_rest_is_a_loss(switched, options):
     assert saved['health']['lost'] == {'stopped': 50} and kept(saved) == (0, 107) and wrong(saved) == wrong(before)
 
 
+RECORDS = 'allocations are recorded'
+
+
 def test_threads_that_go_no_long_way_stop_too(switched):
     """Their operations are all of the shortest kind: nothing but what the tool takes from them makes them look."""
     program = switched(2)
@@ -102,8 +105,8 @@ def test_threads_that_go_no_long_way_stop_too(switched):
         threads_run(program.pid)
         # What each thread was at when it was switched ends as it began.
         assert console.ask('status')['allocations'] <= first['allocations'] + 2
-        assert console.ask('start')['done'] == 'allocations are recorded'
-        wait_until(lambda: console.ask('status')['allocations'] > first['allocations'], 'allocations are recorded')
+        assert console.ask('start')['done'] == RECORDS
+        wait_until(lambda: console.ask('status')['allocations'] > first['allocations'], 'the next allocation')
         threads_run(program.pid)
         then = console.ask('status')
         assert 0 <= then['allocations'] - then['frees'] < 100
@@ -238,7 +241,7 @@ def test_over_a_link_and_on_the_screen(switched, serve, terminal):  # noqa: F811
     screen = terminal('-i', '0.1', server.address)
     screen.shows(rf'live-switched {program.pid}  STOPPED')
     screen.keys('X')
-    screen.shows('allocations are recorded')
+    screen.shows(RECORDS)
     program.tell('keep 1')
     screen.shows(rf'live-switched {program.pid}  LIVE .* health: incomplete')
     screen.keys(':', *'stop', 'Enter')

@@ -21,7 +21,7 @@ from small_programs import program_source
 CRASH = BUILD / 'tests/live/live-crash'
 LOST, INDIRECT, POSSIBLE = set(range(1000, 1005)), set(range(2000, 2005)), {3000}
 HELD = {4000: r'global .*\bglobal\b.* in live-crash$', 4048: r'global .*\bglobal\b.* in live-crash -> block of 4000 B.* from hold',
-        4016: 'thread-local storage of thread', 4032: 'stack of thread'}
+        4016: messages.THREAD_LOCAL, 4032: 'stack of thread'}
 NT_PRSTATUS = 1
 
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from foreign_image import Foreign
+import messages
 from harness import BUILD, LIBSEEP, PROGRAMS, ROOT, SEEP, environment, need, run
 
 pytestmark = pytest.mark.skipif(sys.byteorder != 'little', reason='this machine is big-endian itself')
@@ -51,8 +52,8 @@ def test_other_byte_order_and_word_size(name, tmp_path):
         own, foreign = report(dump, '--blocks'), report(other, '--blocks')
         assert own['totals']['allocations'] > 0
         assert without_names(foreign) == without_names(own)
-        assert b'on another machine: PowerPC, 32 bits, big-endian\n' in run([SEEP, 'report', other]).out
-        assert b'on another machine' not in run([SEEP, 'report', dump]).out
+        assert f'{messages.ON_ANOTHER_MACHINE}PowerPC, 32 bits, big-endian\n'.encode() in run([SEEP, 'report', other]).out
+        assert messages.ON_ANOTHER_MACHINE.encode() not in run([SEEP, 'report', dump]).out
         other.unlink()
 
 

@@ -308,7 +308,7 @@ def test_snapshots_of_one_process(tmp_path):
     done = run([SEEP, 'growth', tmp_path / 'other.seep'])
     assert done.code == 1 and messages.NO_SNAPSHOTS.encode() in done.err, done
     done = run([SEEP, 'report', '--sort', 'growth', tmp_path / 'other.seep'])
-    assert done.code == 1 and b'--sort growth needs snapshots' in done.err, done
+    assert done.code == 1 and messages.GROWTH_NEEDS_SNAPSHOTS.encode() in done.err, done
 
 
 def test_growth_of_a_process(tmp_path):

@@ -184,7 +184,7 @@ def test_who_holds_it(blocks):
         assert re.match(r"stack of thread \d+( in \w+ .*)?$", holders[2264])
         # Another thread's variables and values of keys lie at the top of its stack, and are none of it. (A copy of one may still
         # lie in its stack, too.)
-        assert any(holders[size].startswith('thread-local storage of thread ') for size in (2248, 2280)), holders
+        assert any(holders[size].startswith(messages.THREAD_LOCAL + ' ') for size in (2248, 2280)), holders
         text = scan(program.pid, '--top', '0').out
         assert 'held by: global struct node *plain (' in text and 'indirectly lost' in text and 'paused' in text
 
@@ -204,7 +204,7 @@ def test_kind_filter_and_saved_result(blocks, tmp_path):
         assert len(chains['holders']) == len(report['leaks']['holders'])
         assert any(chain[0]['kind'] == 1 for chain in chains['sites'].values()) # data of a module
         done = seep('report', program.pid, '--kind', 'lost')
-        assert done.code == 1 and 'needs a scan' in done.err
+        assert done.code == 1 and messages.NEEDS_A_SCAN in done.err
         assert "unknown value 'gone'" in scan(program.pid, '--kind', 'gone', code=2).err
 
 

@@ -178,7 +178,7 @@ def test_wrong_use(threads, tmp_path, options, said):
 def test_a_program_is_not_written_over_the_recording(threads, tmp_path):
     before = threads.read_bytes()
     done = run([SEEP, 'replay', '--generate', threads, threads])
-    assert done.code == 2 and f'{messages.NOT_WRITTEN_OVER} (name another file'.encode() in done.err, done
+    assert done.code == 2 and f'{messages.NOT_WRITTEN_OVER} ({messages.NAME_ANOTHER}'.encode() in done.err, done
     assert threads.read_bytes() == before
 
 

@@ -274,7 +274,7 @@ def test_a_user_who_may_not(machine, grower):
     done = machine('setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', SEEP, 'service', 'enable', 'grower')
     # A project in a folder of mode 0700 is not there for this user.
     reachable = all(folder.stat().st_mode & 1 for folder in Path(SEEP).resolve().parents)
-    said = b'ermission denied' if reachable else b'libseep.so is neither beside'
+    said = b'ermission denied' if reachable else f'libseep.so {messages.NOT_BESIDE}'.encode()
     assert done.code == 1 and done.err.count(b'\n') >= 1 and said in done.err, done
     assert not (machine.root / 'etc/systemd/system/grower.service.d').exists()
 

@@ -4,6 +4,7 @@
 from collections import Counter
 
 import pytest
+import messages
 from harness import BUILD, LIBSEEP, PROGRAMS, SEEP, environment, exit_status, need, plain_name, report, run, traced
 from raw_image import Image
 from small_programs import built_program, program_source
@@ -160,7 +161,7 @@ def test_the_library_alone_keeps_it_too(tmp_path):
     assert run([PROGRAM, 'first_thread'], env=env).code == 0
     assert Image(out).first_releases() == [('malloc', 'free', 64)]
     done = run(['/bin/true'], env={**env, 'SEEP_FREE_STACKS': 'yes'})
-    assert done.err == b'libseep: SEEP_FREE_STACKS: 0 or 1 is wanted; using the default\n'
+    assert done.err == f'libseep: SEEP_FREE_STACKS: 0 or 1 is wanted; {messages.USES_THE_DEFAULT}\n'.encode()
 
 
 @pytest.mark.parametrize('age', (0, 1))

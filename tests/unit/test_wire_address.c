@@ -38,13 +38,20 @@ static void hints(struct seep_error *error, const char *text, const char *hint) 
     seep_error_destroy(error);
 }
 
+#define NETWORK "--listen tcp:HOST:PORT"
+
 static void test_wrong_forms(void **state) {
     static const char *const texts[][2] = {
-        {"ssh://board7", "seep-agent list"},  {"ssh://board7/x", "seep-agent list"},
-        {"ssh://-oX/1", "seep-agent list"},   {"ssh://a b/1", "seep-agent list"},
-        {"ssh://a:b/1", "seep-agent list"},   {"tcp:", "--listen tcp:HOST:PORT"},
-        {"tcp:a", "--listen tcp:HOST:PORT"},  {"tcp://a:1", "--listen tcp:HOST:PORT"},
-        {"tcp::1", "--listen tcp:HOST:PORT"}, {"unix:", "seep serve PID"},
+        {"ssh://board7", "seep-agent list"},
+        {"ssh://board7/x", "seep-agent list"},
+        {"ssh://-oX/1", "seep-agent list"},
+        {"ssh://a b/1", "seep-agent list"},
+        {"ssh://a:b/1", "seep-agent list"},
+        {"tcp:", NETWORK},
+        {"tcp:a", NETWORK},
+        {"tcp://a:1", NETWORK},
+        {"tcp::1", NETWORK},
+        {"unix:", "seep serve PID"},
         {"exec:", "--listen stdio"},
     };
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(texts); i++) {
