@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import BUILD, SEEP, run
+from harness import BUILD, SEEP, environment, need, run
 
 PROGRAM = BUILD / 'tests/live/live-answers'
 
@@ -92,6 +92,15 @@ def test_blocks_freed_in_a_wrong_way_are_named(tmp_path):
     found = json.loads(run([SEEP, 'report', '--json', trace]).out)['findings']
     frees, = [one for one in found if one['kind'] == 'frees']
     assert frees['bad'] and frees['value'] >= 1 and '(wrong_releases.cpp:' in frees['place']
+
+
+@pytest.mark.parametrize('allocator, is_advised', [('pymalloc', True), ('malloc', False)])
+def test_arenas_of_python_are_no_heap(allocator, is_advised, tmp_path):
+    """Its objects are in no figure of the heap, unless it is told to take malloc."""
+    need('/usr/bin/python3')
+    done = run([SEEP, 'run', '-o', tmp_path / 'p.seep', '--', '/usr/bin/python3', '-c', 'kept = [str(i) * 3 for i in range(90000)]'],
+               env=environment(PYTHONMALLOC=allocator))
+    assert done.code == 0 and (b'PYTHONMALLOC=malloc' in done.err) == is_advised, done
 
 
 def test_live_estimates_have_the_error_of_their_own_samples(tmp_path):

@@ -594,6 +594,13 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
     fprintf(out, "\n%snext:%s ", seep_style_bold(style), seep_style_off(style));
     put_command(out, view, source, options);
     fprintf(out, "   (%s)\n", what);
+    uint64_t arenas = seep_view_python_arenas(view);
+    if (arenas)
+        fprintf(
+            out,
+            "      or run it again with PYTHONMALLOC=malloc   (each object: Python has up to %s of them in "
+            "arenas that it maps)\n",
+            seep_format_bytes(arenas).text);
 }
 
 // Behind the name of its kind.

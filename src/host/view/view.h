@@ -375,6 +375,10 @@ SEEP_MUST_CHECK struct seep_error *seep_view_create(const struct seep_session *s
                                                     struct seep_view **ret_view);
 void seep_view_destroy(struct seep_view *view); // takes NULL
 
+// Bytes of Python's own arenas at most, where these are many and more than its heap ever was; else 0. What is
+// in them is in no figure of the heap.
+uint64_t seep_view_python_arenas(const struct seep_view *view);
+
 // What memory of a process may come to, as the user or its snapshots say; 0: not known. *ret_left: how much
 // of it is left.
 uint64_t seep_view_limit(const struct seep_view *view, uint32_t process, uint64_t *ret_left);
