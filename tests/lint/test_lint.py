@@ -499,6 +499,17 @@ def test_codes_of_notes_are_those_of_the_document():
     ours = [(str(number), *named[code]) for number, code in enumerate(order) if code != "NR"]
     table = re.findall(r"^\| (\d+) \| ([a-z_]+) \| ?(\d?) \|", text_of("docs/trace-format.md"), flags=re.M)
     assert [row for row in table if row[1] in {name for _, name, _ in ours}] == ours
+
+
+def test_sections_are_those_of_the_document():
+    """The table of types in the format has the numbers and names of records.h, and of each its words: NAME in bold."""
+    document = text_of("docs/trace-format.md")
+    types = re.findall(r"^    SEEP_TRACE_(\w+) = (\d+),", text_of("src/host/base/records.h"), flags=re.M)
+    table = re.findall(r"^\| (\d+) \| ([A-Z_]+) \|", document.split("### Types")[1], flags=re.M)
+    assert len(types) > 30 and sorted((name, number) for number, name in table) == sorted(types)
+    none(["%s has no words" % name for name, _ in types if not re.search(r"\*\*%s\*\*" % name, document)])
+
+
 # Words that were weeded out: what they stand for has a name. "nobody" is also a user.
 WEEDED = re.compile(r"\b(whoever|given back|gives? back|gave back|what is so|who holds it back)\b", re.IGNORECASE)
 NOBODY = re.compile(r"\bnobody(?! \(where)\b", re.IGNORECASE)
