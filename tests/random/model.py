@@ -129,8 +129,16 @@ class Life:
         """From here on it cannot begin an image; where it has none yet it is counted as lost, for its parent."""
         self.follows = self.leaves_file = False
         if not self.seen:
-            self.optional = True
-            self.parent.health.add('fork')
+            self.may_be_lost()
+
+    def may_be_lost(self):
+        """It may have no image: then it is counted as lost, for the nearest of those before it that has one."""
+        self.optional = True
+        life = self.parent
+        life.health.add('fork')
+        while not life.seen and life.parent:
+            life = life.parent
+            life.health.add('fork')
 
     def allocate(self, number, site, size, count, tie):
         self.groups[number] = Group(site, size, count, tie)

@@ -40,8 +40,7 @@ def forked(p):
         if life.vague:
             life.health.add('fork_inexact')
         if life.parent.origin == 'fork' and life.vague:
-            life.optional = True  # its parent's own image may be in the making: counted for that
-            life.parent.health.add('fork')
+            life.may_be_lost()  # its parent's own image may be in the making
         with p.body('child') as body:
             fill(p, 0, 4)
             exits.choose(p, child=True)
