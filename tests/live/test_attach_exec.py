@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import SEEP, children_of, environment, has_ended, need, report, root_only, run, wait_until, waits_of
+from small_programs import program_source
 from test_attach import can  # noqa: F401 (fixture)
 from small_programs import program_source
 
@@ -172,3 +173,22 @@ def test_a_script_is_no_mapped_file(can, tmp_path):  # noqa: F811
     done = run([SEEP, 'attach', '--output', trace, '--', 'sh', '-c', f'{chain(tmp_path, 20, "/bin/true", "exec ")}; true'])
     assert done.code == 0, done
     assert not [note for note in notes_of(trace) if note.code == 'files_unreadable'], notes_of(trace)
+
+
+def test_libraries_of_ld_library_path(can, tmp_path):  # noqa: F811
+    """Read before the program runs, also where a shell sets the variable just for it: the constructor allocates at once."""
+    need('gcc')
+    root_only()
+    source = tmp_path / 'library_path.c'
+    source.write_text(program_source('library_path.c'))
+    (tmp_path / 'folder').mkdir()
+    library = tmp_path / 'folder/liballocates.so'
+    for words in (['-DLIBRARY', '-fPIC', '-shared', source, '-o', library], [source, f'-L{library.parent}', '-lallocates', '-o', tmp_path / 'program']):
+        assert run(['gcc', '-O1', '-g', '-fomit-frame-pointer', *words]).code == 0
+    trace = tmp_path / 't.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', 'sh', '-c', 'LD_LIBRARY_PATH=/nonexistent:"$0" "$1"', library.parent,
+                tmp_path / 'program'])
+    assert done.code == 0, done
+    process, = [process for process in report(trace) if process['process']['exe'].endswith('/program')]
+    assert process['health']['cut'] == {}, process['health']
+    assert sum(site['allocations'] for site in process['sites'] if site['stack'][0]['function'] == 'allocate') == 16

@@ -55,7 +55,7 @@ static void test_what_is_loaded_is_found(void **state) {
     int root = open("/", O_PATH | O_DIRECTORY), fd = open("/proc/self/exe", O_RDONLY), nr = 0;
     assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
     is_whole = true;
-    seep_needed_files(root, fd, self, see, seen);
+    seep_needed_files(root, fd, self, NULL, see, seen);
     is_whole = false;
     dl_iterate_phdr(is_seen, &nr);
     assert_in_range(nr, 3, SEEN_MAX); // libc, cmocka, the loader
@@ -78,7 +78,7 @@ static void test_damaged_files(void **state) {
         bytes[at] = (char)random();
         assert_int_equal(ftruncate(fd, random() % 8 ? nr : random() % nr), 0);
         assert_int_equal(pwrite(fd, bytes, (size_t)nr, 0), nr);
-        seep_needed_files(root, fd, "/damaged", see, seen);
+        seep_needed_files(root, fd, "/damaged", "/usr/lib:$ORIGIN;;:", see, seen);
         forget();
         if (i % 8)
             bytes[at] = was;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "confine/opener.h"
 #include "process/process_map.h"
 #include "source/attach/attach_parts.h"
+#include "source/attach/exec_environment.h"
 #include "source/attach/exec_gate.h"
 #include "source/attach/needed_files.h"
 
@@ -85,7 +87,9 @@ static struct seep_error *look_at_program(struct seep_attached *attached,
     snprintf(name, sizeof(name), "/proc/%d/root", (int)seep_live_thread(waiting->pid));
     int root = look.is_new ? open(name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (root >= 0) {
-        seep_needed_files(root, fd, real, look_at_file, &look);
+        char *library_path = seep_exec_library_path(waiting->pid);
+        seep_needed_files(root, fd, real, library_path, look_at_file, &look);
+        free(library_path);
         close(root);
     }
     close(fd);

@@ -51,6 +51,7 @@ struct known_file {
 struct needed {
     int root;
     struct kind kind; // of the program, and so of all that is mapped with it
+    const char *library_path;
     seep_needed_visit *visit;
     void *context;
     char *cache; // ends with NUL; NULL: there is none
@@ -196,6 +197,16 @@ static void try_cache(struct needed *needed, const char *name) {
     }
 }
 
+static void try_folders(struct needed *needed, const char *folders, const char *separators, const char *path,
+                        const char *name) {
+    const char *at = folders;
+    for (size_t nr = 0; *at && nr < FOLDERS_MAX; nr++) {
+        size_t length = strcspn(at, separators);
+        try_folder(needed, at, length, path, name);
+        at += length + (at[length] != 0);
+    }
+}
+
 static void try_name(struct needed *needed, const struct seep_elf_file *elf, const struct dynamic *dynamic,
                      const char *path, const char *name) {
     static const char *const system[] = {"/lib64", "/usr/lib64", "/lib", "/usr/lib"};
@@ -204,16 +215,11 @@ static void try_name(struct needed *needed, const struct seep_elf_file *elf, con
         try_path(needed, name);
         return;
     }
-    for (size_t i = 0; i < dynamic->nr_folders; i++) {
-        if (!read_string(elf, dynamic, dynamic->folders[i], folders, sizeof(folders)))
-            continue;
-        const char *at = folders;
-        for (size_t nr = 0; *at && nr < FOLDERS_MAX; nr++) {
-            size_t length = strcspn(at, ":");
-            try_folder(needed, at, length, path, name);
-            at += length + (at[length] == ':');
-        }
-    }
+    for (size_t i = 0; i < dynamic->nr_folders; i++)
+        if (read_string(elf, dynamic, dynamic->folders[i], folders, sizeof(folders)))
+            try_folders(needed, folders, ":", path, name);
+    if (needed->library_path)
+        try_folders(needed, needed->library_path, ":;", path, name);
     size_t nr_before = needed->nr_known;
     try_cache(needed, name);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(system) && needed->nr_known == nr_before; i++)
@@ -244,7 +250,8 @@ static void look_into(struct needed *needed, int fd, const char *path) {
     seep_elf_file_deinit(&elf);
 }
 
-void seep_needed_files(int root, int fd, const char *path, seep_needed_visit *visit, void *context) {
+void seep_needed_files(int root, int fd, const char *path, const char *library_path, seep_needed_visit *visit,
+                       void *context) {
     struct needed *needed = calloc(1, sizeof(*needed));
     if (!needed || *path != '/') {
         free(needed);
@@ -252,6 +259,7 @@ void seep_needed_files(int root, int fd, const char *path, seep_needed_visit *vi
     }
     needed->root = root;
     needed->kind = kind_of(fd);
+    needed->library_path = library_path;
     needed->visit = visit;
     needed->context = context;
     read_cache(needed);
