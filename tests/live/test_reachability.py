@@ -447,3 +447,18 @@ def test_memory_that_jemalloc_hands_out_beside_malloc(tmp_path):
     kinds = {site['live_bytes']: site['kind'] for site in report['sites'] if site['live_bytes'] in (77, 1234)}
     assert kinds[1234] == 'reachable' and 77 in kinds, kinds
     assert any('mallocx of jemalloc' in note for note in report['health']['notes']), report['health']
+
+
+def test_memory_that_tcmalloc_hands_out_beside_malloc(tmp_path):
+    """By tc_malloc: it holds what it points to, and its free is no second free of the block that was there before."""
+    (tmp_path / 'p.c').write_text(program_source('reachability_tc_malloc.c'))
+    link = ['-ltcmalloc_minimal', '-o', tmp_path / 'p']
+    done = harness.run(['gcc', '-g', '-O1', '-fno-builtin', tmp_path / 'p.c', *link])
+    assert done.code == 0, done
+    done = harness.run([SEEP, 'run', '-q', '-o', tmp_path / 'p.seep', tmp_path / 'p'])
+    assert (done.code, done.out) == (0, b'1\n'), done  # the address is the same one
+    report = json.loads(seep('report', '--json', tmp_path / 'p.seep').out)
+    kinds = {site['live_bytes']: site['kind'] for site in report['sites']}
+    assert kinds[1234] == 'reachable', kinds
+    assert report['mismatches'] == [] and report['totals']['unknown_frees'] == 1, report
+    assert [note['code'] for note in report['health']['notes']] == ['beside_malloc'], report['health']

@@ -398,7 +398,8 @@ static uint64_t nr_mistaken(const struct seep_view *view) {
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_profile *profile = seep_text_profile(view, p);
         for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
-            if (profile->wrong_releases[i].kind != SEEP_MISUSE_MISMATCH)
+            if (profile->wrong_releases[i].kind != SEEP_MISUSE_MISMATCH &&
+                !seep_profile_may_be_right(profile, &profile->wrong_releases[i]))
                 seep_add_up(&nr, profile->wrong_releases[i].count);
     }
     return nr;

@@ -36,6 +36,11 @@ bool seep_profile_has_note(const struct seep_profile *profile, enum seep_note_co
     return false;
 }
 
+bool seep_profile_may_be_right(const struct seep_profile *profile, const struct seep_wrong_release *wrong) {
+    return (wrong->kind == SEEP_MISUSE_DOUBLE_FREE || wrong->kind == SEEP_MISUSE_INSIDE) &&
+           seep_profile_has_note(profile, SEEP_NOTE_BESIDE_MALLOC);
+}
+
 // The first note with any of `flags`, SEEP_NOTE_*; NULL: there is none.
 static const struct seep_note *find_note(const struct seep_profile *profile, uint32_t flags) {
     for (size_t i = 0; i < profile->health.nr_notes; i++)

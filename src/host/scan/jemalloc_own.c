@@ -9,8 +9,20 @@
 #define ENTRIES_MAX  128
 #define NAMES_MAX    ((uint64_t)8 << 20) // of one module's names
 #define PIECE_BYTES  4096u
+#define NAME_BYTES   32u // more than any of `names`
 
-static const char mallocx[] = "\0mallocx";
+// How names of functions begin that allocate or free, as they stand in a table of names. Source: the headers
+// of each: jemalloc.h, tcmalloc.h, mimalloc.h.
+static const struct beside {
+    const char *library;  // what its name begins with
+    const char *names[8]; // each after the NUL of the one before it
+} allocators[] = {
+    {"libjemalloc", {"mallocx", "rallocx", "dallocx", "sdallocx"}},
+    {"libtcmalloc",
+     {"tc_malloc", "tc_calloc", "tc_realloc", "tc_memalign", "tc_posix_memalign", "tc_new", "tc_free",
+      "tc_delete"}},
+    {"libmimalloc", {"mi_malloc", "mi_calloc", "mi_zalloc", "mi_realloc", "mi_new", "mi_heap_", "mi_free"}},
+};
 
 static const char *base_name(const struct seep_memory_area *mapping) {
     const char *slash = strrchr(mapping->path, '/');
@@ -46,29 +58,47 @@ static bool find_names(const struct seep_memory *memory, uint64_t start, uint64_
     return *ret_names && *ret_bytes;
 }
 
-static bool names_mallocx(const struct seep_memory *memory, const struct seep_memory_area *mapping) {
+static bool is_named(const struct beside *beside, const char *piece, size_t nr_bytes) {
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(beside->names) && beside->names[i]; i++) {
+        size_t length = strlen(beside->names[i]);
+        for (const char *at = piece;
+             (at = memmem(at, nr_bytes - (size_t)(at - piece), beside->names[i], length)); at++)
+            if (at > piece && !at[-1])
+                return true;
+    }
+    return false;
+}
+
+static bool names_it(const struct seep_memory *memory, const struct seep_memory_area *mapping,
+                     const struct beside *beside) {
     uint64_t names, nr_bytes;
     if (!find_names(memory, mapping->start, &names, &nr_bytes))
         return false;
-    char piece[PIECE_BYTES + sizeof(mallocx)];
+    char piece[PIECE_BYTES + NAME_BYTES];
     for (uint64_t at = 0; at < nr_bytes; at += PIECE_BYTES) {
         size_t nr = (size_t)SEEP_MIN(nr_bytes - at, sizeof(piece));
         if (!seep_memory_read(memory, names + at, piece, nr))
             return false;
-        if (memmem(piece, nr, mallocx, sizeof(mallocx)))
+        if (is_named(beside, piece, nr))
             return true;
     }
     return false;
 }
 
+static bool is_of(const struct beside *beside, const char *name) {
+    return strncmp(name, beside->library, strlen(beside->library)) == 0;
+}
+
 bool seep_is_beside_malloc(const struct seep_memory *memory) {
-    bool is_there = false;
-    for (size_t i = 0; i < memory->nr_mappings && !is_there; i++)
-        is_there = strncmp(base_name(&memory->mappings[i]), "libjemalloc", 11) == 0;
-    for (size_t i = 0; is_there && i < memory->nr_mappings; i++) {
+    const struct beside *beside = NULL;
+    for (size_t i = 0; i < memory->nr_mappings && !beside; i++)
+        for (size_t k = 0; k < SEEP_ARRAY_SIZE(allocators) && !beside; k++)
+            if (is_of(&allocators[k], base_name(&memory->mappings[i])))
+                beside = &allocators[k];
+    for (size_t i = 0; beside && i < memory->nr_mappings; i++) {
         const struct seep_memory_area *mapping = &memory->mappings[i];
         const char *name = base_name(mapping);
-        if (*name && strncmp(name, "libjemalloc", 11) != 0 && names_mallocx(memory, mapping))
+        if (*name && !is_of(beside, name) && names_it(memory, mapping, beside))
             return true;
     }
     return false;

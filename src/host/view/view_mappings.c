@@ -7,6 +7,7 @@
 
 #include "base/file_name.h"
 #include "base/sum.h"
+#include "profile/health.h"
 #include "view/own_operators.h"
 #include "view/view_build.h"
 
@@ -120,6 +121,8 @@ static struct seep_error *collect_wrong_releases(struct seep_view_build *build) 
         const struct seep_view_part *part = &build->parts[p];
         for (uint32_t i = 0; i < part->profile->nr_wrong_releases; i++) {
             const struct seep_wrong_release *from = &part->profile->wrong_releases[i];
+            if (seep_profile_may_be_right(part->profile, from))
+                continue;
             bool is_none;
             struct seep_error *error =
                 seep_is_own_operator(build->stacks, part->profile, part->nodes, from, &is_none);
