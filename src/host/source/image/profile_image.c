@@ -365,19 +365,21 @@ void seep_image_narrow_peak(struct seep_image_reader *reader) {
     totals->peak_exact = !totals->peak_error_bytes;
 }
 
-// Libraries whose calls went past us, `nr` of them; the name of the first is kept.
+// Libraries whose calls went past us. `nr` calls opened them, maybe one library more than once; the name of
+// the first is kept.
 static struct seep_error *note_load(struct seep_image_reader *reader, enum seep_note_code code, uint32_t nr,
                                     uint64_t name_off, const char *how) {
     if (!nr)
         return NULL;
     const char *name = seep_image_string(reader, name_off, "a library", NULL);
-    char more[32] = "";
+    char more[64] = "";
     if (nr > 1)
-        snprintf(more, sizeof(more), " (and %" PRIu32 " more)", nr - 1);
-    return seep_profile_note(reader->profile, code,
-                             "%.400s%s was opened %s: its calls of malloc and free went past libseep.so and "
-                             "are not here; 'seep attach PID' sees them",
-                             name, more, how);
+        snprintf(more, sizeof(more), ", the first of %" PRIu32 " such calls", nr);
+    return seep_profile_note(
+        reader->profile, code,
+        "%.400s was opened %s%s: calls of malloc and free went past libseep.so and are not "
+        "here; 'seep attach PID' sees them",
+        name, how, more);
 }
 
 static struct seep_error *note_loads(struct seep_image_reader *reader) {
