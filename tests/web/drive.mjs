@@ -239,6 +239,7 @@ await check('marked', 'marked', async (page) => {
   await page.locator('#rows').getByText('work').first().click();
   const source = await page.locator('.source').innerText();
   return { threads, source, ...await page.evaluate(() => ({ marks: window.seep.timeline.marks.length, ran: window.ran ?? null,
+    clocks: [[103.5, 104, 104.5], [59.9, 60, 60.1], [119.999999999, 150, 180]].map((ticks) => window.seep.timeline.plot.axes[0].values(null, ticks)),
     scripts: document.querySelectorAll('script').length, images: document.images.length, wide: document.documentElement.scrollWidth - window.innerWidth })) };
 });
 await check('policy', 'shop', async (page) => ({ refused: await page.evaluate(() => new Promise((done) => {

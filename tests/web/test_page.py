@@ -467,6 +467,7 @@ def test_hostile_names_are_text(seen):
 def test_hostile_marks_threads_and_sources_are_text(seen):
     found = result(seen, "marked")
     assert found["ran"] is None and found["scripts"] == 3 and found["images"] == 0 and found["wide"] <= 0
+    assert found["clocks"] == [["1:43.5", "1:44.0", "1:44.5"], ["59.9 s", "1:00.0", "1:00.1"], ["2:00", "2:30", "3:00"]]
     assert found["marks"] == 8 and "window.ran=10</script>" in found["source"] and "<i>t\\u{001b}[31m</i>" in found["threads"]
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e]", found["threads"] + found["source"])
 

@@ -9,14 +9,17 @@ const HEIGHT = 170;
 const SECONDS = [1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120,
   300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2419200, 4838400, 9676800, 31536000]; // steps of clocks
 
-function clock(seconds) {
+/** `step`: the seconds between two labels. Labels of one picture differ. */
+function clock(seconds, step) {
   if (!seconds) return '0';
   if (seconds < 1e-3) return `${+(seconds * 1e6).toFixed(3)} µs`;
   if (seconds < 1) return `${+(seconds * 1e3).toFixed(3)} ms`;
   if (seconds < 60) return `${+seconds.toFixed(3)} s`;
+  seconds = +seconds.toFixed(6); // what adds up to a minute is one
   const two = (value) => String(Math.floor(value)).padStart(2, '0');
   const hours = Math.floor(seconds / 3600);
-  return `${hours ? `${hours}:${two((seconds % 3600) / 60)}` : Math.floor(seconds / 60)}:${two(seconds % 60)}`;
+  const part = step < 1 ? (seconds % 1).toFixed(Math.ceil(-Math.log10(step) - 1e-9)).slice(1) : '';
+  return `${hours ? `${hours}:${two((seconds % 3600) / 60)}` : Math.floor(seconds / 60)}:${two(seconds % 60)}${part}`;
 }
 
 /** `text`, or as much of it as `width` pixels of `c` hold with an ellipsis; '' where that is next to nothing. */
@@ -107,7 +110,7 @@ export class Timeline {
       width: Math.max(200, this.stage.clientWidth), height: HEIGHT, legend: { show: false }, padding: [10, 28, 0, 0],
       scales: { x: { time: false }, y: { range: (_, low, high) => [0, (high || 1) * 1.05] } },
       cursor: { drag: { x: true, y: false, setScale: false, dist: 4 }, points: { show: false }, y: false },
-      axes: [{ ...axis, grid: { show: false }, size: 26, space: 70, incrs: SECONDS, values: (_, ticks) => ticks.map(clock) },
+      axes: [{ ...axis, grid: { show: false }, size: 26, space: 70, incrs: SECONDS, values: (_, ticks) => ticks.map((tick) => clock(tick, ticks[1] - ticks[0])) },
         { ...axis, size: 66, incrs: Array.from({ length: 60 }, (_, i) => 2 ** i), values: (_, ticks) => ticks.map((tick) => (tick ? bytes(tick) : '0')) }],
       series: [{}, ...[...layers].reverse().map(({ colour, label }) => ({ label, fill: colour, stroke: colour, width: 1, points: { show: false } })),
         ...(hasRss ? [{ label: 'resident', stroke: read('--muted'), width: 1.25, dash: [4, 3], points: { show: false }, scale: 'y' }] : [])],
