@@ -12,7 +12,6 @@ import pytest
 from harness import SEEP, children_of, environment, has_ended, need, report, root_only, run, wait_until, waits_of
 from small_programs import program_source
 from test_attach import can  # noqa: F401 (fixture)
-from small_programs import program_source
 
 
 def test_a_large_program_is_complete_from_its_first_call(can, tmp_path):  # noqa: F811

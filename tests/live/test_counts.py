@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from harness import BUILD, GIT, PROGRAMS, check_witness, environment, need, no_losses, run, traced, with_witness
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 
 def compare(args, tmp_path, *, at_least, env=None, processes=1, **more):
@@ -189,6 +189,15 @@ def test_64_threads(tmp_path):
     program = PROGRAMS / 'gcc-O2@many_threads'
     reported = compare([program], tmp_path, at_least=128_000)
     assert reported[0]['totals']['by_function']['calloc'] >= 64_000
+
+
+def test_peak_of_a_site_of_two_threads(tmp_path):
+    """No less than what is live of it. The peak of the process is bound by what both had at most."""
+    process, = traced([built_program('site_of_two_threads.c', tmp_path)], tmp_path).report()
+    site, = [site for site in process['sites'] if site['allocations'] == 100]
+    assert (site['live_bytes'], site['peak_bytes']) == (10_000, 10_000), site
+    totals = process['totals']
+    assert 0 < totals['peak_error_bytes'] < 1000 < totals['peak_bytes'], totals
 
 
 def test_blocks_add_up(tmp_path):

@@ -146,6 +146,10 @@ static void figures_of_sites(const struct seep_view_part *part) {
         figures->live_blocks = signed_of(profile->sites[i].live_blocks);
         figures->live_bytes = signed_of(profile->sites[i].live_bytes);
         figures->peak_exact = profile->totals.peak_exact;
+        // Of several threads it is what one of them had at most: a lower bound, as what is live is.
+        if (!profile->health.sample_bytes)
+            figures->counters.peak_bytes =
+                SEEP_MAX(figures->counters.peak_bytes, profile->sites[i].live_bytes);
         if (profile->health.sample_bytes)
             figures->known &= ~SEEP_KNOWN_PEAK;
         if (!profile->at_peak.counted)

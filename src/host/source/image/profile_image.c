@@ -361,8 +361,9 @@ void seep_image_narrow_peak(struct seep_image_reader *reader) {
     }
     uint64_t above = most > totals->peak_bytes ? most - totals->peak_bytes : 0;
     uint64_t below = totals->peak_bytes - totals->live_bytes;
-    totals->peak_error_bytes = SEEP_MIN(totals->peak_error_bytes, SEEP_MAX(above, below));
-    totals->peak_exact = !totals->peak_error_bytes;
+    // Not 0: that is of peaks of which no bound is known. The peaks of sites are not exact in any case.
+    totals->peak_error_bytes =
+        SEEP_MIN(totals->peak_error_bytes, SEEP_MAX(SEEP_MAX(above, below), UINT64_C(1)));
 }
 
 // Libraries whose calls went past us. `nr` calls opened them, maybe one library more than once; the name of
