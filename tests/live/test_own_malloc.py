@@ -12,7 +12,7 @@ COVERS = [
     ('a static allocator that exports malloc', 'declared', 'test_own_malloc_is_said',
      "the program calls its own; 'seep attach' sees it"),
     ('a malloc over that of glibc', 'covered', 'test_names_of_libc',
-     "of the program, by `__libc_malloc` and the like: these names are hooks, too"),
+     "of the program, by `__libc_malloc` and the like, `__libc_valloc` too: these names are hooks"),
 ]
 
 SOURCE = program_source('own_malloc.c')
