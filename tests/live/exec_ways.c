@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // exec_ways WAY ENVIRONMENT PROGRAM ARG: becomes PROGRAM, or starts it and waits, in one of the ways there
-// are, with the environment it has ("keep"), an empty one ("drop"), or one whose LD_PRELOAD is $OWN_LIST
-// ("own"). exec_ways child: says what LD_PRELOAD it was given, keeps 77 bytes and ends with 4.
+// are, with the environment it has ("keep"), an empty one ("drop"), NULL ("null"), or one whose LD_PRELOAD is
+// $OWN_LIST ("own"). exec_ways child: says what LD_PRELOAD it was given, keeps 77 bytes and ends with 4.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>
@@ -29,6 +29,8 @@ static char **environment(const char *which) {
         return environ;
     if (strcmp(which, "drop") == 0)
         return none;
+    if (strcmp(which, "null") == 0)
+        return NULL;
     snprintf(list, sizeof(list), "LD_PRELOAD=%s", getenv("OWN_LIST"));
     changed[nr++] = list;
     for (char **at = environ; *at; at++)

@@ -147,8 +147,6 @@ bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char 
     uint64_t page = UINT64_MAX;
     bool preloads = false;
     const char *string;
-    if (!environment)
-        environment = environ;
     while (!preloads && environment && next_string(&environment, &page, &string))
         preloads = begins_with(string, "LD_PRELOAD=", &page) && has_us(string + 11, &page);
     notice.flags = flags | (preloads ? 0 : SEEP_NOTICE_NO_PRELOAD);

@@ -32,7 +32,7 @@
     } while (0)
 
 SEEP_EXPORT int execv(const char *path, char *const argv[]) {
-    BECOME(seep_g.real.execv(path, argv), 0, path, NULL);
+    BECOME(seep_g.real.execv(path, argv), 0, path, environ);
 }
 
 SEEP_EXPORT int execve(const char *path, char *const argv[], char *const envp[]) {
@@ -40,7 +40,7 @@ SEEP_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 }
 
 SEEP_EXPORT int execvp(const char *file, char *const argv[]) {
-    BECOME(seep_g.real.execvp(file, argv), SEEP_NOTICE_SEARCHED, file, NULL);
+    BECOME(seep_g.real.execvp(file, argv), SEEP_NOTICE_SEARCHED, file, environ);
 }
 
 SEEP_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[]) {
@@ -126,13 +126,13 @@ static void fill(char **argv, const char *first, va_list args) {
 SEEP_EXPORT int execl(const char *path, const char *first, ...) {
     VECTOR(first, argv, args);
     va_end(args);
-    BECOME(seep_g.real.execv(path, argv), 0, path, NULL);
+    BECOME(seep_g.real.execv(path, argv), 0, path, environ);
 }
 
 SEEP_EXPORT int execlp(const char *file, const char *first, ...) {
     VECTOR(first, argv, args);
     va_end(args);
-    BECOME(seep_g.real.execvp(file, argv), SEEP_NOTICE_SEARCHED, file, NULL);
+    BECOME(seep_g.real.execvp(file, argv), SEEP_NOTICE_SEARCHED, file, environ);
 }
 
 SEEP_EXPORT int execle(const char *path, const char *first, ...) {

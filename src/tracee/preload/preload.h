@@ -585,7 +585,7 @@ void seep_handshake_tool(struct seep_image_header *header);
 // A socket that is connected to the tool, close-on-exec and not blocking, or a negative errno.
 int seep_handshake_connect(void);
 // Tells the tool that a process is about to become another program. `flags`: SEEP_NOTICE_*;
-// `environment` NULL: the process's own. True: the tool cannot be told, and the image counts it as lost;
+// `environment` NULL: an empty one. True: the tool cannot be told, and the image counts it as lost;
 // seep_handshake_take_back: it did not come to that.
 bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment);
 void seep_handshake_take_back(void);
