@@ -3,7 +3,6 @@
 spends 40 ms, nine tenths of its time, on decompression."""
 import fcntl
 import json
-import os
 import re
 import shutil
 import subprocess

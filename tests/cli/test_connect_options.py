@@ -80,6 +80,11 @@ def test_saving_keeps_what_is_there(run, seep, trace, tmp_path):
     assert run(seep, "connect", "-e", "status", str(tmp_path / "x.2.seep")).returncode == 0
 
 
+def test_a_report_names_what_can_be_typed_next(run, seep, trace):
+    done = run(seep, "connect", "-e", "dump 1", trace)
+    assert f"\nnext: seep report {trace} " in done.stdout and "the same with" not in done.stdout
+
+
 @pytest.mark.parametrize("arguments, code, message", [
     ([], 2, "PID|FILE"),
     (["nothing.seep"], 1, "nothing.seep"),

@@ -110,6 +110,8 @@ def test_after_the_end(shop):  # noqa: F811
     assert console.ask('status')['state'] == 'ended'
     assert by_function(console.ask('functions 0'))['session_new']['live_blocks'] == 109
     assert 'error' in console.ask('scan') and 'error' in console.ask('mark x')
+    console.ask('pause')
+    assert console.ask('show')['looks'] == 'none'
     console.end()
 
 
@@ -121,6 +123,10 @@ def test_by_hand(shop, terminal):  # noqa: F811
     screen.shows(r'^state +running$', r'^seep>')
     screen.keys('func', 'Tab', '1', 'Enter')
     screen.shows(r'^seep> func.* 1', r'cache_init$')
+    screen.keys('set so', 'Tab', 'te', 'Tab', 'Enter')
+    screen.shows(r'^seep> set sort temporary', r'^sort +temporary$')
+    screen.keys('help resu', 'Tab', 'Enter')
+    screen.shows(r'^seep> help resume')
     screen.keys('growth 100000', 'Enter')
     wait_until(screen.is_cooked, 'the command runs')
     screen.keys('C-c')

@@ -140,11 +140,14 @@ static struct seep_error *run_file(struct seep_console *console, const char *pat
 
 static struct seep_error *run_by_hand(struct seep_console *console) {
     const struct seep_console_command *command;
-    const char *names[64] = {NULL};
-    for (size_t i = 0; (command = seep_console_command(i)) && i + 1 < SEEP_ARRAY_SIZE(names); i++)
-        names[i] = command->name;
+    const char *words[96] = {NULL};
+    size_t nr = 0;
+    for (size_t i = 0; (command = seep_console_command(i)) && nr + 1 < SEEP_ARRAY_SIZE(words); i++)
+        words[nr++] = command->name;
+    for (size_t i = 0; seep_console_setting_words[i] && nr + 1 < SEEP_ARRAY_SIZE(words); i++)
+        words[nr++] = seep_console_setting_words[i];
     (void)run_line(console, "status");
-    struct seep_line_editor *editor = seep_line_editor_create("seep> ", names);
+    struct seep_line_editor *editor = seep_line_editor_create("seep> ", words);
     char *read = NULL;
     size_t room = 0;
     while (!console->quit) {

@@ -72,6 +72,8 @@ extern const struct seep_console_command seep_console_scan_commands[];
 extern const struct seep_console_command seep_console_since_commands[];
 extern const struct seep_console_command seep_console_setting_commands[];
 extern const struct seep_console_command seep_console_file_commands[];
+// "set KEY" or "set KEY VALUE", for completion; ends with NULL.
+extern const char *const seep_console_setting_words[];
 // The commands of all groups by number, in the order of help. NULL: there are no more.
 const struct seep_console_command *seep_console_command(size_t index);
 // By its name, or the beginning of one that is no other's. NULL: *ret_error says why.

@@ -16,7 +16,8 @@ static struct seep_error *run_dump(struct seep_console *console, char *const *wo
     options.json = console->json;
     struct seep_session *session;
     TRY(seep_console_whole(console, &session));
-    return seep_report_write(out, session, console->symbols, &options, NULL);
+    const char *source = console->source->link ? NULL : console->source->name;
+    return seep_report_write(out, session, console->symbols, &options, source);
 }
 
 static struct seep_error *run_save(struct seep_console *console, char *const *words, FILE *out) {

@@ -23,7 +23,9 @@ static struct seep_error *run_show(struct seep_console *console, char *const *wo
     const char *const texts[] = {seep_live_sort_names[console->sort],
                                  console->filter[0] ? console->filter : "none", tid,
                                  console->live.mark[0] ? console->live.mark : "none",
-                                 console->paused ? "paused" : "before each command"};
+                                 !seep_console_runs(console) ? "none"
+                                 : console->paused           ? "paused"
+                                                             : "before each command"};
     struct seep_error *error = seep_grid_number(&grid, (int64_t)console->top);
     for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(texts); i++)
         error = seep_grid_text(&grid, texts[i]);
@@ -112,7 +114,15 @@ static struct seep_error *run_set(struct seep_console *console, char *const *wor
     return run_show(console, words, out);
 }
 
+// Of what does not change there are no looks to pause.
+static const char *no_looks(const struct seep_console *console) {
+    return console->source->is_pid ? "no new looks are made: the program has ended"
+                                   : "no new looks are made: a file does not change";
+}
+
 static struct seep_error *run_pause(struct seep_console *console, char *const *words, FILE *out) {
+    if (!seep_console_runs(console))
+        return seep_console_done(console, out, "pause", no_looks(console));
     console->paused = true;
     return seep_console_done(console, out, "pause",
                              "all commands are of the last look now; the program runs on");
@@ -120,8 +130,24 @@ static struct seep_error *run_pause(struct seep_console *console, char *const *w
 
 static struct seep_error *run_resume(struct seep_console *console, char *const *words, FILE *out) {
     console->paused = false;
-    return seep_console_done(console, out, "resume", "a look is made before each command");
+    return seep_console_done(console, out, "resume",
+                             seep_console_runs(console) ? "a look is made before each command"
+                                                        : no_looks(console));
 }
+
+const char *const seep_console_setting_words[] = {"set top",
+                                                  "set sort live",
+                                                  "set sort rate",
+                                                  "set sort since",
+                                                  "set sort blocks",
+                                                  "set sort allocations",
+                                                  "set sort temporary",
+                                                  "set filter",
+                                                  "set thread all",
+                                                  "set depth",
+                                                  "set json on",
+                                                  "set json off",
+                                                  NULL};
 
 const struct seep_console_command seep_console_setting_commands[] = {
     {"filter", "[RE]", "only what has a function, file or module like this; without RE: all", true,

@@ -23,29 +23,36 @@ static char *prompt_of(EditLine *edit) {
     return (char *)editor->prompt;
 }
 
-// The first word, as far as it is no other's.
+// The word at the cursor, as far as it is no other's. Behind "help" are the same words.
 static unsigned char complete(EditLine *edit, int key) {
+    static const char help[] = "help ";
     struct seep_line_editor *editor = NULL;
     el_get(edit, EL_CLIENTDATA, &editor);
     const LineInfo *line = el_line(edit);
+    const char *begin = line->buffer, *found = NULL;
     size_t typed = (size_t)(line->cursor - line->buffer), common = 0;
-    const char *found = NULL;
-    if (!typed || memchr(line->buffer, ' ', typed))
+    if (typed >= strlen(help) && memcmp(begin, help, strlen(help)) == 0) {
+        begin += strlen(help);
+        typed -= strlen(help);
+    }
+    if (!typed)
         return CC_REFRESH_BEEP;
-    for (const char *const *word = editor->words; *word; word++) {
-        if (strncmp(*word, line->buffer, typed) != 0)
+    for (const char *const *words = editor->words; *words; words++) {
+        if (strncmp(*words, begin, typed) != 0)
             continue;
+        size_t end = typed + strcspn(*words + typed, " ");
         if (!found) {
-            found = *word;
-            common = strlen(*word);
+            found = *words;
+            common = end;
         }
-        while (strncmp(found, *word, common) != 0)
+        while (common > end || strncmp(found, *words, common) != 0)
             common--;
     }
-    if (!found || (common == typed && found[common]))
+    bool whole = found && (!found[common] || found[common] == ' ');
+    if (!found || (common == typed && !whole))
         return CC_REFRESH_BEEP;
     char rest[64];
-    snprintf(rest, sizeof(rest), "%.*s%s", (int)(common - typed), found + typed, found[common] ? "" : " ");
+    snprintf(rest, sizeof(rest), "%.*s%s", (int)(common - typed), found + typed, whole ? " " : "");
     return el_insertstr(edit, rest) == 0 ? CC_REFRESH : CC_ERROR;
 }
 

@@ -11,7 +11,8 @@
 extern const bool seep_line_editor_is_built;
 
 struct seep_line_editor;
-// NULL: it cannot be had, and lines are read as they come.
+// `words`: what lines begin with, one word or several, for completion; ends with NULL. NULL: it cannot be
+// had, and lines are read as they come.
 struct seep_line_editor *seep_line_editor_create(const char *prompt, const char *const *words);
 void seep_line_editor_destroy(struct seep_line_editor *editor); // takes NULL
 // The next line, valid until the next call; NULL at the end of the input. Ctrl-C gives an empty line.
