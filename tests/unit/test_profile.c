@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "profile/profile.h"
 
 static struct seep_profile *make(uint32_t nr_sites) {

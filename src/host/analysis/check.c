@@ -10,7 +10,7 @@
 #include "analysis/check.h"
 #include "base/file_name.h"
 #include "names/library_code.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/own_operators.h"
 #include "view/stacks.h"
 

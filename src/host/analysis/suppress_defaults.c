@@ -11,7 +11,7 @@
 #include "profile/profile.h"
 #include "analysis/suppress.h"
 #include "base/file_name.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 static const char function[] = "__lsan_default_suppressions";
 

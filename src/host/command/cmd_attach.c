@@ -22,7 +22,7 @@
 #include "output/report.h"
 #include "output/report_calls.h"
 #include "output/report_outstanding.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 // What is younger while the process runs is most likely on its way to a free.
 #define OLDER_NS (INT64_C(500) * 1000000)

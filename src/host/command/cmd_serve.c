@@ -19,7 +19,7 @@
 #include "output/output.h"
 #include "page/page_file.h"
 #include "http/http_server.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "session/recording_history.h"
 #include "session/session_at_mark.h"
 

@@ -2,7 +2,7 @@
 // See run_leaks.h.
 #include "command/command.h"
 #include "command/run_leaks.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 // Without a scan, all that remains. Processes that went on with exec or were killed had no chance to
 // free anything.

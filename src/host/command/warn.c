@@ -8,7 +8,7 @@
 #include "command/command.h"
 #include "command/warn.h"
 #include "output/format.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 #define WARNED_MAX 3u
 

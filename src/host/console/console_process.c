@@ -5,7 +5,7 @@
 #include "base/numbers.h"
 #include "console/console_answer.h"
 #include "output/grid.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 static const char *state_of(const struct seep_console *console) {
     return !console->source->is_pid   ? "file"

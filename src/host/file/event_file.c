@@ -15,7 +15,7 @@
 #include "file/event_file.h"
 #include "file/event_rest.h"
 #include "file/trace.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "source/image/raw_file.h"
 
 struct seep_event_file {

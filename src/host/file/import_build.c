@@ -8,7 +8,7 @@
 #include "file/import_build.h"
 #include "file/session_file.h"
 #include "names/symbols.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 void seep_importing_deinit(struct seep_importing *importing) {
     for (size_t i = 0; i < importing->names_capacity; i++) {

@@ -12,10 +12,10 @@
 #include "file/session_file.h"
 #include "file/sections.h"
 #include "file/trace_index.h"
-#include "source/image/unseen.h"
+#include "source/image/unseen_allocators.h"
 #include "file/trace.h"
 #include "file/trace_arrays.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 struct loader {
     struct seep_trace_reader reader;

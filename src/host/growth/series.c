@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "growth/growth.h"
 #include "growth/series.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 void seep_series_deinit(struct seep_series *series) {
     for (uint32_t i = 0; i < series->nr_snapshots; i++)

@@ -13,12 +13,12 @@
 #include "process/memory_limit.h"
 #include "process/proc_fields.h"
 #include "process/process_group.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "scan/scan.h"
 #include "scan/stop.h"
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
-#include "source/image/unseen.h"
+#include "source/image/unseen_allocators.h"
 
 // 0: the process is not there.
 static uint64_t stat_number(pid_t pid, enum seep_stat_field field) {

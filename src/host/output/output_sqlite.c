@@ -10,7 +10,7 @@
 #include "base/version.h"
 #include "output/output.h"
 #include "output/output_sqlite.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/stack_table.h"
 
 static const char tables[] =

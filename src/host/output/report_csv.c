@@ -9,7 +9,7 @@
 #include "output/csv.h"
 #include "output/format.h"
 #include "output/output.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/sampling_error.h"
 #include "view/stack_table.h"
 

@@ -15,7 +15,7 @@
 #include "output/report_json.h"
 #include "output/report_text.h"
 #include "output/wrap.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 // "+1,234", "-5", "0".
 static struct seep_number signed_text(int64_t value) {

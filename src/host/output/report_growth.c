@@ -11,7 +11,7 @@
 #include "output/format.h"
 #include "growth/snapshots.h"
 #include "output/report_text.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 static uint64_t size_of(double bytes) {
     double positive = fabs(bytes);

@@ -17,7 +17,7 @@
 #include "output/json_stack.h"
 #include "output/output.h"
 #include "output/report_json.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/exception_pool.h"
 #include "view/sampling_error.h"
 #include "view/stack_table.h"

@@ -11,7 +11,7 @@
 #include "output/report_outstanding.h"
 #include "output/report_text.h"
 #include "output/wrap.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/sampling_error.h"
 
 #define INDENT     "        "

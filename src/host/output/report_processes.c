@@ -12,7 +12,7 @@
 #include "profile/texts.h"
 #include "output/format.h"
 #include "output/report_text.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 // ---- one process -------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@
 #include "names/library_code.h"
 #include "view/exception_pool.h"
 #include "output/report_text.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/sampling_error.h"
 #include "view/stacks.h"
 

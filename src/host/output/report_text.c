@@ -15,7 +15,7 @@
 #include "output/output.h"
 #include "output/report_text.h"
 #include "output/wrap.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/sampling_error.h"
 
 const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index) {

@@ -12,7 +12,7 @@
 #include "output/report_text.h"
 #include "output/report_whois.h"
 #include "output/wrap.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 // ---- text ----
 

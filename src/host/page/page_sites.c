@@ -5,7 +5,7 @@
 #include "page/page_building.h"
 #include "page/page_fold.h"
 #include "page/page_holder.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/stacks.h"
 
 const struct seep_site_form seep_site_forms[SEEP_SITE_COLUMNS] = {

@@ -10,7 +10,7 @@
 #include "plot/plot.h"
 #include "plot/plot_text.h"
 #include "plot/timeline.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 const char *const seep_plot_names[SEEP_PLOT_NR + 1] = {"timeline", "sizes", "ages", "flame", NULL};
 

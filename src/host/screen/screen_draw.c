@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/words.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "screen/screen_parts.h"
 
 // ---- the first lines ----

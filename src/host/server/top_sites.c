@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "base/sum.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "server/top_sites.h"
 
 #define REST_NAME "(the other sites, which come next)"

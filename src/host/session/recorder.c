@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/large.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "session/rebuilt_heap.h"
 #include "session/recorder.h"
 #include "session/recorder_parts.h"

@@ -10,7 +10,7 @@
 #include "file/event_file.h"
 #include "file/event_stacks.h"
 #include "file/session_file.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "session/recording_rebuild.h"
 #include "session/rebuilt_heap.h"
 

@@ -16,12 +16,12 @@
 #include "source/image/profile_image.h"
 #include "process/gone.h"
 #include "process/process_title.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "scan/stop.h"
 #include "session/run_session.h"
 #include "session/run_watch.h"
 #include "profile/texts.h"
-#include "source/image/unseen.h"
+#include "source/image/unseen_allocators.h"
 
 // No image is smaller, however much of its address space it gives up: a file of this size will do.
 #define IMAGE_FILE_LEAST (UINT64_C(86) << 20)

@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "process/memory_limit.h"
 #include "analysis/account.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "source/image/profile_image.h"
 #include "session/run_watch.h"
 

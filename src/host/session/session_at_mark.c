@@ -9,7 +9,7 @@
 #include "base/text_copy.h"
 #include "base/words.h"
 #include "growth/snapshots.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "profile/marks.h"
 #include "session/session_at_mark.h"
 #include "session/recording_rebuild.h"

@@ -7,7 +7,7 @@
 #include "file/event_file.h"
 #include "file/session_file.h"
 #include "profile/anonymize.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "session/session_open.h"
 #include "session/shrink.h"
 

@@ -2,7 +2,7 @@
 // A core file of a process that was traced: its memory, and what a trace has of the process. See source.h.
 #include <sys/stat.h>
 
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "scan/core_file.h"
 #include "scan/scan.h"
 #include "session/core_trace.h"

@@ -5,7 +5,7 @@
 #include "file/session_file.h"
 #include "session/recording_rebuild.h"
 #include "session/source.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 static bool takes_stream(const char *spec) {
     return strcmp(spec, "-") == 0;

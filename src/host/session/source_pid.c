@@ -7,13 +7,13 @@
 
 #include "base/words.h"
 #include "process/process_group.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "scan/scan.h"
 #include "session/session_open.h"
 #include "session/source.h"
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
-#include "source/image/unseen.h"
+#include "source/image/unseen_allocators.h"
 
 struct seep_error *seep_parse_pid(const char *text, bool *ret_is_pid, pid_t *ret_pid) {
     *ret_is_pid = *text && text[strspn(text, "0123456789")] == 0;

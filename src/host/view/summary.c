@@ -12,7 +12,7 @@
 #include "base/sum.h"
 #include "base/words.h"
 #include "names/short_name.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/exception_pool.h"
 #include "view/stacks.h"
 #include "view/summary.h"

@@ -7,7 +7,7 @@
 
 #include "base/file_name.h"
 #include "base/sum.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "view/own_operators.h"
 #include "view/view_build.h"
 

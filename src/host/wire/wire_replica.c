@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text_copy.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "wire/wire.h"
 
 #define NODES_MOST   (UINT32_C(1) << 27)

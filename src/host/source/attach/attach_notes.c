@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/words.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "source/attach/heap.skel.h"
 #include "profile/profile.h"
 #include "source/attach/attach_parts.h"

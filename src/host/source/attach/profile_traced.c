@@ -3,7 +3,7 @@
 // profile_traced.h.
 #include <sys/wait.h>
 
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "source/attach/profile_traced.h"
 
 static struct seep_error *set_process(const struct seep_traced_process *from, struct seep_profile *profile) {

@@ -11,7 +11,7 @@
 #include "base/sum.h"
 #include "base/words.h"
 #include "image/sample.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 #include "source/image/image_reader.h"
 #include "source/image/profile_image.h"
 

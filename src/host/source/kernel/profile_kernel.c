@@ -12,7 +12,7 @@
 #include "process/elf_notes.h"
 #include "source/kernel/profile_kernel.h"
 #include "names/symbols.h"
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 // ---- what a site is ----
 

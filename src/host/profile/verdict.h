@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // How far the figures of a profile can be trusted: its notes, its losses in words, and the verdict on them.
-#ifndef SEEP_PROFILE_HEALTH_H
-#define SEEP_PROFILE_HEALTH_H
+#ifndef SEEP_PROFILE_VERDICT_H
+#define SEEP_PROFILE_VERDICT_H
 
 #include "profile/profile.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Applying suppressions, see suppress.h.
+// Which rule of suppression matches which stack, and what that takes out, see suppress.h.
 //
 // Cost: thousands of stacks against hundreds of rules share their frames. Whether a line of a rule
 // matches a frame is asked once and kept in two bits. A rule that names modules is first held against

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Allocators that the library does not see, see unseen.h.
+// Allocators that the library does not see, see unseen_allocators.h.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "confine/worker.h"
 #include "confine/untrusted.h"
 #include "process/own_allocator.h"
-#include "profile/health.h"
-#include "source/image/unseen.h"
+#include "profile/verdict.h"
+#include "source/image/unseen_allocators.h"
 
 #define BUILD_ID_KEPT 44u // bytes of a build-id that the image keeps: struct seep_image_module
 

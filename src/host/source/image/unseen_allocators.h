@@ -2,8 +2,8 @@
 //
 // Allocators inside of a traced program's modules whose functions cannot be interposed. Each is a
 // note that says what is missing, why, and what sees it.
-#ifndef SEEP_SOURCE_IMAGE_UNSEEN_H
-#define SEEP_SOURCE_IMAGE_UNSEEN_H
+#ifndef SEEP_SOURCE_IMAGE_UNSEEN_ALLOCATORS_H
+#define SEEP_SOURCE_IMAGE_UNSEEN_ALLOCATORS_H
 
 #include "base/map.h"
 #include "process/process_map.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How far the figures of a profile can be trusted: its notes, and the verdict on its health. See health.h.
+// How far the figures of a profile can be trusted: its notes, and the verdict on its health. See verdict.h.
 #include <inttypes.h>
 #include <string.h>
 
-#include "profile/health.h"
+#include "profile/verdict.h"
 
 #define REASONS (SEEP_NOTE_UNTRACED | SEEP_NOTE_MISSING)
 
