@@ -410,6 +410,7 @@ def check_some_operators(tmp_path, which, *steps):
         process = report(under.trace)[0]
         no_losses(process)
         assert not process.get('mismatches'), (name, process)
+        assert not [f for s in process['sites'] for f in s['stack'] if 'libseep' in f['module']], (name, process)
         live = [s for s in process['sites'] if s['live_blocks'] and s['stack'] and
                 s['stack'][0]['module'] in ('program', 'libsome.so')]
         assert which == 'POOL' or not live, (name, live)

@@ -66,6 +66,11 @@ bool seep_module_is_runtime(const char *path) {
     return strcmp(name, "[vdso]") == 0;
 }
 
+bool seep_module_is_tracer(const char *path) {
+    const char *name = seep_file_name(path);
+    return strcmp(name, "libseep.so") == 0 || strcmp(name, "libseep-record.so") == 0;
+}
+
 // ---- standard libraries ----
 
 // Rust's functions are spread over crates, and the name of one crate may be another crate's too.

@@ -10,6 +10,8 @@
 
 // Of the C and C++ runtime, the loader, an allocator.
 bool seep_module_is_runtime(const char *path);
+// Of the library that traces.
+bool seep_module_is_tracer(const char *path);
 
 // Demangled; both may be NULL.
 bool seep_function_is_std(const char *function, const char *file);

@@ -100,6 +100,7 @@ static struct seep_error *new_module(struct seep_stacks *stacks, const struct se
         .process = process,
         .runtime = !no_file && !kernel && seep_module_is_runtime(module->path),
         .kernel = kernel,
+        .tracer = !no_file && !kernel && seep_module_is_tracer(module->path),
     };
     *ret_id = (uint32_t)stacks->nr_modules++;
     return NULL;
@@ -210,6 +211,10 @@ static struct seep_error *add_nodes(struct seep_stacks *stacks, const struct see
         if (node->kind == SEEP_NODE_CUT) {
             error = add_node(stacks, parent, SEEP_NO_FRAME,
                              (int)SEEP_MIN(node->offset, (uint64_t)SEEP_CUT_NR), &nodes[i]);
+        } else if (parent && stacks->modules[modules[node->module]].tracer) {
+            // Where it calls an operator of the program's, which calls malloc (hooks_cxx.c).
+            nodes[i] = parent;
+            continue;
         } else {
             uint32_t frame = 0;
             error = add_frame(stacks, modules[node->module], node->offset, node->exact, &frame);

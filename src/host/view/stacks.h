@@ -24,6 +24,7 @@ struct seep_stack_module {
     bool no_file;  // code without a file (JIT): offsets are run-time addresses of one process
     bool runtime;  // C or C++ runtime, loader, allocator: not where one looks for a leak
     bool kernel;   // the kernel, a module of it, or one of its allocators
+    bool tracer;   // the library that traces: its frames are left out
     bool asked;    // symbols_id is valid
     bool used;     // has a frame that is shown
     bool nameless; // a shown frame of it has no function name
