@@ -267,6 +267,23 @@ def test_default_suppressions_can_be_left_out(run, seep, tmp_path):
         assert done.returncode == 1 and "seep: check: %s leaked" % leaked in done.stderr, done.stderr
 
 
+def test_the_console_counts_leaks_as_the_report_does(run, seep, tmp_path):
+    """Also its second report, and nothing of it is saved."""
+    (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", CONSTANT))
+    subprocess.run(["gcc", "-g", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
+    trace, saved = tmp_path / "own.seep", tmp_path / "saved.seep"
+    run(seep, "run", "-q", "-o", str(trace), str(tmp_path / "own"))
+    leaks = [json.loads(run(seep, "report", "--json", str(trace)).stdout)["suppressions"]["rules"][0]["bytes"]]
+    told = run(seep, "connect", "--json", "-e", "dump; dump; save %s" % saved, str(trace)).stdout
+    decoder, at = json.JSONDecoder(), 0
+    for _ in range(2):
+        report, at = decoder.raw_decode(told, at)
+        leaks.append(report["suppressions"]["rules"][0]["bytes"])
+        at += 1
+    leaks.append(json.loads(run(seep, "report", "--json", str(saved)).stdout)["suppressions"]["rules"][0]["bytes"])
+    assert leaks == [100] * 4
+
+
 UNUSED = "seep: check: unused: "
 NOT_RUN = "does more than return a constant text: it is not run"
 
