@@ -854,6 +854,22 @@ def test_a_long_answer_waits_until_another_is_read(serve, tmp_path):
     assert whole > 700000 and abs(len(until_closed(second)) - whole) < whole / 10
 
 
+def test_a_short_answer_waits_for_no_long_one(serve, tmp_path):
+    """A client that takes minutes for 1.3 MB keeps nobody waiting who has figures already, and is not disconnected."""
+    os.mkfifo(tmp_path / 'until')
+    server = serve('--', harness.BUILD / 'tests/live/live-many', 28000, 1, tmp_path / 'until')
+    client = wire_client.connect(server.path)
+    client.pull()
+    os.close(os.open(tmp_path / 'until', os.O_WRONLY))  # once the program opens it, it ends: the server has seen it
+    harness.wait_until(lambda: client.pull() and client.look['ended'], 'the sites are there')
+    slow = raw(server.path)
+    slow.sendall(wire_client.frame(1, 0, wire_client.hello()) + wire_client.frame(2, 1, b'\0\0\0'))
+    harness.wait_until(lambda: nr_unread(slow) > 100000, 'its answer is made')
+    client.pull()  # would take ten seconds, after which the other is disconnected
+    slow.shutdown(socket.SHUT_WR)
+    assert len(until_closed(slow)) > 1200000
+
+
 def test_an_answer_to_many_clients_costs_a_wait_for_all_of_them(shop, serve):  # noqa: F811
     server = serve(shop().pid)
     clients = [wire_client.connect(server.path) for _ in range(40)]

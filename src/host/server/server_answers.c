@@ -114,13 +114,28 @@ static void leave_stalled(struct seep_server *server) {
     }
 }
 
-// Whether an answer of so many bytes has to wait until other clients have read theirs. One is always made.
-static bool is_short(struct seep_server *server, uint64_t nr_bytes) {
-    if (server->untaken <= SEEP_SERVER_SHARED_MOST || server->untaken + nr_bytes <= SEEP_SERVER_UNTAKEN)
+// Bytes of the answers that clients have not read, without the longest: over a slow link it takes minutes.
+static uint64_t beside_longest(const struct seep_server *server) {
+    uint64_t longest = 0;
+    for (size_t i = 0; i < server->nr_clients; i++)
+        if (server->clients[i]->rest)
+            longest = SEEP_MAX(longest, (uint64_t)server->clients[i]->rest->frames.used);
+    return server->untaken - longest;
+}
+
+static bool is_too_much(const struct seep_server *server, bool of_all) {
+    uint64_t bytes = of_all ? server->untaken + server->whole_bytes : beside_longest(server);
+    return server->untaken > SEEP_SERVER_SHARED_MOST && bytes > SEEP_SERVER_UNTAKEN;
+}
+
+// Whether an answer has to wait until other clients have read theirs. One is always made. `of_all`: the
+// client has nothing yet, so its answer is a long one.
+static bool is_short(struct seep_server *server, bool of_all) {
+    if (!is_too_much(server, of_all))
         return false;
     seep_server_drop_shared(server);
     leave_stalled(server);
-    return server->untaken > SEEP_SERVER_SHARED_MOST && server->untaken + nr_bytes > SEEP_SERVER_UNTAKEN;
+    return is_too_much(server, of_all);
 }
 
 // Takes the frames from client->out, so that other clients can share them.
@@ -232,12 +247,13 @@ static struct seep_error *answer_pull(struct seep_server *server, struct seep_se
                                       uint16_t stream, const unsigned char *bytes, size_t nr) {
     struct seep_error *error = seep_server_look_again(server);
     server->has_pulled = true;
+    client->waits = false;
     if (error)
         return error;
     const struct seep_server_shared *shared = find_shared(server, client->takes, bytes, nr);
     struct seep_server_answer *answer = NULL;
     bool has_nothing = nr && !bytes[0]; // the first number of the question
-    client->waits = !shared && is_short(server, has_nothing ? server->whole_bytes : 0);
+    client->waits = !shared && is_short(server, has_nothing);
     if (client->waits)
         return NULL;
     if (shared) {
