@@ -449,6 +449,17 @@ def test_memory_that_jemalloc_hands_out_beside_malloc(tmp_path):
     assert any('mallocx of jemalloc' in note for note in report['health']['notes']), report['health']
 
 
+def test_questions_to_an_allocator_are_no_memory_beside_malloc(tmp_path):
+    """tc_malloc_size allocates nothing: then a block that is freed twice is named, and there is no note."""
+    (tmp_path / 'p.c').write_text(program_source('reachability_tc_malloc_size.c'))
+    done = harness.run(['gcc', '-g', '-O1', '-fno-builtin', tmp_path / 'p.c', '-ltcmalloc_minimal', '-o', tmp_path / 'p'])
+    assert done.code == 0, done
+    done = harness.run([SEEP, 'run', '-q', '-o', tmp_path / 'p.seep', tmp_path / 'p'])
+    assert done.code == 0, done
+    report = json.loads(seep('report', '--json', tmp_path / 'p.seep').out)
+    assert [note['code'] for note in report['health']['notes']] == [], report['health']
+
+
 def test_memory_that_tcmalloc_hands_out_beside_malloc(tmp_path):
     """By tc_malloc: it holds what it points to, and its free is no second free of the block that was there before."""
     (tmp_path / 'p.c').write_text(program_source('reachability_tc_malloc.c'))

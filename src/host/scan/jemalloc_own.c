@@ -58,12 +58,25 @@ static bool find_names(const struct seep_memory *memory, uint64_t start, uint64_
     return *ret_names && *ret_bytes;
 }
 
+// Those that only ask begin as those that allocate: tc_malloc_size, mi_malloc_usable_size.
+static bool only_asks(const char *rest, size_t nr_bytes) {
+    static const char *const ends[] = {"_size", "_usable_size", "_good_size", "_stats"};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(ends); i++) {
+        size_t length = strlen(ends[i]) + 1;
+        if (nr_bytes >= length && memcmp(rest, ends[i], length) == 0)
+            return true;
+    }
+    return false;
+}
+
+// What begins behind PIECE_BYTES is whole in the next piece.
 static bool is_named(const struct beside *beside, const char *piece, size_t nr_bytes) {
+    const char *end = piece + nr_bytes;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(beside->names) && beside->names[i]; i++) {
         size_t length = strlen(beside->names[i]);
-        for (const char *at = piece;
-             (at = memmem(at, nr_bytes - (size_t)(at - piece), beside->names[i], length)); at++)
-            if (at > piece && !at[-1])
+        for (const char *at = piece; (at = memmem(at, (size_t)(end - at), beside->names[i], length)); at++)
+            if (at > piece && at - piece <= (ptrdiff_t)PIECE_BYTES && !at[-1] &&
+                !only_asks(at + length, (size_t)(end - at) - length))
                 return true;
     }
     return false;

@@ -236,10 +236,10 @@ static bool walk_core(struct seep_memory *memory, uint64_t start, uint64_t end, 
 
 // ---- read ahead ----
 
-// In anonymous memory no page comes from another program.
+// In anonymous memory no page comes from another program. What is shared is left to read_bytes().
 static bool may_be_ahead(const struct seep_memory_area *area) {
-    return area->readable && !area->shared && !area->inode && !area->of_monitor && !area->of_seep &&
-           area->present_bytes && area->end - area->start <= AHEAD_BYTES;
+    return area->readable && !area->shared && !area->has_shared_pages && !area->inode && !area->of_monitor &&
+           !area->of_seep && area->present_bytes && area->end - area->start <= AHEAD_BYTES;
 }
 
 // This mapping, and the next ones, as many as are in a row so far.
@@ -259,8 +259,7 @@ static void fill_ahead(const struct seep_memory *memory, size_t first) {
         ahead->offsets[nr++] = here.iov_len;
         here.iov_len += nr_bytes;
     }
-    bool may = nr && !has_shared_pages(memory, (uintptr_t)there[0].iov_base, there[0].iov_len);
-    ssize_t got = may ? process_vm_readv(memory->tid, &here, 1, there, nr, 0) : 0;
+    ssize_t got = nr ? process_vm_readv(memory->tid, &here, 1, there, nr, 0) : 0;
     ahead->offsets[nr] = here.iov_len;
     ahead->at = ahead->nr = 0;
     while (got > 0 && ahead->nr < nr && ahead->offsets[ahead->nr + 1] <= (size_t)got)

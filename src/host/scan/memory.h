@@ -26,8 +26,9 @@ struct seep_memory_area {
     bool writable;
     bool executable;
     bool shared;
-    bool of_seep;    // memory of libseep.so, or its image
-    bool of_monitor; // a page that is not there comes from another program (userfaultfd)
+    bool has_shared_pages; // pages that are in the page table of another process, too
+    bool of_seep;          // memory of libseep.so, or its image
+    bool of_monitor;       // a page that is not there comes from another program (userfaultfd)
     enum { SEEP_PAGES_UNKNOWN, SEEP_PAGES_COME, SEEP_PAGES_WAIT } pages; // of its file: see seep_memory_read
 };
 

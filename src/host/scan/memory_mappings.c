@@ -79,6 +79,8 @@ static void add_detail(struct seep_memory *memory, const char *line) {
                                                        : NULL;
     if (kib)
         last->present_bytes += (uint64_t)strtoull(kib, NULL, 10) << 10;
+    if (strncmp(line, "Shared_", 7) == 0)
+        last->has_shared_pages |= strtoull(strchrnul(line, ' '), NULL, 10) > 0;
     if (strncmp(line, "VmFlags:", 8) != 0)
         return;
     if (has_mark_of_seep(line))
