@@ -311,8 +311,7 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
             scan->profile, SEEP_NOTE_BESIDE_MALLOC,
             "the program may call functions of its allocator beside malloc (mallocx of jemalloc, tc_malloc, "
             "mi_malloc), which are not traced: pointers in that memory, and in what is free there, hold; "
-            "what "
-            "looks freed twice, or inside a block, may be such memory and is not named");
+            "what looks freed twice, or inside a block, may be such memory and is not named");
     if (!err && was_stopped(scan->profile))
         err = seep_profile_note(
             scan->profile, SEEP_NOTE_SCAN_STOPPED,

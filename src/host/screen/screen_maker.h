@@ -28,7 +28,7 @@ struct seep_screen_job {
     const struct seep_live_table *table; // borrowed
     size_t row;
 
-    // What was made; nothing where there is an error. The screen takes it.
+    // What was made, and the screen takes. With an error: nothing, or a table without its tree.
     struct seep_live_table made;
     struct seep_screen_tree made_tree; // without rows
     struct seep_live_detail made_detail;
