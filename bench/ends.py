@@ -11,6 +11,7 @@ import tempfile
 import common
 
 PROGRAMS = {
+    "bash": ["bash", "-c", "for ((i = 0; i < 243; i++)); do (:); done"],
     "pdftotext": ["pdftotext", "/usr/share/doc/ledger/ledger3.pdf", "/dev/null"],
     "R": ["R", "--no-echo", "--vanilla", "-e", "x <- rnorm(1e5); print(mean(x))"],
     "node": ["node", "-e", "let a = []; for (let i = 0; i < 2e5; i++) a.push({i}); console.log(a.length)"],
