@@ -40,7 +40,7 @@ PARTS = {
                          "seep_cfi_skip_encoded seep_cfi_format_bytes",
     "the long way": "seep_allocated_long seep_released_long seep_record_allocation record_allocation site_of record_free thread_enter is_special "
                     "seep_misuse_check",
-    "copies at peaks": "seep_peak_look copy_peak copy_counters chunk_of seep_counters_sum add_chunk put_run put_range",
+    "copies at peaks": "seep_peak_look copy_peak copy_counters chunk_of seep_counters_sum add_chunk",
     "sampling": "sample_skips sample_skips_else_undo sample_skips_free sample_passes sample_count_skipped sample_may_have sample_nr_skipped "
                 "filter_index seep_sample_record seep_sample_take seep_sample_put_back seep_sample_note seep_sample_count_free "
                 "seep_sample_distance seep_sample_weight seep_sample_bytes_for next_point next_random record_sampled take_sampled",
