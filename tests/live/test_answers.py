@@ -54,13 +54,14 @@ def test_answers(how, kind, bad, words, tmp_path):
         assert found[kind]['place'] is None
 
 
-@pytest.mark.parametrize('how, words', [
-    ('hold,server', rf"not known: none of 100 blocks from {place('place_hold')} was freed; 'seep run --interval 1s' tells"),
-    ('rounds,server', None),
+@pytest.mark.parametrize('how, options, words', [
+    ('hold,server', [], rf"not known: none of 100 blocks from {place('place_hold')} was freed; 'seep run --interval 1s' tells"),
+    ('rounds,server', [], None),
+    ('crowd,server', ['--sample', '1M'], None),  # some 20 samples
 ])
-def test_growth_of_a_server_without_looks_over_time(how, words, tmp_path):
+def test_growth_of_a_server_without_looks_over_time(how, options, words, tmp_path):
     trace = tmp_path / 'answers.seep'
-    done = run([SEEP, 'run', '-q', '-o', trace, '--', PROGRAM, how])
+    done = run([SEEP, 'run', '-q', *options, '-o', trace, '--', PROGRAM, how])
     assert done.code == 128 + signal.SIGTERM, done
     found = {one['kind']: one for one in json.loads(run([SEEP, 'report', '--json', trace]).out)['findings']}
     assert ('grows' in found) == (words is not None), found

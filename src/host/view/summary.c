@@ -295,7 +295,9 @@ static struct seep_error *answer_may_grow(struct maker *maker) {
     const struct seep_profile *profile = view->session->profiles[view->first_process];
     const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_LIVE];
     const struct seep_counters *counters = &leaders->rows[0].counters;
-    if (view->nr_processes != 1 || view->filtered || profile->growth ||
+    // A few samples without a free do not tell that nothing was freed.
+    bool few = profile->health.sample_bytes && profile->nr_blocks < LEAST_BLOCKS;
+    if (few || view->nr_processes != 1 || view->filtered || profile->growth ||
         profile->process.duration_ns < least_ns || !is_to_run_on(&profile->process) || !leaders->nr_rows ||
         leaders->values[0] < leaders->all / 2 || counters->frees || counters->allocations < LEAST_BLOCKS)
         return NULL;
