@@ -2,6 +2,7 @@
 """What would keep a reader waiting for as long as somebody likes: memory and files whose contents do not come."""
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from harness import BUILD, SEEP, TIMEOUT, children_of, environment, need_bpf, ru
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 FUSE = BUILD / 'tests/hostile/hostile-fuse'
+EXEC = BUILD / 'tests/hostile/hostile-exec'
 MEMORY = BUILD / 'tests/hostile/hostile-memory'
 
 
@@ -123,3 +125,33 @@ def test_signals_are_heard_meanwhile(silent, number):
     out, err = seep.communicate(timeout=TIMEOUT)
     # seep waited for the file. It says so until the probes are in place; afterwards it makes a report.
     assert (seep.returncode, err.count(b'\n'), b'health: ' in out) in ((1, 1, False), (0, 0, True)), (seep.returncode, out, err)
+
+
+def waits_for_a_file(pid):
+    try:
+        return ' fuse_' in Path(f'/proc/{pid}/stack').read_text()
+    except OSError:  # it has ended
+        return False
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
+def test_an_environment_that_does_not_come_is_not_waited_for(tmp_path):
+    """A program waits to be executed with an environment in a file that does not come: the tool still hears a signal."""
+    need_bpf()
+    folder = tmp_path / 'mounted'
+    folder.mkdir()
+    program = shutil.copy('/bin/true', tmp_path)
+    files = start(FUSE, folder, TARGET, 0)
+    seep = subprocess.Popen([SEEP, 'attach', '--output', tmp_path / 't.seep', '--', EXEC, folder / 'x', program], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    try:
+        assert b'ready\n' in iter(seep.stdout.readline, b'')
+        seep.stdin.write(b'\n')
+        seep.stdin.flush()
+        wait_until(lambda: any(map(waits_for_a_file, [seep.pid, *children_of(seep.pid)])), 'somebody waits for the file')
+        seep.send_signal(signal.SIGINT)
+        assert seep.wait(30) == 0
+    finally:
+        seep.kill()
+        end(files)  # who waits for it goes on
+        end(seep)

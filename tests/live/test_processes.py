@@ -112,10 +112,12 @@ def test_descriptor_that_another_process_takes(tmp_path):
     assert (under.code, under.out, under.err) == (0, b'put\n', b''), under
 
 
-def test_fault_handler_that_leaves_the_making_of_an_image(tmp_path):
+@pytest.mark.parametrize('mask', [[], ['own']], ids=['kept', 'own'])
+def test_fault_handler_that_leaves_the_making_of_an_image(tmp_path, mask):
     """The handler of a SIGSEGV that comes from outside leaves the making of a child's image by longjmp: the signals that were
-    blocked for it are not blocked any more, and the report says that a child has no image."""
-    under = traced([built_program('fork_fault_jump.c', tmp_path)], tmp_path)
+    blocked for it are not blocked any more, and the report says that a child has no image. If the longjmp brings a mask, the
+    program's mask from then on is its own."""
+    under = traced([built_program('fork_fault_jump.c', tmp_path), *mask], tmp_path)
     assert (under.code, under.out, under.err) == (0, b'jumped\n', b''), under
     assert under.report()[0]['health']['lost']['fork'] == 1
 

@@ -32,12 +32,13 @@
 #define STUCK_MAX     16u
 #define NS_PER_S      INT64_C(1000000000)
 
-enum kind { OPEN = 1, OPEN_NO_LINK, GIVE };
+enum kind { OPEN = 1, OPEN_NO_LINK, GIVE, MAKE };
 
 struct request {
     char kind;
-    char words[PATH_MAX +
-               1]; // to open: the path, with the descriptor of its root. GIVE: what to send, with both
+    // To open: the path, with the descriptor of its root. GIVE: what to send, with both. MAKE: a function of
+    // this program, and what it is called with.
+    char words[PATH_MAX + 1];
 };
 
 // One for all of the tool. A process that was forked from it starts its own.
@@ -90,6 +91,12 @@ static int open_here(int root, const char *path, bool no_link) {
     close(handle);
     errno = trouble;
     return fd;
+}
+
+static int make_here(const char *words) {
+    seep_opener_make *make;
+    memcpy(&make, words, sizeof(make));
+    return make(words + sizeof(make));
 }
 
 // ---- messages: a request and what came of it, with descriptors ----
@@ -151,8 +158,9 @@ static _Noreturn void serve(int socket, pid_t parent) {
             _exit(0);
         ((char *)&request)[nr] = '\0';
         int trouble = 0;
-        int fd = request.kind == GIVE ? open_handled(files[0])
-                                      : open_here(files[0], request.words, request.kind == OPEN_NO_LINK);
+        int fd = request.kind == GIVE   ? open_handled(files[0])
+                 : request.kind == MAKE ? make_here(request.words)
+                                        : open_here(files[0], request.words, request.kind == OPEN_NO_LINK);
         if (fd < 0 || (request.kind == GIVE && !send_one(files[1], request.words, nr - 1, &fd, 1)))
             trouble = errno;
         if (!send_one(SEEP_WORKER_SOCKET, &trouble, sizeof(trouble), &fd, request.kind != GIVE && fd >= 0))
@@ -252,31 +260,47 @@ static bool ask_in_turn(const struct request *request, size_t nr_bytes, const in
     return nr_stuck == STUCK_MAX;
 }
 
-static int open_patiently(int root, const char *path, enum kind kind) {
+// false: there is no other process. *ret_fd: -1 and errno, or a descriptor.
+static bool open_patiently(int root, const void *words, size_t nr_bytes, enum kind kind, int *ret_fd) {
     static struct request request; // under the lock
-    size_t length = strlen(path);
-    int fd = -1, trouble = length ? ENAMETOOLONG : ENOENT;
-    if (length && length <= PATH_MAX) {
+    int trouble = nr_bytes ? ENAMETOOLONG : ENOENT;
+    bool is_asked = true;
+    *ret_fd = -1;
+    if (nr_bytes && nr_bytes <= PATH_MAX) {
         pthread_mutex_lock(&lock);
         request.kind = (char)kind;
-        memcpy(request.words, path, length);
-        bool is_asked = ask_in_turn(&request, 1 + length, &root, root >= 0, &trouble, &fd);
+        memcpy(request.words, words, nr_bytes);
+        is_asked = ask_in_turn(&request, 1 + nr_bytes, &root, root >= 0, &trouble, ret_fd);
         pthread_mutex_unlock(&lock);
-        if (!is_asked) // by ourselves, then
-            return open_here(root, path, kind == OPEN_NO_LINK);
-        if (!trouble && fd < 0)
+        if (is_asked && !trouble && *ret_fd < 0)
             trouble = EMFILE; // the kernel drops a descriptor for which there is no room
     }
-    errno = trouble;
-    return fd;
+    errno = is_asked ? trouble : EAGAIN;
+    return is_asked;
 }
 
 int seep_open_regular(int root, const char *path) {
-    return open_patiently(root, path, OPEN);
+    int fd;
+    return open_patiently(root, path, strlen(path), OPEN, &fd) ? fd : open_here(root, path, false);
 }
 
 int seep_open_no_link(const char *path) {
-    return open_patiently(-1, path, OPEN_NO_LINK);
+    int fd;
+    return open_patiently(-1, path, strlen(path), OPEN_NO_LINK, &fd) ? fd : open_here(-1, path, true);
+}
+
+int seep_open_made(seep_opener_make *make, const char *words) {
+    char bytes[sizeof(make) + SEEP_MADE_BYTES];
+    size_t length = strlen(words);
+    int fd = -1;
+    if (length > SEEP_MADE_BYTES) {
+        errno = EMSGSIZE;
+        return -1;
+    }
+    memcpy(bytes, &make, sizeof(make));
+    memcpy(bytes + sizeof(make), words, length);
+    open_patiently(-1, bytes, sizeof(make) + length, MAKE, &fd);
+    return fd;
 }
 
 bool seep_is_handle(int fd) {

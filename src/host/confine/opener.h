@@ -21,6 +21,13 @@ int seep_open_regular(int root, const char *path);
 int seep_open_no_link(const char *path); // the same, of a path whose end is no link
 bool seep_is_handle(int fd);
 
+// The descriptor that `make` returns, which is called in the other process: to look at what else may keep who
+// looks waiting, as memory of a stranger's process. -1 and errno: as of `make`, or as above; EAGAIN where
+// there is no other process. `words`: at most SEEP_MADE_BYTES.
+#define SEEP_MADE_BYTES 256u
+typedef int seep_opener_make(const char *words);
+int seep_open_made(seep_opener_make *make, const char *words);
+
 // Sends the file of a handle with these bytes, at most SEEP_GIVE_BYTES, to a socket. false: errno as above.
 #define SEEP_GIVE_BYTES 256u
 SEEP_MUST_CHECK bool seep_give_handle(int handle, int socket, const void *bytes, size_t nr_bytes);

@@ -266,14 +266,18 @@ static bool is_left(uint64_t frame) {
 }
 
 // The child goes on without an image. A longjmp that keeps the mask, as longjmp does, has kept what was
-// blocked for the making.
+// blocked for the making. If the program has set its mask since, no signal of it is unblocked: libc never
+// blocks its own signals for a program, so then these are not blocked any more.
 static void give_up_set_up(void) {
-    uint64_t unblocked = blocked_by_setter;
+    const uint64_t of_libc = UINT64_C(3) << 31; // 32 and 33
+    uint64_t unblocked = blocked_by_setter, now = 0;
     seep_news_tell(SEEP_LOST_FORK, 1);
     atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
     blocked_by_setter = 0;
     atomic_store_explicit(&setter, NULL, memory_order_relaxed);
-    sys6(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, (long)&unblocked, 0, 8, 0, 0);
+    sys6(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, 0, (long)&now, 8, 0, 0);
+    if (!(unblocked & of_libc & ~now))
+        sys6(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, (long)&unblocked, 0, 8, 0, 0);
 }
 
 // Whether an event that found no image has one now after all.
