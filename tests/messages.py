@@ -17,6 +17,7 @@ MAKE_ROOM = "make room there, or write to another place"
 
 # ---- what a trace does not have ----
 NO_MARK = "there is no mark '%s' in it"
+PEAK_NOT_KEPT = "recording knows it: "
 NO_MARK_OR_SNAPSHOT = "there is no mark and no snapshot '%s' in it"
 GROWTH_NEEDS_SNAPSHOTS = "--sort growth needs snapshots"
 NEEDS_A_SCAN = "--kind needs a scan, and none was made here"

@@ -2,6 +2,8 @@
 """FILE@peak of several processes: that each is at its own peak is said, and how each came and ended is kept."""
 import json
 
+import messages
+
 
 def test_each_at_its_own_peak(run, seep, tmp_path):
     trace = tmp_path / "t.seep"
@@ -16,3 +18,12 @@ def test_each_at_its_own_peak(run, seep, tmp_path):
     text = run(seep, "report", f"{trace}@peak").stdout
     assert text.count("each process at its own peak; they were not at the same moment") == 1, text
     assert "exec cat" in text, text
+
+
+def test_a_trace_without_its_peak(run, seep, root):
+    """What was not kept is not ordered by, and what keeps it is named."""
+    trace = f"{root}/tests/golden/v1-tiny.seep"
+    text = run(seep, "report", "--sort", "peak", trace).stdout
+    assert "highest peak of its own first\n" in text and messages.PEAK_NOT_KEPT in text
+    done = run(seep, "report", f"{trace}@peak")
+    assert done.returncode == 1 and messages.PEAK_NOT_KEPT in done.stderr and done.stderr.count("\n") == 1, done

@@ -120,7 +120,13 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
                 view->options.sort == SEEP_SORT_ALLOCATIONS ? " The busiest places:" : "");
     fputs(seep_style_bold(style), out);
     put_number_of_rows(out, view);
-    fprintf(out, "%s, %s\n", seep_style_off(style), order_words(view->options.sort));
+    bool own_peaks = view->options.sort == SEEP_SORT_PEAK && !(view->rows[0].known & SEEP_KNOWN_AT_PEAK);
+    fprintf(out, "%s, %s\n", seep_style_off(style),
+            own_peaks ? "highest peak of its own first" : order_words(view->options.sort));
+    if (own_peaks)
+        fputs("  What was live at the peak of the process was not kept. A recording knows it: "
+              "'seep run --mode record'.\n",
+              out);
     if (only_growing(view) && !view->filtered && nr_growing_sites(view) != view->nr_growing_all)
         fputs("  Sites whose stacks read the same are one row, and are judged together.\n", out);
     if (view->options.sort == SEEP_SORT_PEAK && view->nr_processes > 1)

@@ -40,6 +40,10 @@ const struct seep_mark *seep_marks_find(const struct seep_profile *profile, cons
 }
 
 struct seep_error *seep_marks_missing(const struct seep_session *session, const char *name) {
+    if (strcmp(name, "peak") == 0)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_NOT_FOUND, "what was live at the peak was not kept in it"),
+            "a recording knows it: seep run --mode record");
     char list[512] = "";
     size_t used = 0;
     for (size_t p = 0; p < session->nr_profiles; p++)
