@@ -164,7 +164,14 @@ static void test_a_block_is_live_while_realloc_has_it(void **state) {
     assert_null(seep_heap_fork(&heap, 8, &child));
     assert_one_block(&child, 0x1000, 25);
     seep_heap_deinit(&child);
-    assert_null(apply(&heap, SEEP_HEAP_RESIZE, &other)); // its end was lost, too
+    // And both are in a realloc of it.
+    assert_null(apply(&heap, SEEP_HEAP_RESIZE, &again));
+    assert_null(seep_heap_fork(&heap, 8, &child));
+    assert_one_block(&child, 0x1000, 25);
+    seep_heap_deinit(&child);
+    again.address = 0;
+    assert_null(apply(&heap, SEEP_HEAP_RESIZED, &again)); // which fails
+    assert_null(apply(&heap, SEEP_HEAP_RESIZE, &other));  // its end was lost, too
     assert_one_block(&heap, 0x1000, 25);
     assert_int_equal(heap.lost[SEEP_LOST_FREE_UNSEEN], 1);
     seep_heap_deinit(&heap);

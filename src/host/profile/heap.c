@@ -522,7 +522,20 @@ static struct seep_error *end_resize(struct seep_heap *heap, const struct seep_h
 }
 
 bool seep_heap_is_resizing(const struct seep_heap *heap, const struct seep_heap_thread *thread) {
-    return thread->resizing.address && !seep_block_table_find(&heap->blocks, thread->resizing.address);
+    const struct seep_heap_block *block = &thread->resizing;
+    if (!block->address || seep_block_table_find(&heap->blocks, block->address))
+        return false;
+    // Another thread may have got the address since, and be in a realloc, too: then the younger block is
+    // live.
+    for (size_t i = 0; i < heap->nr_threads; i++) {
+        const struct seep_heap_thread *other = &heap->threads[i];
+        if (other == thread || other->resizing.address != block->address)
+            continue;
+        if (other->resizing.born_ns > block->born_ns ||
+            (other->resizing.born_ns == block->born_ns && other > thread))
+            return false;
+    }
+    return true;
 }
 
 struct seep_error *seep_heap_apply(struct seep_heap *heap, const struct seep_heap_event *event) {
