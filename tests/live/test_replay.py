@@ -61,6 +61,17 @@ def test_it_does_what_was_recorded(threads, tmp_path, order):
         assert 0 <= one['live_bytes'] - wanted['live_bytes'] < 9 * 1024
 
 
+@pytest.mark.parametrize('nr, order', [(300, 'blocks'), (1500, 'blocks'), (300, 'exact')])
+def test_a_crowd_of_threads(tmp_path, nr, order):
+    """Each waits asleep for what it waits for. If all of them yielded in turn, this would take minutes."""
+    trace = record(tmp_path, build(tmp_path, 'replay_crowd.c', 'program'), str(nr))
+    result = json.loads(replay(tmp_path, trace, '--order', order, '--json').out)
+    totals = report(trace)[0]['totals']
+    assert result['threads'] == nr + 1 and result['allocators'][0]['failed_calls'] == 0
+    assert result['calls'] == totals['allocations'] + totals['frees'] >= 202 * nr  # it has no realloc
+    assert result['waits'] < 4 * nr if order == 'blocks' else result['waits'] >= nr
+
+
 def test_a_table_of_allocators(threads, tmp_path):
     jemalloc = library('libjemalloc.so.2')
     done = replay(tmp_path, threads, '--allocator', f'glibc,glibc:arena_max=1,{jemalloc},jemalloc')

@@ -5,13 +5,16 @@
 //
 // Invariant: a wait names an operation that came earlier in the recording, so no two threads wait for each
 // other.
+//
+// A gate is open when each thread that had operations since the gate before it has arrived, and that one is
+// open. So who passes it has waited for all threads, in one wait.
 #ifndef SEEP_PLAN_STREAM_H
 #define SEEP_PLAN_STREAM_H
 
 #include <stdint.h>
 
 #define SEEP_REPLAY_MAGIC   UINT64_C(0x594c504552504553) // "SEPREPLY"
-#define SEEP_REPLAY_VERSION 2u
+#define SEEP_REPLAY_VERSION 3u
 
 enum seep_replay_kind {
     SEEP_REPLAY_MALLOC,  // slot = malloc(value)
@@ -21,9 +24,11 @@ enum seep_replay_kind {
     SEEP_REPLAY_FREE,    // free(slot)
     SEEP_REPLAY_CALLS_NR,
     SEEP_REPLAY_WAIT = SEEP_REPLAY_CALLS_NR, // until thread `slot` has published `value` or more
-    SEEP_REPLAY_MEASURE,                     // resident memory, as sample `slot`; `value` bytes are live now
-    SEEP_REPLAY_TIME,                        // not before `value` ns after the start
-    SEEP_REPLAY_TOUCH,                       // the first `value` bytes of slot are written
+    SEEP_REPLAY_ARRIVE,  // at gate `slot`; of one thread of each, `value` is how many arrive
+    SEEP_REPLAY_PASS,    // until gate `slot` is open
+    SEEP_REPLAY_MEASURE, // resident memory, as sample `slot`; `value` bytes are live now
+    SEEP_REPLAY_TIME,    // not before `value` ns after the start
+    SEEP_REPLAY_TOUCH,   // the first `value` bytes of slot are written
     // What an advice would have the program do in place of a call. Each thread has a pool, an arena and
     // buffers of its own.
     SEEP_REPLAY_POOL_TAKE,   // slot = a piece of `value` bytes, all of the same size
@@ -35,6 +40,8 @@ enum seep_replay_kind {
     SEEP_REPLAY_STACK,       // `value` bytes of the stack are written
     SEEP_REPLAY_COPY,        // of slot `value` % 2^32, the first `value` / 2^32 bytes, into slot
 };
+
+#define SEEP_REPLAY_NO_THREADS 4 // how the replayer exits that could not start its threads
 
 #define SEEP_REPLAY_PUBLISH 1u // others wait for it: once it is done, publish its index + 1
 #define SEEP_REPLAY_TIMED   2u // its latency is measured
@@ -59,6 +66,7 @@ struct seep_replay_head {
     uint32_t nr_threads;
     uint64_t nr_ops;
     uint64_t nr_slots;
+    uint64_t nr_gates;
     uint64_t threads_off; // struct seep_replay_thread[nr_threads]
     uint64_t ops_off;     // struct seep_replay_op[nr_ops]
 };

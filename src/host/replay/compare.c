@@ -2,6 +2,7 @@
 // Runs the replayer in rounds and makes figures of what it says, see compare.h.
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <spawn.h>
@@ -22,7 +23,12 @@
 
 extern char **environ;
 
-enum { STREAM_FD = 100, RESULTS_FD, ENVIRONMENT_MAX = 4 };
+enum {
+    STREAM_FD = 100,
+    RESULTS_FD,
+    ENVIRONMENT_MAX = 4,
+    THREAD_BYTES = 48 << 10, // of the kernel 30 KiB, and what is written of its stack
+};
 
 struct allocator {
     struct seep_allocator_choice choice;
@@ -89,6 +95,11 @@ static struct seep_error *how_it_ended(const struct allocator *allocator, int st
                               allocator->choice.name, WTERMSIG(status), strsignal(WTERMSIG(status))),
             WTERMSIG(status) == SIGKILL ? "there was not enough memory for it"
                                         : "the allocator fails on what the program does; leave it out");
+    if (WEXITSTATUS(status) == SEEP_REPLAY_NO_THREADS)
+        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                                 "the replay with %s could not start %" PRIu32 " threads",
+                                                 allocator->choice.name, allocator->plan->nr_threads),
+                               "ulimit -u, pids.max of the control group and kernel.threads-max limit them");
     if (WEXITSTATUS(status) != 0 || !is_done)
         return seep_error_create(SEEP_E_UNSUPPORTED, "the replay with %s ended with status %d",
                                  allocator->choice.name, WEXITSTATUS(status));
@@ -297,6 +308,15 @@ static struct seep_error *check_memory(const struct seep_plan *plan, enum seep_r
     struct seep_memory_limit limit;
     seep_memory_limit_find(getpid(), "", &limit);
     uint64_t used = seep_memory_limit_used(&limit), left = limit.bytes > used ? limit.bytes - used : 0;
+    uint64_t of_threads = (uint64_t)plan->nr_threads * THREAD_BYTES;
+    if (limit.bytes && of_threads > left)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED,
+                              "%s had %" PRIu32 " threads, which take %s in a replay, and %s has %s left: "
+                              "nothing was run",
+                              plan->program, plan->nr_threads, seep_format_bytes(of_threads).text, limit.what,
+                              seep_format_bytes(left).text),
+            "take a larger machine");
     if (touch != SEEP_REPLAY_TOUCH_PAGES || !limit.bytes || plan->written_bytes <= left)
         return NULL;
     return seep_error_hint(

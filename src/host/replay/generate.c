@@ -103,9 +103,9 @@ static void put_all(FILE *out, const struct seep_plan *plan, const struct seep_r
     fprintf(out,
             "\nenum { GENERATED_THREADS = %" PRIu32
             ", GENERATED_TOUCH = %d };\n#define GENERATED_OPS %" PRIu64
-            "ull\n#define GENERATED_SLOTS %" PRIu64 "ull\n#define GENERATED_CALLS %" PRIu64
-            "ull\nstatic const char *const generated[] = {\n",
-            head->nr_threads, (int)touch, head->nr_ops, head->nr_slots, plan->nr_calls);
+            "ull\n#define GENERATED_SLOTS %" PRIu64 "ull\n#define GENERATED_GATES %" PRIu64
+            "ull\n#define GENERATED_CALLS %" PRIu64 "ull\nstatic const char *const generated[] = {\n",
+            head->nr_threads, (int)touch, head->nr_ops, head->nr_slots, head->nr_gates, plan->nr_calls);
     put_ops(out, head);
     fputs("};\n\n", out);
     put_source(out);

@@ -33,11 +33,10 @@ struct planned_thread {
     struct live_block pending; // given to a realloc that has not returned
     bool is_pending;
     uint64_t pending_address;
-    uint64_t at_window; // operations when this window and the one before it began
-    uint64_t at_window_before;
-    uint64_t seen_window; // the last window in which it has waited for the others
-    int64_t time_ns;      // of its latest TIME
-    uint64_t nr_arena;    // live blocks of its arena
+    uint64_t at_window; // operations when this window began
+    uint64_t passed;    // gates
+    int64_t time_ns;    // of its latest TIME
+    uint64_t nr_arena;  // live blocks of its arena
 };
 
 struct planner {
@@ -57,6 +56,8 @@ struct planner {
     size_t free_blocks_capacity;
     struct seep_map waited; // thread << 32 | other -> operations of the other that it has waited for
     uint32_t nr_slots;
+    uint64_t nr_gates;        // at the beginning of this window
+    uint64_t nr_gates_before; // and of the one before it
     uint64_t nr_events;
     uint64_t nr_events_all; // as the process's totals say: samples are spread by it
     uint64_t next_even;
@@ -400,10 +401,9 @@ static struct planned_thread *thread_of(struct planner *planner, uint32_t slot) 
     return &planner->threads[slot];
 }
 
-// Others that are more than a window behind are waited for, once in a window; a thread that begins waits for
-// what was last before it.
+// Others that are more than a window behind are waited for; a thread that begins waits for what was last
+// before it.
 static bool keep_together(struct planner *planner, size_t thread) {
-    uint64_t window = planner->nr_events / SEEP_PLAN_WINDOW + 1;
     struct planned_thread *own = &planner->threads[thread];
     bool good = true;
     if (own->nr_ops == 0 && planner->nr_events)
@@ -411,19 +411,34 @@ static bool keep_together(struct planner *planner, size_t thread) {
     if (planner->options->exact)
         return good &&
                wait_for(planner, thread, planner->last_thread, planner->threads[planner->last_thread].nr_ops);
-    if (own->seen_window == window)
+    if (own->passed >= planner->nr_gates_before)
         return good;
-    own->seen_window = window;
-    for (size_t i = 0; good && i < planner->nr_threads; i++)
-        good = wait_for(planner, thread, i, planner->threads[i].at_window_before);
-    return good;
+    own->passed = planner->nr_gates_before;
+    planner->plan->nr_waits++;
+    return good && put_op(own, (struct seep_replay_op){.kind = SEEP_REPLAY_PASS,
+                                                       .slot = (uint32_t)(planner->nr_gates_before - 1)});
 }
 
-static void begin_window(struct planner *planner) {
+// The threads of the window that is over arrive at its gate.
+static bool begin_window(struct planner *planner) {
+    uint64_t gate = planner->nr_gates, nr = 0;
+    planner->nr_gates_before = gate;
+    if (planner->options->exact || planner->nr_threads == 1)
+        return true;
+    for (size_t i = 0; i < planner->nr_threads; i++)
+        nr += planner->threads[i].nr_ops > planner->threads[i].at_window;
+    planner->nr_gates += nr > 0;
     for (size_t i = 0; i < planner->nr_threads; i++) {
-        planner->threads[i].at_window_before = planner->threads[i].at_window;
-        planner->threads[i].at_window = planner->threads[i].nr_ops;
+        struct planned_thread *own = &planner->threads[i];
+        if (own->nr_ops == own->at_window)
+            continue;
+        if (!put_op(own,
+                    (struct seep_replay_op){.kind = SEEP_REPLAY_ARRIVE, .slot = (uint32_t)gate, .value = nr}))
+            return false;
+        nr = 0; // of one thread
+        own->at_window = own->nr_ops;
     }
+    return true;
 }
 
 static bool keep_time(struct planner *planner, size_t thread, int64_t at_ns) {
@@ -436,10 +451,10 @@ static bool keep_time(struct planner *planner, size_t thread, int64_t at_ns) {
 
 static bool step(struct planner *planner, const struct seep_recorded *event, int64_t at_ns) {
     size_t thread = event->slot;
-    if (planner->nr_events && planner->nr_events % SEEP_PLAN_WINDOW == 0)
-        begin_window(planner);
+    bool is_new_window = planner->nr_events && planner->nr_events % SEEP_PLAN_WINDOW == 0;
     bool is_allocation = event->kind == SEEP_EVENT_ALLOCATION;
-    bool good = keep_together(planner, thread) && keep_time(planner, thread, at_ns);
+    bool good = !is_new_window || begin_window(planner);
+    good = good && keep_together(planner, thread) && keep_time(planner, thread, at_ns);
     if (good && !is_allocation && event->kind != SEEP_EVENT_KEPT)
         good = end_pending(planner, thread);
     if (good)
@@ -499,6 +514,7 @@ static struct seep_error *write_stream(struct planner *planner) {
     struct seep_replay_head head = {.magic = SEEP_REPLAY_MAGIC,
                                     .version = SEEP_REPLAY_VERSION,
                                     .nr_slots = planner->nr_slots,
+                                    .nr_gates = planner->nr_gates,
                                     .threads_off = sizeof(head)};
     // Slots of the recording that had no event are no threads; who waits names the others by their new
     // number.

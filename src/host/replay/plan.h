@@ -17,7 +17,7 @@
 
 #define SEEP_PLAN_WINDOW      8192u
 #define SEEP_PLAN_EVENTS_MAX  (UINT64_C(1) << 28) // 4 GiB of operations
-#define SEEP_PLAN_THREADS_MAX 4096u
+#define SEEP_PLAN_THREADS_MAX (UINT32_C(1) << 16)
 
 // What is done otherwise than it was recorded, to try an advice: the blocks of one group are treated so.
 enum seep_treatment {

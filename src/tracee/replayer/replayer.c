@@ -7,6 +7,7 @@
 // there was before the first call, which is subtracted. It calls no allocator but where the stream says so.
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -17,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,12 +30,25 @@ enum {
     PAGE = 4096,
     CHUNK_BYTES = 64 << 10,
     BUFFERS = 8,
-    ON_STACK = 16 << 10
+    ON_STACK = 16 << 10,
+    CROWD = 32 // threads; of more than these, those that wait sleep
 };
 
-struct progress {
-    _Atomic uint64_t published; // operations of this thread that are done, as far as others wait for them
-    unsigned char pad[120];     // two lines: neighbours are fetched together
+// What others wait for: of a thread how many operations are done, as far as others wait for them; of a gate
+// whether it is open.
+struct point {
+    _Atomic uint64_t reached;
+    _Atomic uint32_t nr_of_sleeper; // 1 + the thread that was the last to go to sleep until this goes on
+    _Atomic int64_t left;   // of a gate: threads that have not arrived, less what is not known of them
+    unsigned char pad[104]; // two lines: neighbours are fetched together
+};
+
+// A thread that waits sleeps until it is woken itself.
+struct sleeper {
+    uint64_t wanted;
+    uint32_t nr_of_next; // of those that sleep until the same point goes on
+    _Atomic uint32_t is_asleep;
+    unsigned char pad[112];
 };
 
 static const struct seep_replay_head *head;
@@ -41,9 +56,9 @@ static const struct seep_replay_thread *threads;
 static const struct seep_replay_op *ops;
 static struct seep_replay_results *results;
 static void **slots;
-static struct progress *progress;
-static _Atomic uint32_t nr_ready, nr_done;
-static _Atomic bool is_on;
+static struct point *points; // of the threads, then of the gates
+static struct sleeper *sleepers;
+static _Atomic uint32_t nr_ready, nr_done, is_on;
 static uint64_t start_ns, base_rss;
 static int status_fd = -1;
 
@@ -73,6 +88,18 @@ static inline void pause_a_little(unsigned *spins) {
     } else {
         sched_yield();
     }
+}
+
+static inline bool is_crowd(void) {
+    return head->nr_threads > CROWD;
+}
+
+static void sleep_while(_Atomic uint32_t *word, uint32_t value) {
+    syscall(SYS_futex, (void *)word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void wake(_Atomic uint32_t *word, int nr) {
+    syscall(SYS_futex, (void *)word, FUTEX_WAKE_PRIVATE, nr, NULL, NULL, 0);
 }
 
 // ---- memory ----------------------------------------------------------------------------------------------
@@ -304,11 +331,78 @@ static void advised(const struct seep_replay_op *op) {
         touch(*slot, op->value);
 }
 
-static void wait_for(const struct seep_replay_op *op) {
+// ---- one thread after another ----------------------------------------------------------------------------
+
+static void put_sleeper(struct point *point, uint32_t index) {
+    uint32_t nr = atomic_load(&point->nr_of_sleeper);
+    do
+        sleepers[index].nr_of_next = nr;
+    while (!atomic_compare_exchange_weak(&point->nr_of_sleeper, &nr, index + 1));
+}
+
+// Those that want more than what is reached go on sleeping. What is reached while they are in no list is
+// looked for again, as who reaches it finds no sleeper.
+static void wake_sleepers(struct point *point) {
+    uint64_t reached;
+    do {
+        reached = atomic_load(&point->reached);
+        uint32_t nr = atomic_exchange(&point->nr_of_sleeper, 0);
+        while (nr) {
+            uint32_t index = nr - 1;
+            struct sleeper *sleeper = &sleepers[index];
+            nr = sleeper->nr_of_next;
+            if (sleeper->wanted > reached) {
+                put_sleeper(point, index);
+            } else {
+                atomic_store(&sleeper->is_asleep, 0);
+                wake(&sleeper->is_asleep, 1);
+            }
+        }
+    } while (atomic_load(&point->reached) != reached);
+}
+
+// Each of hundreds of threads that yield would have its turn before the one that it waits for.
+static void sleep_until(uint32_t index, struct point *point, uint64_t value) {
+    struct sleeper *sleeper = &sleepers[index];
+    sleeper->wanted = value;
+    atomic_store(&sleeper->is_asleep, 1);
+    put_sleeper(point, index);
+    if (atomic_load(&point->reached) >= value) // and who reached it may have found no sleeper
+        wake_sleepers(point);
+    while (atomic_load(&sleeper->is_asleep))
+        sleep_while(&sleeper->is_asleep, 1);
+}
+
+static void wait_for(uint32_t index, struct point *point, uint64_t value) {
     unsigned spins = 0;
-    // Pairs with the release in run(): what that thread did to its blocks is seen here.
-    while (atomic_load_explicit(&progress[op->slot].published, memory_order_acquire) < op->value)
-        pause_a_little(&spins);
+    // Pairs with the store in reach(): what that thread did to its blocks is seen here.
+    while (atomic_load_explicit(&point->reached, memory_order_acquire) < value)
+        if (is_crowd())
+            sleep_until(index, point, value);
+        else
+            pause_a_little(&spins);
+}
+
+static void reach(struct point *point, uint64_t value) {
+    if (!is_crowd()) {
+        atomic_store_explicit(&point->reached, value, memory_order_release);
+        return;
+    }
+    atomic_store(&point->reached, value);
+    if (atomic_load(&point->nr_of_sleeper))
+        wake_sleepers(point);
+}
+
+// Each gate arrives at the next one, as the threads do. How many arrive is known with one of them (`nr`; with
+// others 0), so that until then `left` is below zero.
+static void arrive(uint64_t gate, uint64_t nr) {
+    int64_t change = nr ? (int64_t)nr + (gate > 0) - 1 : -1;
+    for (; gate < head->nr_gates; gate++, change = -1) {
+        struct point *point = &points[head->nr_threads + gate];
+        if (atomic_fetch_add(&point->left, change) + change != 0)
+            return;
+        reach(point, 1);
+    }
 }
 
 static void wait_until(uint64_t ns) {
@@ -333,7 +427,11 @@ static void run(uint32_t index) {
             else
                 keep(op, call(op));
         } else if (op->kind == SEEP_REPLAY_WAIT) {
-            wait_for(op);
+            wait_for(index, &points[op->slot], op->value);
+        } else if (op->kind == SEEP_REPLAY_ARRIVE) {
+            arrive(op->slot, op->value);
+        } else if (op->kind == SEEP_REPLAY_PASS) {
+            wait_for(index, &points[head->nr_threads + op->slot], 1);
         } else if (op->kind == SEEP_REPLAY_MEASURE) {
             if (measures)
                 measure(op->slot);
@@ -343,9 +441,10 @@ static void run(uint32_t index) {
             advised(op);
         }
         if (op->flags & SEEP_REPLAY_PUBLISH)
-            atomic_store_explicit(&progress[index].published, i + 1, memory_order_release);
+            reach(&points[index], i + 1);
     }
-    atomic_fetch_add_explicit(&nr_done, 1, memory_order_release);
+    if (atomic_fetch_add(&nr_done, 1) + 1 == head->nr_threads && is_crowd())
+        wake(&nr_done, 1);
 }
 
 static void *thread_main(void *argument) {
@@ -353,11 +452,13 @@ static void *thread_main(void *argument) {
     unsigned spins = 0;
     atomic_fetch_add(&nr_ready, 1);
     while (!atomic_load_explicit(&is_on, memory_order_acquire))
-        pause_a_little(&spins);
+        if (is_crowd())
+            sleep_while(&is_on, 0);
+        else
+            pause_a_little(&spins);
     run(index);
-    spins = 0;
-    while (atomic_load_explicit(&is_on, memory_order_relaxed)) // its end is not measured
-        pause_a_little(&spins);
+    for (;;) // its end is not measured
+        pause();
     return NULL;
 }
 
@@ -371,9 +472,10 @@ static void *map(int fd, uint64_t bytes, int access) {
 
 static bool map_own(void) {
     slots = map(-1, head->nr_slots * sizeof(*slots), PROT_READ | PROT_WRITE);
-    progress = map(-1, head->nr_threads * sizeof(*progress), PROT_READ | PROT_WRITE);
+    points = map(-1, (head->nr_threads + head->nr_gates) * sizeof(*points), PROT_READ | PROT_WRITE);
+    sleepers = map(-1, head->nr_threads * sizeof(*sleepers), PROT_READ | PROT_WRITE);
     status_fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    return slots && progress && status_fd >= 0;
+    return slots && points && sleepers && status_fd >= 0;
 }
 
 static bool start_threads(void) {
@@ -397,11 +499,16 @@ static void replay(void) {
     getrusage(RUSAGE_SELF, &before);
     uint64_t cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID), tick = ticks();
     start_ns = now_ns(CLOCK_MONOTONIC);
-    atomic_store_explicit(&is_on, true, memory_order_release);
+    atomic_store_explicit(&is_on, 1, memory_order_release);
+    if (is_crowd())
+        wake(&is_on, INT32_MAX);
     run(0);
     unsigned spins = 0;
-    while (atomic_load_explicit(&nr_done, memory_order_acquire) < head->nr_threads)
-        pause_a_little(&spins);
+    for (uint32_t nr; (nr = atomic_load_explicit(&nr_done, memory_order_acquire)) < head->nr_threads;)
+        if (is_crowd())
+            sleep_while(&nr_done, nr);
+        else
+            pause_a_little(&spins);
     results->wall_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
     uint64_t nr_ticks = ticks() - tick;
     results->cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
@@ -471,8 +578,10 @@ static void read_ops(struct seep_replay_thread *all, struct seep_replay_op *op) 
 }
 
 int main(void) {
-    static struct seep_replay_head own = {
-        .nr_threads = GENERATED_THREADS, .nr_ops = GENERATED_OPS, .nr_slots = GENERATED_SLOTS};
+    static struct seep_replay_head own = {.nr_threads = GENERATED_THREADS,
+                                          .nr_ops = GENERATED_OPS,
+                                          .nr_slots = GENERATED_SLOTS,
+                                          .nr_gates = GENERATED_GATES};
     struct seep_replay_thread *all = map(-1, GENERATED_THREADS * sizeof(*all), PROT_READ | PROT_WRITE);
     struct seep_replay_op *op = map(-1, GENERATED_OPS * sizeof(*op), PROT_READ | PROT_WRITE);
     results = map(-1, sizeof(*results), PROT_READ | PROT_WRITE);
@@ -512,8 +621,10 @@ static bool map_all(int stream_fd, int results_fd) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3 || !map_all(atoi(argv[1]), atoi(argv[2])) || !head->nr_threads || !start_threads())
+    if (argc != 3 || !map_all(atoi(argv[1]), atoi(argv[2])) || !head->nr_threads)
         return 3;
+    if (!start_threads())
+        return SEEP_REPLAY_NO_THREADS;
     replay();
     __atomic_store_n(&results->is_done, 1, __ATOMIC_RELEASE);
     _exit(0);
