@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 #include "source/attach/exec_gate.h"
 
-enum { TURNS = 2000, TURN_US = 10000 };
+enum { TURNS = 2000, TURN_US = 10000, ROUNDS = 20 };
 
 static pid_t start(const char *path) {
     pid_t pid = fork();
@@ -58,12 +59,22 @@ static void test_a_late_word_is_for_no_other_program(void **state) {
     struct seep_exec_waiting of_first = take(gate, first);
     seep_exec_gate_let_go(gate, &of_first);
     assert_int_equal(waitpid(first, &status, 0), first);
-    pid_t second = start("/bin/false");
-    struct seep_exec_waiting of_second = take(gate, second);
+    struct seep_exec_waiting of_second = {0};
+    pid_t second = 0;
+    bool is_held = false;
+    // On a loaded machine the gate's patience may end before this process runs.
+    for (int i = 0; i < ROUNDS && !is_held; i++) {
+        second = start("/bin/false");
+        of_second = take(gate, second);
+        seep_exec_gate_path(gate, &of_second, path);
+        is_held = access(path, R_OK) == 0;
+        if (!is_held)
+            assert_int_equal(waitpid(second, &status, 0), second);
+    }
+    assert_true(is_held);
     assert_int_equal(of_second.fd, of_first.fd);
     seep_exec_gate_let_go(gate, &of_first);
     usleep(20 * TURN_US); // it is heard
-    seep_exec_gate_path(gate, &of_second, path);
     assert_int_equal(access(path, R_OK), 0);
     seep_exec_gate_let_go(gate, &of_second);
     assert_int_equal(waitpid(second, &status, 0), second);

@@ -119,10 +119,11 @@ static _Noreturn void keep(void) {
     for (;;) {
         events[0].revents = events[1].revents = 0;
         poll(events, 2, keeper.nr_waiting ? SLICE_MS : -1);
-        if (events[0].revents & POLLIN)
-            read_event(&keeper);
+        // First, because what the tool said before an exec ends its silence.
         if (events[1].revents && !hear(&keeper))
             _exit(0); // the kernel lets all go
+        if (events[0].revents & POLLIN)
+            read_event(&keeper);
         int64_t now_ns = seep_monotonic_ns();
         for (size_t i = keeper.nr_waiting; i-- > 0;)
             if (now_ns > keeper.waiting[i].until_ns) {
