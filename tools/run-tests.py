@@ -395,7 +395,7 @@ def main():
 
     werror = "-Dwerror=" + options.werror
     with concurrent.futures.ThreadPoolExecutor(1) as aside:
-        ordinary = build("gcc", options.build, [werror, "-Dtests=enabled"], environment, options.jobs)
+        ordinary = build("gcc", options.build, [werror, "-Dtests=enabled", "-Dtool_names=true"], environment, options.jobs)
         sanitized = build_sanitized(aside, werror, environment, options)
         if ordinary:
             run_meson_tests("", options.build, environment, options, 2)
