@@ -8,6 +8,7 @@ import resource
 import signal
 import struct
 import subprocess
+import time
 import zlib
 from pathlib import Path
 
@@ -362,6 +363,38 @@ def test_dropped_events_are_counted(tmp_path):
     operations = process['totals']['allocations'] + process['totals']['frees']
     events = sum(len(chunk.events) for chunk in chunks(trace))
     assert events + process['health']['lost'].get('event', 0) == operations
+
+
+def processor_seconds(pid):
+    """Of all threads of a process: what it ran, which no other load makes longer."""
+    return sum(int((task / 'schedstat').read_text().split()[0]) for task in Path(f'/proc/{pid}/task').iterdir()) / 1e9
+
+
+def test_a_tool_with_nothing_to_record_sleeps(tmp_path):
+    """Whatever the rings have: nothing, less or more than half of their room, or what a stopped program left in them."""
+    if not Path('/proc/self/schedstat').exists():
+        pytest.skip('this kernel does not say for how long a thread ran')
+    program = compiled(tmp_path, program_source('recording_then_idle.c'))
+    tools = [begin_recording(tmp_path / f'{pairs}.seep', program, str(pairs)) for pairs in (0, 20000, 45000, 10 ** 9)]
+    stopped = None
+    try:
+        children = Path(f'/proc/{tools[-1].pid}/task/{tools[-1].pid}/children')
+        wait_until(lambda: (tmp_path / f'{10 ** 9}.seep').stat().st_size > 20000, 'events')
+        stopped = int(children.read_text().split()[0])
+        os.kill(stopped, signal.SIGSTOP)
+        wait_until(lambda: time.time() - max(trace.stat().st_mtime for trace in tmp_path.glob('*.seep')) > 0.3, 'the last chunks')
+        before = [processor_seconds(tool.pid) for tool in tools]
+        until = time.monotonic() + 2
+        wait_until(lambda: time.monotonic() > until, 'two seconds')
+        spent = [processor_seconds(tool.pid) - start for tool, start in zip(tools, before)]
+        assert max(spent) < 0.08, spent
+    finally:
+        if stopped:
+            os.kill(stopped, signal.SIGKILL)
+        for tool in tools:
+            tool.stdin.close()
+        for tool in tools:
+            tool.wait(timeout=60)
 
 
 ENDLESS = program_source('recording_endless.c')
