@@ -123,19 +123,17 @@ static uint64_t beside_longest(const struct seep_server *server) {
     return server->untaken - longest;
 }
 
-static bool is_too_much(const struct seep_server *server, bool of_all) {
-    uint64_t bytes = of_all ? server->untaken + server->whole_bytes : beside_longest(server);
-    return server->untaken > SEEP_SERVER_SHARED_MOST && bytes > SEEP_SERVER_UNTAKEN;
+static bool is_too_much(const struct seep_server *server) {
+    return server->untaken > SEEP_SERVER_SHARED_MOST && beside_longest(server) > SEEP_SERVER_UNTAKEN;
 }
 
-// Whether an answer has to wait until other clients have read theirs. One is always made. `of_all`: the
-// client has nothing yet, so its answer is a long one.
-static bool is_short(struct seep_server *server, bool of_all) {
-    if (!is_too_much(server, of_all))
+// Whether an answer has to wait until other clients have read theirs.
+static bool is_short(struct seep_server *server) {
+    if (!is_too_much(server))
         return false;
     seep_server_drop_shared(server);
     leave_stalled(server);
-    return is_too_much(server, of_all);
+    return is_too_much(server);
 }
 
 // Takes the frames from client->out, so that other clients can share them.
@@ -252,8 +250,7 @@ static struct seep_error *answer_pull(struct seep_server *server, struct seep_se
         return error;
     const struct seep_server_shared *shared = find_shared(server, client->takes, bytes, nr);
     struct seep_server_answer *answer = NULL;
-    bool has_nothing = nr && !bytes[0]; // the first number of the question
-    client->waits = !shared && is_short(server, has_nothing);
+    client->waits = !shared && is_short(server);
     if (client->waits)
         return NULL;
     if (shared) {
@@ -265,8 +262,6 @@ static struct seep_error *answer_pull(struct seep_server *server, struct seep_se
         if (!error)
             error = make_pull(server, client, stream, pull);
         free(pull);
-        if (!error && has_nothing)
-            server->whole_bytes = client->out.used;
         if (!error && (server->nr_clients > 1 || client->out.used > SEEP_SERVER_SHARED_MOST))
             error = answer_of(server, client, &answer);
         if (answer)

@@ -15,7 +15,7 @@
 #define SEEP_SERVER_SHARED      4u
 #define SEEP_SERVER_SHARED_MOST (UINT64_C(256) << 10) // bytes of an answer that is kept for others
 #define SEEP_SERVER_KEPT        (UINT64_C(2) << 10)   // bytes of its answer buffer that a client keeps
-#define SEEP_SERVER_UNTAKEN     (UINT64_C(1) << 20)   // bytes of long answers that clients have not read yet
+#define SEEP_SERVER_UNTAKEN     (UINT64_C(1) << 20)   // unread bytes, without the longest answer
 #define SEEP_SERVER_STALL_NS    INT64_C(10000000000) // without reading, until such a client may be disconnected
 
 #define SEEP_SERVER_PIECES 16u // frames of a shared answer that are written at once
@@ -82,9 +82,8 @@ struct seep_server {
     struct seep_deltas *deltas;
     struct seep_server_shared shared[SEEP_SERVER_SHARED];
     unsigned next_shared;
-    uint64_t untaken;     // bytes of long answers
-    uint64_t whole_bytes; // of the last answer to a client that had nothing
-    bool has_pulled;      // a Pull was answered, and all of the answer is sent
+    uint64_t untaken; // bytes of long answers
+    bool has_pulled;  // a Pull was answered, and all of the answer is sent
     int epoll_fd;
     int listen_fd; // -1: it does not
     struct seep_server_watch watch_listen;
