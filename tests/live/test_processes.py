@@ -122,6 +122,23 @@ def test_fault_handler_that_leaves_the_making_of_an_image(tmp_path, mask):
     assert under.report()[0]['health']['lost']['fork'] == 1
 
 
+def test_fork_that_holds_the_locks_of_the_allocator(tmp_path):
+    """As jemalloc's forks do: a thread in realloc waits for such a lock, so the fork does not wait for the thread for long.
+    The child is not known exactly then, which its report says. Counted are the fork's naps, of which it made 500."""
+    need('gcc', 'strace')
+    allocator = tmp_path / 'fork_locked_allocator.so'
+    built_program('fork_locked_allocator.c', tmp_path, '-shared', '-fPIC', '-fno-builtin').rename(allocator)
+    program = built_program('fork_locked.c', tmp_path, '-Wl,--no-as-needed', allocator)
+    under = traced([program], tmp_path)
+    assert (under.code, under.out, under.err) == (0, b'', b''), under
+    assert [process['health']['lost'] for process in under.report()] == [{}] + 3 * [{'fork_inexact': 1}]
+    log = tmp_path / 'naps'
+    done = run(['strace', '-f', '-o', log, '-e', 'trace=nanosleep', '-E', f'LD_PRELOAD={LIBSEEP}', program],
+               env=environment(SEEP_OUT=tmp_path / 'alone'))
+    assert done.code == 0, done
+    assert log.read_text().count('nanosleep(') < 3 * 50
+
+
 def test_exec_from_a_thread(tmp_path):
     processes = run_both('thread', tmp_path=tmp_path)
     assert [own_size(p) for p in processes] == [9, 5]

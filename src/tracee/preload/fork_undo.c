@@ -122,8 +122,10 @@ static struct undo_log *idle_log(void) {
 }
 
 // For a thread that is not running to come to its next instructions: with more threads than processors
-// that takes some turns of others. All rounds together are 50 ms, and seldom more than a few are needed.
-enum { NR_ROUNDS = 530, NR_YIELDS = 30 };
+// that takes some turns of others. All rounds together are 50 ms and more, by what a nap takes, and seldom
+// more than a few are needed. A thread in a call of the allocator may wait for a lock that this fork holds,
+// as jemalloc's handlers take them: it has few rounds.
+enum { NR_ROUNDS = 530, NR_YIELDS = 30, NR_ROUNDS_IN_CALL = 40 };
 
 static void wait_a_round(int round) {
     if (round < NR_YIELDS)
@@ -143,6 +145,7 @@ static bool is_out(const struct seep_thread *thread, uint64_t guard, uint64_t bl
 // Where one does not come out of its hook soon (it is not running), the log says so.
 static void wait_for_hooks(struct undo_log *log) {
     uint64_t nr_slots = seep_g.header->areas[SEEP_AREA_THREADS].used;
+    int round = 0; // of all threads
     for (uint64_t i = 0; i < nr_slots; i++) {
         const struct seep_thread *thread = seep_g.thread_of_slot[i];
         uint64_t guard = thread ? __atomic_load_n(&thread->guard, __ATOMIC_ACQUIRE) : SEEP_GUARD_WIPED;
@@ -150,10 +153,14 @@ static void wait_for_hooks(struct undo_log *log) {
             continue;
         uint64_t block = thread->last_block;
         int64_t room = thread->slot->net_room;
-        int round = 0;
-        while (round < NR_ROUNDS && !is_out(thread, guard, block, room))
-            wait_a_round(round++);
-        if (round == NR_ROUNDS)
+        int nr_own = 0;
+        bool out;
+        while (!(out = is_out(thread, guard, block, room)) && round < NR_ROUNDS &&
+               (nr_own < NR_ROUNDS_IN_CALL || !__atomic_load_n(&thread->quiet, __ATOMIC_RELAXED))) {
+            wait_a_round(nr_own++);
+            round++;
+        }
+        if (!out)
             atomic_store_explicit(&log->inexact, 1, memory_order_relaxed);
     }
 }
