@@ -157,15 +157,16 @@ bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char 
     return false;
 }
 
-void seep_handshake_tool(struct seep_image_header *header) {
+void seep_handshake_tool(struct seep_image_header *header, const struct seep_file_id *shared) {
     bool parents_was = seep_g.handed_over;
-    seep_g.handed_over = hand_over();
+    seep_g.handed_over = (!shared || seep_file_is(seep_g.fd, shared)) && hand_over();
     if (!seep_g.handed_over)
         header->flags |= SEEP_FLAG_STANDALONE;
     // A child in a chroot, or of another user: its parent's report must at least say that it is missing.
     if (parents_was && !seep_g.handed_over)
         seep_news_tell(SEEP_LOST_FORK, 1);
     // The mapping keeps the file; a descriptor would be one that the program does not expect.
-    sys_close(seep_g.fd);
+    if (!shared || seep_file_is(seep_g.fd, shared))
+        sys_close(seep_g.fd);
     seep_g.fd = -1;
 }

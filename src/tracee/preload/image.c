@@ -474,7 +474,7 @@ bool seep_image_create_as_copy(void) {
         seep_g.fd = fd;
         fill_areas(header);
         seep_window_make_seeds(fd, header->areas, seep_window_has_room());
-        seep_handshake_tool(header);
+        seep_handshake_tool(header, &file);
         bool replaced = seep_window_replace(fresh);
         set_pointers();
         if (!replaced)

@@ -580,8 +580,12 @@ uint64_t seep_fork_image_ns(void); // and of when the image is that it copies
 bool seep_fork_was_told(void);
 
 // handshake.c
-// `header`: of the image in seep_g.fd, in a fork child not yet in its place.
-void seep_handshake_tool(struct seep_image_header *header);
+// Sends the image in seep_g.fd to the tool, and closes that descriptor. `header`: of the image, in a fork
+// child not yet in its place. `shared`: the file, where another process may have put its own under that
+// number (a child that has its parent's table of descriptors); that one is neither sent nor closed. NULL: no
+// other process can.
+struct seep_file_id;
+void seep_handshake_tool(struct seep_image_header *header, const struct seep_file_id *shared);
 // A socket that is connected to the tool, close-on-exec and not blocking, or a negative errno.
 int seep_handshake_connect(void);
 // Tells the tool that a process is about to become another program. `flags`: SEEP_NOTICE_*;

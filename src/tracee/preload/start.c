@@ -216,7 +216,7 @@ static bool start_once(void) {
     start_mode();
     if (!SEEP_MODES && seep_g.config.wipe) // libseep-record.so is not for live mode
         seep_wipe_start();
-    seep_handshake_tool(seep_g.header);
+    seep_handshake_tool(seep_g.header, NULL);
     if (seep_g.config.dump_signal)
         listen_for_signal();
     atomic_store_explicit(seep_g.alive, 1, memory_order_release);
