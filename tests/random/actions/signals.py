@@ -53,7 +53,7 @@ def jump_out_of_nest(p):
         site = model.Site(number, make.via, [*[inner] * (level + 1), name, *p.bodies[-1].path])
         p.batch.sites.append(site)
         p.pairs(site, size, 1, temporary=None)
-    p.leaf(name, ['jmp_buf back;', f'static void *volatile blocks[{depth + 1}];', 'int came = setjmp(back);', 'if (!came)',
+    p.leaf(name, ['jmp_buf back;', f'void *volatile blocks[{depth + 1}] = {{NULL}};', 'int came = setjmp(back);', 'if (!came)',
                   f'    {inner}(back, blocks, {depth});', 'CHECK(came == 7);', f'for (int i = 0; i <= {depth}; i++) {{',
                   f'    {make.release}(blocks[i]);', '    blocks[i] = NULL;', '}'])
 
