@@ -60,11 +60,14 @@ APART static void *clear(void *block, size_t size) {
     return keep(block);
 }
 
+static char text_of_letters[2001];
+
+__attribute__((constructor)) static void fill_letters(void) { // before there are threads
+    memset(text_of_letters, 'x', sizeof(text_of_letters) - 1);
+}
+
 static inline const char *letters(void) {
-    static char text[2001];
-    if (!text[0])
-        memset(text, 'x', 2000);
-    return text;
+    return text_of_letters;
 }
 
 APART static void pause_here(void) {
