@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The socket between the library and the tool, when the other side lies: who connects says what it likes, and what listens
 is no tool. Neither side is kept waiting, and neither takes more than its peer's word is worth."""
+import contextlib
 import os
 import re
 import resource
@@ -125,15 +126,11 @@ def test_what_is_no_greeting_is_refused(tool, tmp_path):
 def test_who_says_nothing_keeps_no_one_out(tool):
     """More connections than the tool may have descriptors: they are dropped, and the next process is traced."""
     tool = tool(descriptors=100)
-    silent = []
-    try:
+    with contextlib.ExitStack() as silent:
         for _ in range(150):
-            silent.append(tool.connect())
+            silent.enter_context(tool.connect())
         wait_until(lambda: tool.descriptors() >= 99, 'no descriptor is left')
         tool.trace_another()
-    finally:
-        for peer in silent:
-            peer.close()
     report = tool.end()
     assert b'2 processes' in report, report
     assert b'more processes at once than the tool may have descriptors' in report, report
@@ -142,15 +139,11 @@ def test_who_says_nothing_keeps_no_one_out(tool):
 def test_the_last_descriptor_is_enough_for_an_image(tool):
     """Those who say nothing leave room for one more connection: the process that gets it is traced until it ends."""
     tool = tool(descriptors=100)
-    silent = []
-    try:
+    with contextlib.ExitStack() as silent:
         for _ in range(99 - tool.descriptors()):
-            silent.append(tool.connect())
+            silent.enter_context(tool.connect())
         wait_until(lambda: tool.descriptors() == 99, 'one descriptor is left')
         tool.trace_another()
-    finally:
-        for peer in silent:
-            peer.close()
     report = tool.end()
     assert b'2 of 2 processes scanned' in report, report
 

@@ -795,14 +795,20 @@ def test_many_clients_share_looks_and_answers(shop, serve):  # noqa: F811
     assert all(figures_of(client) == expected for client in clients)
 
 
-def test_many_clients_that_take_nothing_share_an_answer(serve, tmp_path, sanitized):
-    """The unpacked answer has 380 KB. The server has it once, and of each client no frame but the page of its state."""
+def many_sites(serve, tmp_path, nr_sites=28000):
+    """A server of a program that has ended with that many sites, and a client that has them. 28,000 are an answer of 1.3 MB."""
     os.mkfifo(tmp_path / 'until')
-    server = serve('--', harness.BUILD / 'tests/live/live-many', 8000, 1, tmp_path / 'until')
+    server = serve('--', harness.BUILD / 'tests/live/live-many', nr_sites, 1, tmp_path / 'until')
     client = wire_client.connect(server.path)
     client.pull()
     os.close(os.open(tmp_path / 'until', os.O_WRONLY))  # once the program opens it, it ends: the server has seen it
     harness.wait_until(lambda: client.pull() and client.look['ended'], 'the sites are there')
+    return server, client
+
+
+def test_many_clients_that_take_nothing_share_an_answer(serve, tmp_path, sanitized):
+    """The unpacked answer has 380 KB. The server has it once, and of each client no frame but the page of its state."""
+    server, client = many_sites(serve, tmp_path, 8000)
     clients = [raw(server.path) for _ in range(40)]
 
     def most():
@@ -827,17 +833,6 @@ def test_many_clients_that_take_nothing_share_an_answer(serve, tmp_path, sanitiz
     assert nr_bytes > 300000 and len(cancelled) < len(answers[0])
     if not sanitized:  # AddressSanitizer keeps what was freed
         assert (after - before) * 1024 < 2 * nr_bytes + len(clients) * 8192
-
-
-def many_sites(serve, tmp_path):
-    """A server of a program that has ended with 28,000 sites, an answer of 1.3 MB, and a client that has them."""
-    os.mkfifo(tmp_path / 'until')
-    server = serve('--', harness.BUILD / 'tests/live/live-many', 28000, 1, tmp_path / 'until')
-    client = wire_client.connect(server.path)
-    client.pull()
-    os.close(os.open(tmp_path / 'until', os.O_WRONLY))  # once the program opens it, it ends: the server has seen it
-    harness.wait_until(lambda: client.pull() and client.look['ended'], 'the sites are there')
-    return server, client
 
 
 def asking_for_all(server, takes=0, then=b''):

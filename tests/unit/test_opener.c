@@ -4,7 +4,6 @@
 // process may not run for a while.
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,19 +17,9 @@
 
 #include "base/interrupt.h"
 #include "confine/opener.h"
+#include "only_child.h"
 
 enum { STOPPED_MS = 300 }; // longer than the opener's slices, much shorter than what it has
-
-static pid_t only_child(void) {
-    char path[64];
-    long pid = 0;
-    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    FILE *children = fopen(path, "r");
-    assert_non_null(children);
-    assert_int_equal(fscanf(children, "%ld", &pid), 1);
-    fclose(children);
-    return (pid_t)pid;
-}
 
 static void test_an_opener_that_does_not_run_for_a_while(void **state) {
     (void)state;

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "blocked.h"
+
 enum { TRIES = 50, BLOCKS = 100000, BYTES = 65536, DESCRIPTORS = 16 };
 
 static int is_image(int fd) {
@@ -25,18 +27,6 @@ static int is_image(int fd) {
         return 0;
     name[nr] = 0;
     return strstr(name, "seep-image") && fstat(fd, &about) == 0 && about.st_blocks > 0;
-}
-
-static int blocks_alarm(pid_t pid) {
-    char path[64], line[256];
-    unsigned long long blocked = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", pid);
-    FILE *status = fopen(path, "r");
-    while (status && fgets(line, sizeof(line), status))
-        sscanf(line, "SigBlk: %llx", &blocked);
-    if (status)
-        fclose(status);
-    return blocked >> (SIGALRM - 1) & 1;
 }
 
 int main(int argc, char **argv) {
@@ -59,7 +49,7 @@ int main(int argc, char **argv) {
         while (waitpid(child, &status, WNOHANG) == 0)
             for (int fd = file + 1; fd < DESCRIPTORS && !put; fd++)
                 if (is_image(fd)) {
-                    int blocks = blocks_alarm(child);
+                    int blocks = blocks_signal(child, SIGALRM);
                     if (is_image(fd) && !blocks)
                         return 4;
                     put = dup2(file, fd);

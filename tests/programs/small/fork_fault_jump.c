@@ -10,23 +10,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "blocked.h"
+
 enum { TRIES = 50, BLOCKS = 100000, JUMPED = 1, WRONG = 2 };
 
 static sigjmp_buf back;
 static void *volatile block;
 static int blocks_itself;
-
-static int makes_image(pid_t pid) {
-    char path[64], line[256];
-    unsigned long long blocked = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", pid);
-    FILE *status = fopen(path, "r");
-    while (status && fgets(line, sizeof(line), status))
-        sscanf(line, "SigBlk: %llx", &blocked);
-    if (status)
-        fclose(status);
-    return blocked >> (SIGUSR1 - 1) & 1;
-}
 
 static void leave(int signal, siginfo_t *info, void *context) {
     (void)signal, (void)info;
@@ -67,7 +57,7 @@ int main(int argc, char **argv) {
         if (child == 0)
             _exit(run_child());
         while (waitpid(child, &status, WNOHANG) == 0)
-            if (!sent && makes_image(child))
+            if (!sent && blocks_signal(child, SIGUSR1)) // it makes its image
                 sent = kill(child, SIGSEGV) == 0;
         result = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     }
