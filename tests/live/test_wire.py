@@ -858,6 +858,31 @@ def test_a_long_answer_waits_until_others_are_read(serve, tmp_path):
         assert len(until_closed(link)) > least
 
 
+def test_a_client_that_goes_while_it_waits_has_no_place(serve, tmp_path):
+    """There are 100 places. Also one that has said before that it asks no more is seen to go."""
+    server, _ = many_sites(serve, tmp_path)
+    held = []
+    for takes in (0, 2):
+        held.append(asking_for_all(server, takes=takes))
+        harness.wait_until(lambda: nr_unread(held[-1]) > 100000, 'the answer is made')
+    folder = f'/proc/{server.process.pid}/fd'
+    before = len(os.listdir(folder))
+    links = [asking_for_all(server, takes=1) for _ in range(4)]
+    for link in links:
+        harness.wait_until(lambda: nr_unread(link), 'the greeting')
+        link.recv(200)
+    for link in links[::2]:
+        link.shutdown(socket.SHUT_WR)
+    harness.wait_until_idle(server.process.pid)
+    assert len(os.listdir(folder)) == before + 4
+    for link in links:
+        link.close()
+    harness.wait_until(lambda: len(os.listdir(folder)) == before, 'they are gone')
+    for link in held:
+        assert nr_unread(link) > 100000
+        link.close()
+
+
 def test_one_slow_client_keeps_no_other_waiting(serve, tmp_path):
     """A client that takes minutes for 1.3 MB is not disconnected, as it would be after ten seconds for one that waits."""
     server, client = many_sites(serve, tmp_path)

@@ -488,7 +488,7 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
     // epoll reports a broken link also where only output is awaited.
     if (client->watch_in.came & ~(uint32_t)EPOLLOUT && !client->has_ended && has_room(client))
         stays = client->noise ? read_sealed(server, client) : read_plain(server, client);
-    if (client->job.pid && is_broken(client))
+    if ((client->job.pid || client->waits) && is_broken(client))
         stays = false;
     if (stays && client->job.pid && client->watch_job.came)
         seep_server_answer_job(server, client);
@@ -516,7 +516,7 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
 // link. *ret_is_file: one of the descriptors is a file, which is always ready.
 static struct seep_error *watch_client(struct seep_server_client *client, bool *ret_is_file) {
     uint32_t in = !client->has_ended && has_room(client) ? EPOLLIN : 0;
-    uint32_t out = has_output(client) ? EPOLLOUT : client->job.pid ? EPOLLHUP : 0;
+    uint32_t out = has_output(client) ? EPOLLOUT : client->job.pid || client->waits ? EPOLLHUP : 0;
     bool is_one = client->in_fd == client->out_fd;
     struct seep_error *error =
         seep_server_watch_set(client->epoll_fd, &client->watch_in, client->in_fd, is_one ? in | out : in);
