@@ -105,8 +105,7 @@ def test_a_root_with_nothing_else(root, tmp_path, agent):
     program = subprocess.Popen(enter(root, '/seep-agent', 'run', '/held', '7'), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env=environment())
     assert program.stdout.readline() == b'ready\n', program.stderr.read()
-    pid = max(int(p) for p in os.listdir('/proc') if p.isdigit() and os.path.exists(f'/proc/{p}/exe')
-              and os.readlink(f'/proc/{p}/exe').endswith('/held'))
+    pid = next(child for child in children_of(program.pid) if os.readlink(f'/proc/{child}/exe').endswith('/held'))
     assert len(list((root / 'tmp').glob('seep-agent-*'))) == 1  # the library
     done = run(enter(root, '/seep-agent', 'list'))
     assert re.search(rf'^ +{pid} +13.4 KiB +20  held$', done.out.decode(), re.M), done
