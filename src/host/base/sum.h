@@ -12,7 +12,12 @@ static inline void seep_add_up(uint64_t *sum, uint64_t value) {
         *sum = UINT64_MAX;
 }
 
-// The same of what may be below 0, at both ends.
+// How much `a` is above `b`.
+static inline uint64_t seep_above(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+// A sum of what may be below 0 stops at both ends.
 static inline void seep_add_signed(int64_t *sum, int64_t value) {
     if (__builtin_add_overflow(*sum, value, sum))
         *sum = value < 0 ? INT64_MIN : INT64_MAX;

@@ -377,10 +377,6 @@ static const struct seep_mark *last_mark(const struct seep_profile *profile, con
     return NULL;
 }
 
-static uint64_t less(uint64_t a, uint64_t b) {
-    return a > b ? a - b : 0;
-}
-
 static struct seep_error *moment_of_mark(const struct seep_profile *profile, const struct seep_mark *mark,
                                          struct seep_live_moment *moment) {
     struct seep_live_figures *sites = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*sites));
@@ -390,8 +386,8 @@ static struct seep_error *moment_of_mark(const struct seep_profile *profile, con
         const struct seep_mark_site *site = &mark->sites[i];
         if (site->site < profile->nr_sites)
             sites[site->site] = (struct seep_live_figures){
-                .live_bytes = less(site->allocated_bytes, site->freed_bytes),
-                .live_blocks = less(site->allocations, site->frees),
+                .live_bytes = seep_above(site->allocated_bytes, site->freed_bytes),
+                .live_blocks = seep_above(site->allocations, site->frees),
                 .freed_bytes = site->freed_bytes,
                 .allocations = site->allocations,
                 .frees = site->frees,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/live_thread.h"
+#include "base/sum.h"
 #include "process/memory_limit.h"
 
 // ---- small files ------------------------------------------------------------------------------------
@@ -250,8 +251,7 @@ uint64_t seep_memory_limit_used(const struct seep_memory_limit *limit) {
     uint64_t used = 0;
     if (*limit->usage) {
         uint64_t idle = idle_cache(limit->usage);
-        return read_number(limit->usage, &used) && used > idle ? used - idle : 0;
+        return read_number(limit->usage, &used) ? seep_above(used, idle) : 0;
     }
-    uint64_t total = meminfo("MemTotal"), left = meminfo("MemAvailable");
-    return total > left ? total - left : 0;
+    return seep_above(meminfo("MemTotal"), meminfo("MemAvailable"));
 }

@@ -119,14 +119,12 @@ struct seep_heap {
 SEEP_MUST_CHECK struct seep_error *seep_heap_init(pid_t pid, struct seep_heap *ret_heap);
 void seep_heap_deinit(struct seep_heap *heap);
 
-// Adds one area, unless it is there.
-SEEP_MUST_CHECK struct seep_error *seep_heap_add_area(struct seep_heap *heap,
-                                                      const struct seep_heap_area *area);
-
 // The heap of a child at its fork: the parent's live blocks with their sites, where its code is mapped, and
 // nothing else. O(sites + blocks).
 SEEP_MUST_CHECK struct seep_error *seep_heap_fork(const struct seep_heap *parent, pid_t pid,
                                                   struct seep_heap *ret_heap);
+
+// ---- heap_stacks.c ----
 
 // Adds a module, or gives the id of the one that is the same. `module->path` is copied.
 SEEP_MUST_CHECK struct seep_error *seep_heap_add_module(struct seep_heap *heap,
@@ -136,6 +134,10 @@ SEEP_MUST_CHECK struct seep_error *seep_heap_add_module(struct seep_heap *heap,
 SEEP_MUST_CHECK struct seep_error *seep_heap_set_areas(struct seep_heap *heap,
                                                        const struct seep_heap_area *areas, size_t nr_areas,
                                                        int64_t now_ns);
+
+// Adds one area, unless it is there.
+SEEP_MUST_CHECK struct seep_error *seep_heap_add_area(struct seep_heap *heap,
+                                                      const struct seep_heap_area *area);
 
 // The last frame of a stack that will come is in this module, whatever the areas are.
 SEEP_MUST_CHECK struct seep_error *seep_heap_last_module(struct seep_heap *heap, uint64_t id,
@@ -150,9 +152,15 @@ SEEP_MUST_CHECK struct seep_error *seep_heap_stack(struct seep_heap *heap, uint6
 // one did. *ret_node is 0 and the result false where the stack is not known.
 bool seep_heap_find_stack(const struct seep_heap *heap, uint64_t id, uint32_t *ret_node, uint32_t *via);
 
-// The site of a stack and a function. *ret_inside: the stack leads through the allocator's own code.
+// Adds a site behind the others, which may move.
+SEEP_MUST_CHECK struct seep_error *seep_heap_add_site(struct seep_heap *heap, uint32_t node, uint32_t via);
+
+// The site of a stack and a function. *ret_inside: the stack leads through the allocator's own code; not
+// asked where it is NULL.
 SEEP_MUST_CHECK struct seep_error *seep_heap_find_site(struct seep_heap *heap, uint64_t stack, uint32_t via,
                                                        uint32_t *ret_site, bool *ret_inside);
+
+// ---- heap.c ----
 
 // What a thread did to the heap. An allocation that a realloc makes comes in two: RESIZE takes the block out,
 // and RESIZED says what became of it.

@@ -153,10 +153,6 @@ const char *seep_kernel_process_name(const struct seep_thread *process, char tex
     return text;
 }
 
-static uint64_t above(uint64_t a, uint64_t b) {
-    return a > b ? a - b : 0;
-}
-
 static struct seep_mapping_site *map_site_of(const struct seep_profile *profile, uint32_t site) {
     const uint32_t low =
         SEEP_FIRST_WHERE(at, profile->nr_mapping_sites, profile->mapping_sites[at].site >= site);
@@ -198,8 +194,8 @@ static void derive_peak(struct seep_profile *profile) {
     for (uint32_t i = 0; profile->at_peak.counted && i < profile->at_peak.nr_sites; i++) {
         const struct seep_mark_site *then = &profile->at_peak.sites[i];
         struct seep_site *site = &profile->sites[then->site];
-        site->counters.at_peak_blocks = above(then->allocations, then->frees);
-        site->counters.at_peak_bytes = above(then->allocated_bytes, then->freed_bytes);
+        site->counters.at_peak_blocks = seep_above(then->allocations, then->frees);
+        site->counters.at_peak_bytes = seep_above(then->allocated_bytes, then->freed_bytes);
         if (seep_via_is_heap(site->via))
             seep_add_up(&profile->at_peak_bytes, site->counters.at_peak_bytes);
     }
@@ -226,8 +222,8 @@ void seep_profile_derive(struct seep_profile *profile) {
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
         struct seep_site *site = &profile->sites[i];
         const struct seep_counters *counters = &site->counters;
-        site->live_blocks = calls_only ? 0 : above(counters->allocations, counters->frees);
-        site->live_bytes = calls_only ? 0 : above(counters->allocated_bytes, counters->freed_bytes);
+        site->live_blocks = calls_only ? 0 : seep_above(counters->allocations, counters->frees);
+        site->live_bytes = calls_only ? 0 : seep_above(counters->allocated_bytes, counters->freed_bytes);
         if (seep_via_is_pool(site->via))
             add_to_pools(&profile->pool_totals, site);
         if (!seep_via_is_heap(site->via))
@@ -246,11 +242,11 @@ void seep_profile_derive(struct seep_profile *profile) {
     }
 
     if (calls_only)
-        totals->live_blocks = above(totals->allocations, totals->frees);
+        totals->live_blocks = seep_above(totals->allocations, totals->frees);
 
     for (uint32_t i = 0; i < profile->nr_mapping_sites; i++) {
         struct seep_mapping_site *site = &profile->mapping_sites[i];
-        site->live_bytes = above(site->counts.mapped_bytes, site->counts.unmapped_bytes);
+        site->live_bytes = seep_above(site->counts.mapped_bytes, site->counts.unmapped_bytes);
         site->nr_live = 0;
     }
     for (uint32_t i = 0; i < profile->nr_mappings; i++) {

@@ -83,12 +83,14 @@ bool seep_view_by_threads(const struct seep_view_options *options, const struct 
 
 // view_filter.c
 SEEP_MUST_CHECK struct seep_error *seep_view_build_parts(struct seep_view_build *build);
-// Makes the figures of a part, whose filters are there.
-SEEP_MUST_CHECK struct seep_error *seep_view_build_figures(struct seep_view_build *build,
-                                                           struct seep_view_part *part);
 uint8_t seep_view_kind_of(const struct seep_view_part *part, const struct seep_block *block);
 bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_view_part *part,
                         const struct seep_block *block);
+
+// view_figures.c
+// Makes the figures of a part, whose filters are there.
+SEEP_MUST_CHECK struct seep_error *seep_view_build_figures(struct seep_view_build *build,
+                                                           struct seep_view_part *part);
 void seep_view_figures_init(struct seep_view_figures *figures);
 void seep_counters_merge(struct seep_counters *into, const struct seep_counters *from);
 

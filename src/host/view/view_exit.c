@@ -14,17 +14,13 @@ const struct seep_mark *seep_profile_exit_mark(const struct seep_profile *profil
     return NULL;
 }
 
-static uint64_t less(uint64_t a, uint64_t b) {
-    return a > b ? a - b : 0;
-}
-
 // Freed since, less what was also allocated since and is not there: that lived for a moment.
 static void find_site(const struct seep_mark_site *then, const struct seep_site *now,
                       struct seep_view_figures *figures) {
-    uint64_t live_blocks = less(then->allocations, then->frees);
-    uint64_t live_bytes = less(then->allocated_bytes, then->freed_bytes);
-    figures->exit_blocks = less(live_blocks, now->live_blocks);
-    figures->exit_bytes = less(live_bytes, now->live_bytes);
+    uint64_t live_blocks = seep_above(then->allocations, then->frees);
+    uint64_t live_bytes = seep_above(then->allocated_bytes, then->freed_bytes);
+    figures->exit_blocks = seep_above(live_blocks, now->live_blocks);
+    figures->exit_bytes = seep_above(live_bytes, now->live_bytes);
     figures->exit_all = !then->frees && figures->exit_blocks && !now->live_blocks;
 }
 

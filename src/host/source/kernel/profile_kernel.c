@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/numbers.h"
+#include "base/sum.h"
 #include "base/words.h"
 #include "process/elf_notes.h"
 #include "source/kernel/profile_kernel.h"
@@ -372,10 +373,6 @@ static struct seep_error *add_sites(struct building *building, const struct seep
     return NULL;
 }
 
-static uint64_t above(uint64_t whole, uint64_t part) {
-    return whole > part ? whole - part : 0;
-}
-
 // What was recorded and is no longer outstanding has a site of its own, so that the totals are those of all
 // that was recorded.
 static struct seep_error *add_gone(struct building *building, const struct seep_kernel_heap *heap,
@@ -384,12 +381,12 @@ static struct seep_error *add_gone(struct building *building, const struct seep_
     uint64_t nr = heap->counters[SEEP_KERNEL_PAGE_ALLOCATIONS];
     uint64_t bytes = heap->counters[SEEP_KERNEL_PAGE_ALLOCATED_BYTES];
     if (!pages) {
-        nr = above(heap->counters[SEEP_KERNEL_ALLOCATIONS], nr);
-        bytes = above(heap->counters[SEEP_KERNEL_ALLOCATED_BYTES], bytes);
+        nr = seep_above(heap->counters[SEEP_KERNEL_ALLOCATIONS], nr);
+        bytes = seep_above(heap->counters[SEEP_KERNEL_ALLOCATED_BYTES], bytes);
     }
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
-        nr = above(nr, profile->sites[i].counters.allocations);
-        bytes = above(bytes, profile->sites[i].counters.allocated_bytes);
+        nr = seep_above(nr, profile->sites[i].counters.allocations);
+        bytes = seep_above(bytes, profile->sites[i].counters.allocated_bytes);
     }
     if (!nr)
         return NULL;
