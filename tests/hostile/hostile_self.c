@@ -459,9 +459,11 @@ static void no_such_memory(void) {
     work_everywhere();
 }
 
-static _Atomic int goes_on;
+static _Atomic int goes_on, nr_at_work;
 
 static void *works_meanwhile(void *data) {
+    thread_works(NULL);
+    nr_at_work++;
     while (goes_on)
         thread_works(NULL);
     return data;
@@ -472,6 +474,9 @@ static void image_unmapped_at_work(void) {
     goes_on = 1;
     for (int i = 0; i < 3; i++)
         MUST(pthread_create(&threads[i], NULL, works_meanwhile, NULL) == 0);
+    do // also while their first allocations make areas of the image longer
+        do_to_image(UNMAP, false);
+    while (nr_at_work < 3);
     work(5000);
     do_to_image(UNMAP, false);
     work(5000);

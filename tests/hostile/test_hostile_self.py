@@ -49,6 +49,23 @@ def test_it_ends_as_without_seep(way, tmp_path):
     assert alone == plain
 
 
+@pytest.mark.parametrize('mode, library', [('live', 'libseep.so'), ('record', 'libseep-record.so')])
+def test_image_unmapped_while_it_grows(mode, library, tmp_path):
+    """Between the call that makes an area of the image longer and its return, another thread unmaps what is new."""
+    need('strace')
+    log = tmp_path / 'log'
+    strace = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=mremap', '-e', 'inject=mremap:delay_exit=100000']
+    if run(['strace', '-o', '/dev/null', 'true']).code != 0:
+        pytest.skip('strace cannot trace here')
+    for name, value in [('LD_PRELOAD', BUILD / library), ('SEEP_MODE', mode), ('SEEP_OUT', tmp_path / '%p.seep')]:
+        strace += ['-E', f'{name}={value}']
+    args = ['image-unmapped-at-work', PLUGIN]
+    assert how_it_ends(strace, args=args) == how_it_ends([], args=args)
+    assert log.read_text().count('DELAYED') > 3
+    health, = [json.loads(run([SEEP, 'report', '--json', '--top', '1', path]).out)['health'] for path in tmp_path.glob('*.seep')]
+    assert health['complete'], health
+
+
 class Staying:
     """The program, at it until its input ends."""
 

@@ -25,7 +25,9 @@ static uint64_t part_of_image(int number, uint64_t *ret_bytes) {
         *ret_bytes = seep_g.reserved ? seep_g.window_bytes : SEEP_LARGEST_PAGE;
         return base;
     }
-    *ret_bytes = seep_g.opened[area];
+    // In this order: what is opened meanwhile is in one of them.
+    uint64_t opening = __atomic_load_n(&seep_g.opening[area], __ATOMIC_SEQ_CST);
+    *ret_bytes = SEEP_MAX(__atomic_load_n(&seep_g.opened[area], __ATOMIC_ACQUIRE), opening);
     return base + seep_g.area_off[area];
 }
 
