@@ -343,6 +343,27 @@ def test_it_starts_a_program(tmp_path, serve):
     console.end()
 
 
+def test_a_server_ends_with_the_program_that_it_started(serve):
+    """Not while a client is connected, nor with --keep. Those servers' programs end first, so that they would end first, too."""
+    connected, kept, alone = (serve(*options, '--', 'sleep', '60', name=name)
+                              for name, options in (('connected', ()), ('kept', ('--keep',)), ('alone', ())))
+    client = connected.client()
+    for server in (connected, kept, alone):
+        observer = server.client()
+        observer.pull()
+        pid = observer.places[0][0]
+        observer.link.shutdown(socket.SHUT_RDWR)
+        os.kill(pid, signal.SIGKILL)
+        harness.wait_until(lambda: not os.path.exists(f'/proc/{pid}'), 'the end of the program')
+    assert alone.process.wait(timeout=harness.TIMEOUT) == 0 and not os.path.exists(alone.path)
+    for one in (client, kept.client()):
+        one.pull()
+        assert one.look['ended'] and figures_of(one)
+        one.link.shutdown(socket.SHUT_RDWR)
+    assert connected.process.wait(timeout=harness.TIMEOUT) == 0 and not os.path.exists(connected.path)
+    kept.client().pull()
+
+
 def test_a_program_that_executes_another_at_once(serve):
     for i in range(6):  # about one of these begins while there is no image
         server = serve('--', 'sh', '-c', 'exec sleep 60', name=f's{i}')

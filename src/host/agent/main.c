@@ -28,8 +28,9 @@ static const char usage[] =
     "\n"
     "  seep-agent run [--] PROG [ARG...]    run a program traced\n"
     "  seep-agent list                      the traced processes of this machine\n"
-    "  seep-agent serve [--listen ADDR] [--key FILE] PID | -- PROG [ARG...]\n"
-    "                                       answer seep top and seep connect, which find the names\n"
+    "  seep-agent serve [--listen ADDR] [--key FILE] PID | [--keep] -- PROG [ARG...]\n"
+    "                                       answer seep top and seep connect, which find the names;\n"
+    "                                       --keep: also when PROG has ended and no client is connected\n"
     "\n"
     "ADDR: unix:PATH (default one in a folder of your own), stdio, or tcp:IP:PORT, which needs --key.\n"
     "On your machine: seep connect ssh://HOST/PID, or unix:PATH, or --key FILE tcp:IP:PORT.\n";
@@ -139,7 +140,8 @@ static void tell(const struct seep_server_listens *listens) {
     }
 }
 
-static struct seep_error *serve_started(char *const *program, const char *where, const char *key_file) {
+static struct seep_error *serve_started(char *const *program, const char *where, const char *key_file,
+                                        bool keep) {
     struct seep_started started = {.output_fd = -1};
     struct seep_live_source source = {.is_pid = true};
     struct seep_error *error = seep_started_begin(runner, program, !seep_server_is_stdio(where), &started);
@@ -148,7 +150,7 @@ static struct seep_error *serve_started(char *const *program, const char *where,
     source.pid = started.program;
     source.is_ours = true;
     source.started = seep_look_started(source.pid);
-    error = seep_server_address_serve(&source, where, key_file, tell);
+    error = seep_server_address_serve(&source, where, key_file, keep, tell);
     seep_started_end(&started);
     return error;
 }
@@ -164,14 +166,18 @@ static struct seep_error *serve_pid(const char *text, const char *where, const c
     bool done = false;
     if (seep_server_is_stdio(where))
         error = seep_server_stdio_run(&source, &done);
-    return error || done ? error : seep_server_address_serve(&source, where, key_file, tell);
+    return error || done ? error : seep_server_address_serve(&source, where, key_file, true, tell);
 }
 
 static struct seep_error *serve(char **words) {
     const char *where = NULL, *key_file = NULL;
-    bool ended = false;
+    bool ended = false, keep = false;
     for (; *words && **words == '-' && !ended; words++) {
         ended = strcmp(*words, "--") == 0;
+        if (strcmp(*words, "--keep") == 0) {
+            keep = true;
+            continue;
+        }
         const char **value = strcmp(*words, "--listen") == 0 ? &where
                              : strcmp(*words, "--key") == 0  ? &key_file
                                                              : NULL;
@@ -186,7 +192,7 @@ static struct seep_error *serve(char **words) {
     if (error)
         return error;
     seep_interrupt_catch(NULL);
-    return ended ? serve_started(words, where, key_file) : serve_pid(*words, where, key_file);
+    return ended ? serve_started(words, where, key_file, keep) : serve_pid(*words, where, key_file);
 }
 
 int main(int argc, char **argv) {

@@ -27,6 +27,7 @@ struct serve_values {
     const char *http;
     const char *listen;
     const char *key;
+    bool keep;
     bool full_paths;
     bool no_demangle;
     const char *sysroot;
@@ -40,6 +41,8 @@ static const struct seep_option serve_options[] = {
              "tcp:HOST:PORT"},
     {"key", 0, SEEP_OPTION_STRING, offsetof(struct serve_values, key), .value = "FILE",
      .help = "for tcp:HOST:PORT: clients with the same key may ask; made where there is no such file"},
+    {"keep", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, keep),
+     .help = "of PROG: answer until interrupted, although PROG has ended and no client is connected"},
     {"full-paths", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, full_paths),
      .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, no_demangle),
@@ -410,7 +413,7 @@ static void tell(const struct seep_server_listens *listens) {
 }
 
 static struct seep_error *run_link(const struct seep_arguments *arguments, const char *where,
-                                   const char *key_file) {
+                                   const char *key_file, bool keep) {
     struct seep_live_source source = {NULL};
     struct seep_started started = {.output_fd = -1};
     char name[16];
@@ -436,7 +439,7 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
     if (!error && stdio && !arguments->ended)
         error = seep_server_stdio_run(&source, &done);
     if (!error && !done)
-        error = seep_server_address_serve(&source, where, key_file, tell);
+        error = seep_server_address_serve(&source, where, key_file, keep || !arguments->ended, tell);
     seep_live_source_deinit(&source);
     if (arguments->ended) {
         error = seep_started_look_error(&started, seep_runner, error);
@@ -455,7 +458,7 @@ static struct seep_error *run_serve(const struct seep_arguments *arguments, int 
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "serve: one PID or FILE"),
                                "a program to be started comes behind --");
     if (!values->http)
-        return run_link(arguments, values->listen, values->key);
+        return run_link(arguments, values->listen, values->key, values->keep);
     if (arguments->ended)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "serve: --http starts no program"),
                                "start it by 'seep run', and serve its PID");
@@ -483,7 +486,8 @@ const struct seep_command seep_command_serve = {
     .summary = "a traced process for seep top and connect elsewhere, or its page for a browser",
     .usage = "[options] PID|FILE|DIR | -- PROG [ARG...]",
     .about =
-        "Prints the address to connect to, and answers until it is interrupted. Without --http it speaks\n"
+        "Prints the address to connect to, and answers until it is interrupted. With PROG it ends by itself\n"
+        "five seconds after PROG has ended and the last client has left. Without --http it speaks\n"
         "the protocol of seep, on a socket that only you can open (unix:PATH), or on a network for those\n"
         "with the same key (tcp:HOST:PORT). 'seep connect ssh://HOST/PID' starts it with --listen stdio;\n"
         "so does the command of 'seep connect exec:COMMAND'. With --http it is for a browser: the token\n"

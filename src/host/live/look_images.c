@@ -165,8 +165,7 @@ static struct seep_error *look_at_family(const struct seep_live_source *source, 
 }
 
 static struct seep_error *look_at_all(const struct seep_live_source *source, struct making *making) {
-    uint64_t started = seep_look_started(source->pid);
-    bool gone = !started || (source->started && started != source->started);
+    bool gone = seep_look_is_gone(source);
     struct seep_error *error = gone ? NULL : look_at(making, source->pid);
     // The process may end between two calls. After an exec it has no image for a while.
     if (making->before->nr && (gone || (error && seep_process_is_zombie(source->pid)))) {

@@ -30,6 +30,11 @@ uint64_t seep_look_started(pid_t pid) {
     return stat_number(pid, SEEP_STAT_STARTED);
 }
 
+bool seep_look_is_gone(const struct seep_live_source *source) {
+    uint64_t started = seep_look_started(source->pid);
+    return !started || (source->started && started != source->started);
+}
+
 uint32_t seep_look_nr_threads(pid_t pid) {
     return (uint32_t)stat_number(pid, SEEP_STAT_THREADS);
 }
@@ -150,8 +155,7 @@ static struct seep_error *look_back(struct seep_look *look, const struct seep_lo
 
 static void look_at_all(const struct seep_live_source *source, const struct seep_look *before,
                         struct seep_look *look) {
-    uint64_t started = stat_number(source->pid, SEEP_STAT_STARTED);
-    bool gone = !started || (source->started && started != source->started);
+    bool gone = seep_look_is_gone(source);
     if (!gone)
         look->error = look_at(look, before, source->pid);
     // Between one line and the next it may end, too; and there is the time between exec and a new image.

@@ -8,6 +8,8 @@
 #include "live/live.h"
 
 uint64_t seep_look_started(pid_t pid); // see struct seep_live_source; 0: it is not there
+// Whether the process of `source` has ended. One with the same pid that began later is another.
+bool seep_look_is_gone(const struct seep_live_source *source);
 uint32_t seep_look_nr_threads(pid_t pid);
 // As seep_look_make(), of a source that is a process here.
 void seep_look_make_here(const struct seep_live_source *source, const struct seep_look *before,

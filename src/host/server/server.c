@@ -117,8 +117,9 @@ struct seep_error *seep_server_private_path(const char *name, char *ret_path, si
     return error;
 }
 
-void seep_server_linger(struct seep_server *server) {
+void seep_server_linger(struct seep_server *server, bool only_ended) {
     server->lingers = true;
+    server->lingers_ended = only_ended;
     server->alone_ns = seep_monotonic_ns();
 }
 
@@ -129,7 +130,9 @@ static bool is_left(struct seep_server *server) {
         server->alone_ns = now_ns;
         return false;
     }
-    bool gone = kill(server->source->pid, 0) != 0 && errno == ESRCH;
+    bool gone = seep_look_is_gone(server->source);
+    if (server->lingers_ended && !gone)
+        server->alone_ns = now_ns;
     return now_ns - server->alone_ns > (gone ? SEEP_SERVER_LEAVE_NS : SEEP_SERVER_LINGER_NS);
 }
 

@@ -19,7 +19,7 @@
 #define SEEP_SERVER_LOOK_MOST_NS INT64_C(950000000)
 #define SEEP_SERVER_REST_NS      1000000L             // after a Pull, for each client there is but the first
 #define SEEP_SERVER_BEGIN_NS     INT64_C(2000000000)  // for the first image of a program that we started
-#define SEEP_SERVER_LINGER_NS    INT64_C(60000000000) // without clients; where the program has ended:
+#define SEEP_SERVER_LINGER_NS    INT64_C(60000000000) // without clients; if the program has ended:
 #define SEEP_SERVER_LEAVE_NS     INT64_C(5000000000)
 
 struct seep_server;
@@ -37,8 +37,8 @@ SEEP_MUST_CHECK struct seep_error *seep_server_listen_network(struct seep_server
                                                               const unsigned char *key, unsigned *ret_port);
 // The place of a socket in a folder that only this user may enter, which is made.
 SEEP_MUST_CHECK struct seep_error *seep_server_private_path(const char *name, char *ret_path, size_t room);
-// It ends by itself when it has had no client for a while.
-void seep_server_linger(struct seep_server *server);
+// It ends by itself when it has had no client for a while. `only_ended`: not before the program has ended.
+void seep_server_linger(struct seep_server *server, bool only_ended);
 // One client, on two descriptors.
 SEEP_MUST_CHECK struct seep_error *seep_server_add(struct seep_server *server, int in_fd, int out_fd);
 // Until it is interrupted (base/interrupt.h), or, where it does not listen, until its client has left.

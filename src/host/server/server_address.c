@@ -65,7 +65,7 @@ static struct seep_error *listen_at(struct seep_server *server, const char *wher
 }
 
 struct seep_error *seep_server_address_serve(const struct seep_live_source *source, const char *where,
-                                             const char *key_file,
+                                             const char *key_file, bool keep,
                                              void (*tell)(const struct seep_server_listens *listens)) {
     struct seep_server *server = NULL;
     struct seep_server_listens listens = {.made_key = NULL};
@@ -73,6 +73,8 @@ struct seep_error *seep_server_address_serve(const struct seep_live_source *sour
     if (!error)
         error = listen_at(server, where, key_file, &listens);
     tell(&listens);
+    if (!error && !keep)
+        seep_server_linger(server, true);
     if (!error)
         error = seep_server_run(server);
     seep_server_destroy(server);

@@ -14,11 +14,12 @@ struct seep_server_listens {
     char address[400];    // for clients; "": standard input and output, or no listening
     const char *made_key; // the file of the key, which was not there; else NULL
 };
-// Serves the process there until it is interrupted. `where` NULL: a Unix socket in a folder of our own.
+// Serves the process there until it is interrupted. `keep` false: or until the process has ended and no
+// client has been connected for SEEP_SERVER_LEAVE_NS. `where` NULL: a Unix socket in a folder of our own.
 // `key_file`: of tcp: addresses; it is made if it does not exist. `tell` is called once, before the first
 // client, also where listening failed.
 SEEP_MUST_CHECK struct seep_error *seep_server_address_serve(
-    const struct seep_live_source *source, const char *where, const char *key_file,
+    const struct seep_live_source *source, const char *where, const char *key_file, bool keep,
     void (*tell)(const struct seep_server_listens *listens));
 
 #endif

@@ -88,7 +88,8 @@ struct seep_server {
     int listen_fd; // -1: it does not
     struct seep_server_watch watch_listen;
     bool lingers;
-    int64_t alone_ns; // since when it has no client, where it lingers
+    bool lingers_ended; // it does so once the program has ended
+    int64_t alone_ns; // since when it has no client, where it lingers; of `lingers_ended` and no program, too
     bool has_key;     // it listens on a network
     unsigned char key[SEEP_NOISE_KEY_BYTES];
     char path[108];

@@ -110,7 +110,7 @@ static _Noreturn void be_server(const struct seep_live_source *source, const cha
     if (!error)
         error = seep_server_listen(server, path, &at);
     if (!error) {
-        seep_server_linger(server);
+        seep_server_linger(server, false);
         if (write(ready, "", 1) != 1)
             _exit(1);
         close(ready);
