@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,14 +252,19 @@ static int clones_of(int way) {
 
 // ---- daemon: parent and child are gone, the grandchild serves ----------------------------------------
 
+extern char **environ;
+
 static int daemonize(const char *how) {
     hold(10);
+    bool titled = strcmp(how, "titled") == 0; // as a server does that writes its title over its environment
+    for (char **item = environ; titled && *item; item++)
+        memset(*item, 0, strlen(*item));
     int ready[2];
     CHECK(pipe(ready) == 0);
     if (fork() == 0) {
         setsid();
         if (fork() == 0) {
-            if (strcmp(how, "idle") != 0)
+            if (!titled && strcmp(how, "idle") != 0)
                 own(77);
             char text[16]; // printf would allocate
             snprintf(text, sizeof(text), "%d\n", (int)getpid());

@@ -243,8 +243,9 @@ def followed(*words, tmp_path):
             is_gone(pid)
 
 
-@pytest.mark.parametrize('words', [(), ('idle',)])
+@pytest.mark.parametrize('words', [(), ('idle',), ('titled',)])
 def test_daemon_is_followed_to_its_end(words, tmp_path):
+    """Also one that has made no heap operation of its own yet, and whose environment is overwritten."""
     with followed(*words, tmp_path=tmp_path) as (tool, pid, allocate, end):
         said = tool.stderr.readline().decode()
         assert f' has ended, and 1 process that it started runs on: live-processes ({pid}); Ctrl-C reports now' in said, said

@@ -204,7 +204,7 @@ static struct seep_error *supervise(struct seep_run_supervisor *supervisor,
         err = finish_notices(supervisor, library);
     if (!err && !supervisor->ignore_children)
         err = seep_run_find_idle(supervisor->run, supervisor->listener.path, &supervisor->last_of_pid,
-                                 &supervisor->notice_of_pid);
+                                 &supervisor->notice_of_pid, &supervisor->image_files);
     supervisor->run->nr_refused = supervisor->listener.nr_refused;
     supervisor->run->descriptors_ran_out |= supervisor->listener.lost_a_file;
     mark_main(supervisor->run);
@@ -240,6 +240,7 @@ static struct seep_error *run_prepared(struct seep_run *run, const struct seep_r
     seep_run_signals_restore(&supervisor.signals);
     close(supervisor.signals.fd);
     seep_map_deinit(&supervisor.last_of_pid);
+    seep_map_deinit(&supervisor.image_files);
     seep_map_deinit(&supervisor.notice_of_pid);
     free(supervisor.polls);
     free(supervisor.left);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map_line.h"
 #include "process/proc_fields.h"
 #include "source/run/run_idle.h"
 
@@ -29,6 +30,24 @@ enum seep_run_named seep_run_names_socket(pid_t pid, const char *socket) {
     free(item);
     fclose(file);
     return found ? SEEP_RUN_NAMED : any ? SEEP_RUN_NOT_NAMED : SEEP_RUN_NAME_UNKNOWN;
+}
+
+bool seep_run_has_image(pid_t pid, const struct seep_map *image_files) {
+    static const char name[] = "/memfd:seep-image";
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    FILE *file = seep_proc_is_ours() ? fopen(path, "re") : NULL;
+    char *line = NULL;
+    size_t room = 0;
+    struct seep_map_line read;
+    bool found = false;
+    while (file && !found && getline(&line, &room, file) > 0)
+        found = seep_map_line_read(line, &read) && strncmp(read.path, name, strlen(name)) == 0 &&
+                seep_map_find(image_files, read.inode);
+    free(line);
+    if (file)
+        fclose(file);
+    return found;
 }
 
 void seep_run_idle_name(pid_t pid, char ret_name[SEEP_RUN_IDLE_NAME_BYTES]) {
@@ -89,13 +108,16 @@ struct search {
     const char *socket;
     const struct seep_map *with_image;
     const struct seep_map *with_notice;
+    const struct seep_map *image_files;
 };
 
 static struct seep_error *look_at(const struct search *search, pid_t pid) {
     if (pid == getpid() || seep_map_find(search->with_image, (uint64_t)pid))
         return NULL;
     const uint64_t *notice = seep_map_find(search->with_notice, (uint64_t)pid);
-    bool found = !(notice && *notice) && seep_run_names_socket(pid, search->socket) == SEEP_RUN_NAMED &&
+    bool found = !(notice && *notice) &&
+                 (seep_run_names_socket(pid, search->socket) == SEEP_RUN_NAMED ||
+                  seep_run_has_image(pid, search->image_files)) &&
                  is_process(pid);
     return found ? add_idle(search->run, pid) : NULL;
 }
@@ -116,8 +138,9 @@ static struct seep_error *look_at_listed(const struct search *search, pid_t leas
 // Descendants that run on and of which there is nothing yet: they may have been forked and made no heap
 // operation. Nothing but /proc knows them.
 struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
-                                      const struct seep_map *with_image, const struct seep_map *with_notice) {
-    struct search search = {run, socket, with_image, with_notice};
+                                      const struct seep_map *with_image, const struct seep_map *with_notice,
+                                      const struct seep_map *image_files) {
+    struct search search = {run, socket, with_image, with_notice, image_files};
     if (!seep_proc_is_ours())
         return NULL;
     pid_t least = least_pid(run);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -189,7 +190,10 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
         return NULL;
     }
     uint64_t *last = seep_map_at(&supervisor->last_of_pid, (uint64_t)message->pid, NULL);
-    if (!last || !seep_grow(&run->images, &run->capacity, run->nr_images + 1, sizeof(*run->images))) {
+    struct stat file;
+    bool noted = fstat(message->fd, &file) || seep_map_at(&supervisor->image_files, file.st_ino, NULL);
+    if (!last || !noted ||
+        !seep_grow(&run->images, &run->capacity, run->nr_images + 1, sizeof(*run->images))) {
         close(message->fd);
         return seep_error_no_memory();
     }
@@ -254,7 +258,8 @@ bool seep_run_is_known(void *data, pid_t pid) {
         if (image && seep_run_is_there_since(supervisor->run, pid, image->start_realtime_ns))
             return true;
     }
-    return seep_run_names_socket(asked, supervisor->listener.path) != SEEP_RUN_NOT_NAMED;
+    return seep_run_names_socket(asked, supervisor->listener.path) != SEEP_RUN_NOT_NAMED ||
+           seep_run_has_image(asked, &supervisor->image_files);
 }
 
 // Nothing comes of the process any more. Where processes park, one that has left its program may still be

@@ -76,7 +76,7 @@ static struct seep_error *find_left(struct seep_run_supervisor *supervisor) {
         return NULL;
     run->nr_idle = 0;
     struct seep_error *err = seep_run_find_idle(run, supervisor->listener.path, &supervisor->last_of_pid,
-                                                &supervisor->notice_of_pid);
+                                                &supervisor->notice_of_pid, &supervisor->image_files);
     for (size_t i = 0; !err && i < run->nr_idle; i++)
         if (seep_run_is_there(run->idle[i].pid) && !add_left(supervisor, run->idle[i].pid))
             err = seep_error_no_memory();
@@ -100,8 +100,14 @@ struct seep_error *seep_run_wait_for_left(struct seep_run_supervisor *supervisor
         err = seep_run_read_listener(supervisor);
         if (!err)
             err = find_left(supervisor);
-        if (err || !supervisor->nr_left)
+        // A child gives up its parent's image only when its own is on the way.
+        size_t nr_images = supervisor->run->nr_images;
+        if (!err && !supervisor->nr_left)
+            err = seep_run_read_listener(supervisor);
+        if (err || (!supervisor->nr_left && supervisor->run->nr_images == nr_images))
             break;
+        if (!supervisor->nr_left)
+            continue;
         if (seep_monotonic_ns() >= say_ns) {
             say_ns = INT64_MAX;
             supervisor->events->waiting(supervisor->events->data, supervisor->left, supervisor->nr_left);

@@ -33,6 +33,7 @@ struct seep_run_supervisor {
     const struct seep_run_events *events;
     struct seep_map last_of_pid;   // pid to index of its latest image + 1
     struct seep_map notice_of_pid; // pid to index of its latest notice + 1, while nothing came of it
+    struct seep_map image_files;   // inodes of all images that came
     size_t nr_held;
     size_t sweep_at; // number of held images at which to look for ended ones
     bool ended;
@@ -88,7 +89,8 @@ bool seep_run_is_there(pid_t pid);
 bool seep_run_is_there_since(const struct seep_run *run, pid_t pid, int64_t realtime_ns);
 // Whether a process, of whatever user, is the program or was started by it: it has an image, or an ancestor
 // that runs has one. The ancestors of a daemon are gone: it has the name of the socket, which is not told to
-// a stranger, and its environment says from where. Where that cannot be read the name alone counts.
+// a stranger, and its environment says from where, or it has an image mapped. Where the environment cannot be
+// read the name alone counts.
 bool seep_run_is_known(void *data, pid_t pid);
 // Takes the messages of processes: images, notices, and the message of a process that leaves. Hands over
 // images of ended processes when they are many.
