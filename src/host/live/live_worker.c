@@ -2,12 +2,12 @@
 // The thread that looks and scans, see live_worker.h.
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "live/live_worker.h"
 #include "scan/stop.h"
 
@@ -99,15 +99,7 @@ struct seep_error *seep_live_worker_create(const struct seep_live_source *source
     }
     pthread_mutex_init(&worker->lock, NULL);
     pthread_cond_init(&worker->wake, NULL);
-    // Signals are for the thread that has the terminal; but not those of its own instructions, for a file
-    // that is read through a mapping may be cut meanwhile (names/symbol_file.c).
-    sigset_t all, old;
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGSEGV);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int trouble = pthread_create(&worker->thread, NULL, work, worker);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int trouble = seep_quiet_thread_start(&worker->thread, work, worker);
     if (trouble) {
         close(worker->fd);
         free(worker);

@@ -2,12 +2,12 @@
 // Jobs of the live screen and their thread, see screen_maker.h.
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "base/sum.h"
 #include "screen/screen_maker.h"
 
@@ -73,14 +73,7 @@ struct seep_error *seep_screen_maker_create(struct seep_screen_maker **ret_maker
     pthread_mutex_init(&maker->lock, NULL);
     pthread_cond_init(&maker->wake, NULL);
     pthread_cond_init(&maker->is_done, NULL);
-    // As of the thread that looks (live_worker.c).
-    sigset_t all, old;
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGSEGV);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int trouble = pthread_create(&maker->thread, NULL, work, maker);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int trouble = seep_quiet_thread_start(&maker->thread, work, maker);
     if (trouble) {
         close(maker->fd);
         free(maker);

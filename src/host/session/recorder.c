@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/large.h"
+#include "base/quiet_thread.h"
 #include "profile/verdict.h"
 #include "session/rebuilt_heap.h"
 #include "session/recorder.h"
@@ -165,11 +165,7 @@ struct seep_error *seep_recorder_create(const struct seep_recorder_options *opti
 
 // Signals are for the thread that watches the program.
 static struct seep_error *start(struct seep_recorder *recorder) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int trouble = pthread_create(&recorder->thread, NULL, work, recorder);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int trouble = seep_quiet_thread_start(&recorder->thread, work, recorder);
     recorder->started = !trouble;
     return trouble ? seep_error_system(trouble, "cannot start the thread that records") : NULL;
 }
