@@ -476,6 +476,14 @@ def test_man_page_is_well_formed(page, require, run):
         assert section in sections, "%s has no section %s" % (page, section)
 
 
+def test_the_first_man_page_names_the_others():
+    """Once as a command, once under SEE ALSO."""
+    commands, _, see_also = text_of("docs/man/seep.1").partition(".SH SEE ALSO")
+    names = sorted(os.path.basename(path)[:-2].replace("-", "\\-") for path in tree() if re.match(r"docs/man/seep-(?!agent)\w+\.1$", path))
+    none(["%s is not %s" % (name, where) for name in names for where, text in (("among the commands", commands), ("under SEE ALSO", see_also))
+          if ".BR %s (1)" % name not in text])
+
+
 def test_layout():
     """`make format` would change nothing. Versions of clang-format differ in small things: only that of the house tells."""
     tool = shutil.which("clang-format")

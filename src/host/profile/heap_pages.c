@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Which of the pages that page faults brought in are still in memory. A fault says that a page came; that it
-// went (munmap, madvise, brk, reclaim) is not told but looked up, so no way of giving memory back is missed.
+// went (munmap, madvise, brk, reclaim) is not told but looked up, so no way of freeing memory is missed.
 // Source: Linux admin-guide/mm/pagemap.rst.
 #include <fcntl.h>
 #include <stdio.h>

@@ -362,7 +362,7 @@ int seep_free(struct pt_regs *regs) {
     struct seep_bpf_thread *thread =
         bpf_task_storage_get(&seep_threads, task, 0, shape ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (thread && seep_is_inner(thread, regs->rsp))
-        return 0; // realloc gives it back
+        return 0; // realloc frees it
     if (shape == SEEP_BPF_FREE_OF_GLIBC && seep_is_called_directly(regs))
         return 0;
     if (thread && shape != SEEP_BPF_MUNMAP) {

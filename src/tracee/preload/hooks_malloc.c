@@ -103,7 +103,7 @@ SEEP_INLINE struct intent begin_realloc(const void *block) {
     return intent;
 }
 
-// The real function has moved or resized the block (`fresh`), given it back (`gone`), or failed.
+// The real function has moved or resized the block (`fresh`), freed it (`gone`), or failed.
 SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, bool gone, uint64_t size,
                              enum seep_via via, bool quick) {
     struct seep_thread *thread = thread_enter();
@@ -157,7 +157,7 @@ SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, bool q
         return seep_boot_move(block, size);
     struct intent intent = begin_realloc(block);
     void *fresh = quick ? seep_g.real.realloc(block, size) : other(block, size);
-    // realloc(p, 0) that returns NULL has given the block back (C17 7.22.3.5, glibc, musl before 1.2.3).
+    // realloc(p, 0) that returns NULL has freed the block (C17 7.22.3.5, glibc, musl before 1.2.3).
     end_realloc(block, intent, fresh, !fresh && size == 0, size, via, quick);
     return fresh;
 }

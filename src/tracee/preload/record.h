@@ -163,7 +163,7 @@ SEEP_INLINE void count_allocation(struct seep_thread *thread, struct seep_image_
     count_net(thread, (int64_t)size);
 }
 
-// Returns the counters where they do not say that this way to give the block back is right, else NULL.
+// Returns the counters where they do not say that this way to free the block is right, else NULL.
 SEEP_INLINE struct seep_image_counters *count_free(struct seep_thread *thread, uint32_t site, uint64_t size,
                                                    enum seep_release via, bool temporary) {
     struct seep_image_counters *counters = counters_of(thread, site);
