@@ -1275,12 +1275,35 @@ def test_a_program_of_ours_alone_has_the_breakpoints(tmp_path, undisturbed):
         tool.communicate()
 
 
-def test_valgrind_under_probes_is_said(tmp_path, undisturbed):
+EMULATORS = {'Valgrind': ['valgrind', '-q', '--tool=none'], f'qemu-{platform.machine()}': [f'qemu-{platform.machine()}']}
+
+
+@pytest.mark.parametrize('emulator', EMULATORS)
+def test_an_emulator_under_probes_is_said(emulator, tmp_path, undisturbed):
     """It ends the program at the first breakpoint."""
-    need('valgrind')
-    done = run([SEEP, 'attach', '--', 'valgrind', '-q', '--tool=none', '/bin/true'], env=environment(), cwd=tmp_path)
-    assert b'health: INCOMPLETE' in done.out and b'trace the program without Valgrind' in done.out, done
-    assert b'(SIGTRAP)' in done.err, done
+    need(EMULATORS[emulator][0])
+    done = run([SEEP, 'attach', '--', *EMULATORS[emulator], '/bin/true'], env=environment(), cwd=tmp_path)
+    assert b'health: INCOMPLETE' in done.out and f'trace the program without {emulator}'.encode() in done.out, done
+    assert done.code != 0, done
+
+
+@pytest.mark.parametrize('emulator', EMULATORS)
+def test_the_program_of_an_emulator_is_left_alone(emulator, tmp_path, undisturbed):
+    need('gcc', EMULATORS[emulator][0])
+    source, program = tmp_path / 'emulated.c', tmp_path / 'emulated'
+    source.write_text(program_source('attach_emulated.c'))
+    built = run(['gcc', '-O1', source, '-o', program])
+    assert built.code == 0, built
+    emulated = subprocess.Popen([*EMULATORS[emulator], str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert emulated.stdout.readline() == b'ready\n'
+        done = run([SEEP, 'attach', emulated.pid], env=environment(), cwd=tmp_path)
+        assert done.code == 1 and done.out == b'' and emulator.encode() in done.err, done
+        emulated.communicate(b'\n', timeout=TIMEOUT)
+        assert emulated.returncode == 7
+    finally:
+        emulated.kill()
+        emulated.communicate()
 
 
 def test_a_program_that_ends_by_itself_is_not_scanned_and_says_so(from_start, tmp_path):

@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@
 #include "process/process_map.h"
 #include "process/rights.h"
 #include "source/attach/attach_parts.h"
+#include "source/attach/emulator.h"
 #include "source/attach/exec_gate.h"
 #include "source/attach/traced_process.h"
 
@@ -206,6 +208,20 @@ static struct seep_error *check_kind(pid_t pid) {
     return NULL;
 }
 
+// Its program would end.
+static struct seep_error *check_emulator(pid_t pid) {
+    char path[64], exe[4096];
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)seep_live_thread(pid));
+    ssize_t nr = readlink(path, exe, sizeof(exe) - 1);
+    exe[nr > 0 ? nr : 0] = 0;
+    const char *emulator = seep_emulator_name(exe);
+    if (!emulator)
+        return NULL;
+    return seep_error_hint(
+        seep_error_create(SEEP_E_UNSUPPORTED, "process %d: " SEEP_EMULATOR_FORMAT, (int)pid, emulator),
+        "trace the program without the emulator");
+}
+
 // The kernel tells a process that is probed by the memory of its main thread.
 static struct seep_error *check_main_thread(pid_t pid) {
     if (seep_live_thread(pid) == pid)
@@ -245,6 +261,8 @@ static struct seep_error *start_process(struct seep_attached *attached) {
     struct seep_error *err = check_kind(pid);
     if (!err)
         err = open_pidfd(attached, pid);
+    if (!err)
+        err = check_emulator(pid);
     if (!err)
         err = check_main_thread(pid);
     if (!err)
@@ -347,6 +365,8 @@ static struct seep_error *start_program(struct seep_attached *attached, int *ret
         attached->gate = seep_exec_gate_create(attached->held.pid);
     if (!err)
         err = seep_attach_add_process(attached, attached->held.pid, &process);
+    if (!err)
+        err = seep_attach_note_emulator(process);
     if (!err)
         err = seep_held_program_load(&attached->held, &visitor, attached);
     if (!err && attached->held.released) {

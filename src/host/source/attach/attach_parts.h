@@ -168,6 +168,8 @@ struct seep_traced_process *seep_attach_process_of(const struct seep_attached *a
 // Adds a process without events. From now on it is the latest process of its pid. It belongs to `attached`.
 SEEP_MUST_CHECK struct seep_error *seep_attach_add_process(struct seep_attached *attached, pid_t pid,
                                                            struct seep_traced_process **ret);
+// Notes of an emulator that its program cannot be traced.
+SEEP_MUST_CHECK struct seep_error *seep_attach_note_emulator(struct seep_traced_process *process);
 // What the event says of a life that begins.
 struct seep_attach_birth {
     int64_t at_ns;                    // since the tracing began

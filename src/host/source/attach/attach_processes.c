@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file_name.h"
 #include "base/live_thread.h"
 #include "process/process_map.h"
 #include "source/attach/attach_parts.h"
+#include "source/attach/emulator.h"
 #include "source/attach/traced_process.h"
 
 struct seep_traced_process *seep_attach_process_of(const struct seep_attached *attached, uint32_t pid) {
@@ -99,13 +99,12 @@ static struct seep_error *begin(struct seep_attached *attached, pid_t pid, const
     return NULL;
 }
 
-// A tool of Valgrind, as /usr/libexec/valgrind/memcheck-amd64-linux: it reads the program's instructions from
-// the files that have our breakpoints.
-static bool is_valgrind(const char *program) {
-    const char *name = seep_file_name(program);
-    size_t nr = strlen(name), nr_folder = (size_t)(name - program);
-    return nr > 6 && strcmp(name + nr - 6, "-linux") == 0 && nr_folder >= 10 &&
-           strncmp(name - 10, "/valgrind/", 10) == 0;
+struct seep_error *seep_attach_note_emulator(struct seep_traced_process *process) {
+    const char *emulator = seep_emulator_name(process->begun_as ? process->begun_as : process->exe);
+    return emulator ? seep_traced_process_note(process, SEEP_NOTE_NOT_COVERED,
+                                               SEEP_EMULATOR_FORMAT ": trace the program without %s",
+                                               emulator, emulator)
+                    : NULL;
 }
 
 // `birth`: when it was met or began by exec. The parent of one that has ended already is known by it alone.
@@ -114,14 +113,9 @@ static struct seep_error *born(struct seep_traced_process *process, const struct
     process->stack_rt = birth->stack_rt;
     if (!process->ppid)
         process->ppid = birth->parent;
-    if (process->begun_as && is_valgrind(process->begun_as)) {
-        struct seep_error *err = seep_traced_process_note(
-            process, SEEP_NOTE_NOT_COVERED,
-            "Valgrind takes the breakpoints of the probes for the program's own, and ends it with SIGTRAP: "
-            "trace the program without Valgrind");
-        if (err)
-            return err;
-    }
+    struct seep_error *err = seep_attach_note_emulator(process);
+    if (err)
+        return err;
     return birth->nr_args_bytes ? seep_traced_process_tell_args(process, birth->args, birth->nr_args_bytes)
                                 : NULL;
 }
@@ -134,8 +128,8 @@ struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pi
     if (err || ignored)
         return err;
     err = begin(attached, pid, program, birth, &process);
-    if (!err && program)
-        err = born(process, birth);
+    if (!err)
+        err = program ? born(process, birth) : seep_attach_note_emulator(process);
     if (!err)
         err = look_at_new(attached, process, program, &late);
     if (err)
