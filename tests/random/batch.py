@@ -79,6 +79,8 @@ class Batch:
         return p
 
     def write(self, p):
+        if p.random.random() < 0.15:
+            actions.early.before_main(p)
         with p.body('main') as body:
             actions.fill(p, 2, 9)
             if p.random.random() < 0.4:

@@ -17,6 +17,7 @@ class Site:
         self.number, self.via, self.path, self.line = number, via, tuple(path), None
         self.temporary_known = True
         self.inlined = None    # the function that is inlined into the innermost one
+        self.uncounted = False  # how often is not known
         self.tail = False      # the path goes on in ways that are not known
         self.preload_only = False  # probes take it for another process's
         self.probes_only = False  # a C library makes it that is not traced by preload
@@ -104,11 +105,13 @@ class Life:
         self.ticks = False        # a timer's handler leaves registers far below the frames that scrub() clears
         self.maybe = False        # libc may have made one for it
         self.optional = False     # what has it may be counted as lost
+        self.may_be_cut = False   # a handler that is seen comes at any moment
         self.health = set()       # losses that are no surprise
         self.follows = True       # later lives that this one starts are traced
         self.busy = set()         # sites where other threads are at work
         self.at_quick_exit = []   # (group, site, size) of its handlers
         self.opened = 0           # how often the library is open
+        self.library_handlers = []  # effects of those that it registered
         self.in_library = []      # groups that its variables hold
 
     def fork(self):
@@ -121,6 +124,7 @@ class Life:
         child.mismatches = collections.Counter()
         child.health = set(self.health)
         child.in_library = list(self.in_library)
+        child.library_handlers = list(self.library_handlers)
         child.parent = self
         child.vague = self.vague | self.busy
         return child
@@ -175,7 +179,7 @@ class Life:
         rows = {}
         for site, figures in self.figures.items():
             rows[site] = {'site': site.number, 'via': site.via, 'path': list(site.path), 'line': None,
-                          'inlined': site.inlined, 'tail': site.tail, 'by_library': site.by_library,
+                          'inlined': site.inlined, 'uncounted': site.uncounted, 'tail': site.tail, 'by_library': site.by_library,
                           'probes_only': site.probes_only, 'preload_only': site.preload_only,
                           **{name: figures[name] for name in FIGURES}, 'live_blocks': 0, 'live_bytes': 0,
                           'kinds': collections.Counter(),
@@ -195,7 +199,7 @@ class Life:
         return {'origin': self.origin, 'program': self.program, 'left_behind': self.left_behind,
                 'old_words': self.old_words, 'dangling': self.dangling,
                 'goes_on': self.goes_on, 'nameless': self.nameless, 'vague': sorted(site.path[0] for site in self.vague),
-                'optional': self.optional or not self.seen, 'exit': self.exit, 'looked_at': self.looked_at,
+                'may_be_cut': self.may_be_cut, 'optional': self.optional or not self.seen, 'exit': self.exit, 'looked_at': self.looked_at,
                 'leaves_file': self.leaves_file, 'health': sorted(self.health),
                 'mismatches': [[*key, n] for key, n in sorted(self.mismatches.items(), key=str)],
                 'sites': [row for _, row in sorted(rows.items(), key=lambda item: item[0].number)]}

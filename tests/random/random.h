@@ -7,16 +7,24 @@
 #include "corpus.h"
 #include "program.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <grp.h>
+#include <iconv.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
+#include <locale.h>
 #include <malloc.h>
+#include <netdb.h>
 #include <pthread.h>
+#include <regex.h>
 #include <sched.h>
+#include <search.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -28,7 +36,11 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
 #include <ucontext.h>
+#include <wchar.h>
+#include <wordexp.h>
 
 #ifdef __cplusplus
 #include <exception>
@@ -38,10 +50,24 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 #ifdef __cpp_impl_coroutine
 #include <coroutine>
 #endif
+#endif
+
+// Names of glibc that no header has.
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+#ifdef __cplusplus
+}
 #endif
 
 static const char *program_path;
@@ -68,6 +94,14 @@ __attribute__((constructor)) static void fill_letters(void) { // before there ar
 
 static inline const char *letters(void) {
     return text_of_letters;
+}
+
+__attribute__((used)) static int compare_numbers(const void *a, const void *b) {
+    return *(const int *)a - *(const int *)b;
+}
+
+__attribute__((used)) static void leave_alone(void *unused) {
+    (void)unused;
 }
 
 APART static void pause_here(void) {
@@ -98,6 +132,14 @@ APART static void run_threads(void *(*function)(void *), int count) {
         start_thread(&threads[i], function);
     for (int i = 0; i < count; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+// With its stack in memory of the program.
+APART static void start_thread_on(pthread_t *thread, void *(*function)(void *), void *stack, size_t size) {
+    pthread_attr_t attributes;
+    CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstack(&attributes, stack, size) == 0);
+    CHECK(pthread_create(thread, &attributes, function, NULL) == 0);
+    CHECK(pthread_attr_destroy(&attributes) == 0);
 }
 
 static inline void run_thread(void *(*function)(void *)) {
@@ -206,6 +248,56 @@ APART static int spawn_with_actions(int number) {
     CHECK(posix_spawn(&child, program_path, &actions, NULL, arguments, environ) == 0);
     CHECK(posix_spawn_file_actions_destroy(&actions) == 0);
     return wait_child(child);
+}
+
+APART static int spawn_with_attributes(int number) {
+    char text[12];
+    name_number(text, number);
+    char *arguments[] = {(char *)program_path, text, NULL};
+    posix_spawnattr_t attributes;
+    sigset_t all, none;
+    pid_t child = -1;
+    sigfillset(&all);
+    sigemptyset(&none);
+    CHECK(posix_spawnattr_init(&attributes) == 0);
+    CHECK(posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                                                    POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSCHEDULER |
+                                                    POSIX_SPAWN_RESETIDS) == 0);
+    CHECK(posix_spawnattr_setsigdefault(&attributes, &all) == 0);
+    CHECK(posix_spawnattr_setsigmask(&attributes, &none) == 0);
+    CHECK(posix_spawn(&child, program_path, NULL, &attributes, arguments, environ) == 0);
+    CHECK(posix_spawnattr_destroy(&attributes) == 0);
+    return wait_child(child);
+}
+
+// By execvpe and posix_spawnp of a name, which try each folder of PATH.
+APART static int spawn_by_path(int number) {
+    char text[12], path[sizeof(library_path) + 100];
+    name_number(text, number);
+    const char *name = strrchr(program_path, '/') + 1;
+    char *arguments[] = {(char *)program_path, text, NULL};
+    pid_t child = -1;
+    char *before = strdup(getenv("PATH"));
+    snprintf(path, sizeof(path), "/nonexistent:/dev/null:%.*s", (int)(name - program_path), program_path);
+    CHECK(setenv("PATH", path, 1) == 0);
+    CHECK(posix_spawnp(&child, "nonexistent program", NULL, NULL, arguments, environ) == ENOENT);
+    int result = posix_spawnp(&child, name, NULL, NULL, arguments, environ);
+    CHECK(setenv("PATH", before, 1) == 0 && result == 0);
+    free(before);
+    return wait_child(child);
+}
+
+APART static void vfork_and_leave(const char *path, int code) {
+    volatile int failed = 0;
+    pid_t child = vfork();
+    if (child == 0) {
+        execl(path, path, (char *)NULL);
+        failed = errno;
+        _exit(code);
+    }
+    int status = wait_child(child);
+    CHECK(failed == (strcmp(path, "/nonexistent/program") ? EACCES : ENOENT));
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == code);
 }
 
 // From a file that has no name.
@@ -333,6 +425,17 @@ APART static void start_coroutine(struct coroutine *coroutine, void (*function)(
     CHECK(swapcontext(&coroutine->back, &coroutine->here) == 0);
 }
 
+// Its stack is in `memory`; it is left for good.
+APART static void start_coroutine_on(struct coroutine *coroutine, void (*function)(void), void *memory,
+                                     size_t size) {
+    CHECK(getcontext(&coroutine->here) == 0);
+    coroutine->here.uc_stack.ss_size = size;
+    coroutine->here.uc_stack.ss_sp = memory;
+    coroutine->here.uc_link = &coroutine->back;
+    makecontext(&coroutine->here, function, 0);
+    CHECK(swapcontext(&coroutine->back, &coroutine->here) == 0);
+}
+
 APART static void leave_coroutine(struct coroutine *coroutine) {
     CHECK(swapcontext(&coroutine->here, &coroutine->back) == 0);
 }
@@ -348,6 +451,29 @@ APART static void run_coroutine(void (*function)(void)) {
     start_coroutine(&coroutine, function);
     CHECK(munmap(coroutine.here.uc_stack.ss_sp, COROUTINE_STACK) == 0);
 }
+
+#ifdef __x86_64__
+// Switches as libraries of coroutines do: without system calls, and without rows for an unwinder.
+struct bare {
+    void *here, *back; // stack pointers
+};
+
+__attribute__((naked, noinline, used)) static void bare_switch(void **from, void **to) {
+    __asm__("push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15;"
+            "mov %rsp, (%rdi); mov (%rsi), %rsp;"
+            "pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp; ret");
+}
+
+APART static void *bare_stack(struct bare *bare, void (*function)(void)) {
+    char *stack = (char *)mmap(NULL, 1 << 19, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED);
+    void **top = (void **)(stack + (1 << 19)) - 1; // as at the entry of a function
+    top[0] = NULL;                                 // the function never returns
+    *--top = (void *)function;
+    bare->here = top - 6;
+    return stack;
+}
+#endif
 
 // ---- limits and filters ----
 

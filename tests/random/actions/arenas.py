@@ -81,3 +81,56 @@ def out_of_reach(p):
                   f'{variable}[7] = clear({make.text}, {size}); {p.mark(site)}',
                   f'CHECK(mprotect({variable}, 8192, PROT_NONE) == 0);'])
     p.allocate(site, size, 1, model.held())
+
+
+@action(weight=2, once=True)
+def moved_mapping(p):
+    """A mapping grows, moves and shrinks: what it holds it holds, but for what was cut off."""
+    name, size, count = p.name('moves'), p.size(), p.random.randint(1, 12)
+    make = p.maker(size)
+    site, cut = p.site(make.via, name), p.site(make.via, name)
+    variable = f'g{name}'
+    p.declare(f'static char *{variable};')
+    shrink = p.random.random() < 0.6
+    p.leaf(name, [f'{variable} = (char *)mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);',
+                  f'for (int i = 0; i < {count}; i++) {{', f'    ((void **){variable})[i] = clear({make.text}, {size}); {p.mark(site)}',
+                  f'    ((void **)({variable} + 3 * 4096))[i] = clear({make.text}, {size}); {p.mark(cut)}', '}',
+                  f'{variable} = (char *)mremap({variable}, 4 * 4096, 4000 * 4096, MREMAP_MAYMOVE);', f'CHECK({variable} != MAP_FAILED);',
+                  f'{variable} = (char *)mremap({variable}, 4000 * 4096, {"3" if shrink else "4"} * 4096, MREMAP_MAYMOVE);',
+                  f'CHECK({variable} != MAP_FAILED);',
+                  f'char *place = (char *)mmap(NULL, 8 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);',
+                  f'{variable} = (char *)mremap({variable}, {"3" if shrink else "4"} * 4096, {"3" if shrink else "4"} * 4096, MREMAP_MAYMOVE | MREMAP_FIXED, place);',
+                  f'CHECK({variable} == place);'])
+    p.allocate(site, size, count, model.held())
+    p.allocate(cut, size, count, model.lost() if shrink else model.held())
+
+
+@action(weight=1, once=True)
+def given_up(p):
+    """Pages that the program tells the kernel it does not need, or maps anew, hold nothing any more."""
+    name, size, count = p.name('given_up'), p.size(), p.random.randint(1, 12)
+    make = p.maker(size)
+    site, cut = p.site(make.via, name), p.site(make.via, name)
+    variable = f'g{name}'
+    p.declare(f'static char *{variable};')
+    how = p.random.choice(['CHECK(madvise({v}, 4096, MADV_DONTNEED) == 0);',
+                           'CHECK(mmap({v}, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == {v});',
+                           'CHECK(munmap({v}, 4096) == 0);']).format(v=variable)
+    p.leaf(name, [f'{variable} = (char *)mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);',
+                  f'for (int i = 0; i < {count}; i++) {{', f'    ((void **){variable})[i] = clear({make.text}, {size}); {p.mark(cut)}',
+                  f'    ((void **)({variable} + 4096))[i] = clear({make.text}, {size}); {p.mark(site)}', '}', how])
+    p.allocate(site, size, count, model.held())
+    p.allocate(cut, size, count, model.lost())
+
+
+@action(weight=1, once=True)
+def beyond_the_break(p):
+    """Memory that the program takes by sbrk, beside the allocator's."""
+    name, size = p.name('broken'), p.size()
+    make = p.maker(size)
+    site = p.site(make.via, name)
+    variable = f'g{name}'
+    p.declare(f'static void **{variable};')
+    p.leaf(name, [f'{variable} = (void **)sbrk(4096);', f'CHECK({variable} != (void *)-1);', f'memset({variable}, 0, 4096);',
+                  f'{variable}[7] = clear({make.text}, {size}); {p.mark(site)}'])
+    p.allocate(site, size, 1, model.held())

@@ -165,3 +165,30 @@ def memory_resource(p):
                   f'    for (int i = 0; i < {p.random.randint(1, 200)}; i++)', '        texts.emplace_back(letters());', '}']
     p.leaf(name, lines)
     p.pairs(site, size, 1)
+
+
+@action(weight=2, cpp=True)
+def operators_of_a_class(p):
+    """A class with operators of its own, which use another way; `::new` does not."""
+    name, size = p.name('own_operators'), p.size()
+    others = p.random.random() < 0.4
+    site = p.site('operator new' if others else 'malloc', name)
+    p.batch.declarations.append(f'struct C{name} {{ virtual ~C{name}() {{}} char room[{size}]; '
+                                'APART static void *operator new(size_t size) { return malloc(size); } '
+                                'APART static void operator delete(void *block, size_t) { free(block); } };')
+    p.leaf(name, [f'auto *object = (C{name} *)keep({"::" if others else ""}new C{name}); {p.mark(site)}', f'{"::" if others else ""}delete object;'])
+    p.pairs(site, (8 + size + 7) // 8 * 8, 1)
+
+
+@action(weight=2, cpp=True, once=True)
+def of_std_thread(p):
+    """A lambda that holds a shared_ptr, joined."""
+    name, size = p.name('std_thread'), p.size()
+    make = p.maker(size)
+    site = p.site(make.via, name)
+    state = p.site('operator new', name)
+    p.declare(f'static void *held_{name};')
+    p.leaf(name, [f'held_{name} = clear({make.text}, {size}); {p.mark(site)}',
+                  f'std::thread thread([] {{ {make.release}(held_{name}); held_{name} = NULL; }}); {p.mark(state)}', 'thread.join();'])
+    p.pairs(site, size, 1, temporary=None)
+    p.pairs(state, 16, 1, temporary=None)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Coroutines with stacks of their own: one that ends, and one that waits and holds."""
+import platform
+
 import model
 
 from . import action, fill
@@ -85,3 +87,70 @@ def of_the_language(p):
 
     if ends == 'held':
         p.keep_for_later(resume)
+
+
+@action(weight=2, once=True)
+def on_a_block(p):
+    """Its stack is a block; what its variable holds is held while a variable holds that."""
+    name, size, room = p.name('on_block'), p.size(), p.random.choice([65536, 200000, 400000])
+    make = p.maker(size)
+    maker = p.name('made_on_block')
+    site = model.Site(p.batch.next_number(), make.via, [maker, name])
+    start = p.name('starts_on_block')
+    site_of_stack = p.site('malloc', start)
+    p.batch.sites.append(site)
+    p.declare(f'static struct coroutine c{name};')
+    p.declare(f'static void *s{name};')
+    p.define(f'void {maker}(void *volatile *to)', [f'*to = clear({make.text}, {size}); {p.mark(site)}'])
+    p.define(f'void {name}(void)', ['void *volatile mine = NULL;', f'{maker}(&mine);', f'leave_coroutine(&c{name});',
+                                    f'{make.release}(mine);', 'mine = NULL;'])
+    p.leaf(start, [f's{name} = clear(malloc({room}), {room}); {p.mark(site_of_stack)}',
+                   f'start_coroutine_on(&c{name}, {name}, s{name}, {room});'])
+    top = p.allocate(site_of_stack, room, 1, model.held())
+    group = p.allocate(site, size, 1, model.held())
+    thread = p.random.random() < 0.5
+
+    def resume(p):
+        resume = p.name('resume')
+        lines = [f'CHECK(swapcontext(&c{name}.back, &c{name}.here) == 0);', f'memset(s{name}, 0, {room});', f'free(s{name});',
+                 f's{name} = NULL;', f'memset(&c{name}, 0, sizeof(c{name}));']
+        if thread:  # it goes on in another thread than it began in
+            p.define(f'void *{resume}(void *unused)', [*lines, 'return unused;'])
+            p.line(f'run_thread({resume});')
+        else:
+            p.leaf(resume, lines)
+        p.life.free(group)
+        p.life.free(top)
+
+    p.keep_for_later(resume)
+
+
+@action(weight=2, once=True)
+def of_own_assembly(p):
+    """One that waits, and is left for good later."""
+    if platform.machine() != 'x86_64':
+        return
+    name, size = p.name('bare'), p.size()
+    make = p.maker(size)
+    maker = p.name('made_in_bare')
+    site, again = model.Site(p.batch.next_number(), make.via, [maker, name]), model.Site(p.batch.next_number(), 'malloc', [maker, name])
+    for one in (site, again):
+        p.batch.sites.append(one)
+    p.declare(f'static struct bare c{name};')
+    p.declare(f'static void *s{name};')
+    p.define(f'void {maker}(void *volatile *to)', [f'free(clear(malloc({size + 1}), {size + 1})); {p.mark(again)}',
+                                                   f'*to = clear({make.text}, {size}); {p.mark(site)}'])
+    p.define(f'void {name}(void)', ['void *volatile mine = NULL;', f'{maker}(&mine);', 'scrub();',
+                                    f'bare_switch(&c{name}.here, &c{name}.back);', f'{make.release}(mine);', 'mine = NULL;',
+                                    f'bare_switch(&c{name}.here, &c{name}.back);', '__builtin_trap();'])
+    start = p.name('starts_bare')
+    p.leaf(start, [f's{name} = bare_stack(&c{name}, {name});', f'bare_switch(&c{name}.back, &c{name}.here);'])
+    p.pairs(again, size + 1, 1)
+    group = p.allocate(site, size, 1, model.held())
+
+    def resume(p):
+        resume = p.name('resume')
+        p.leaf(resume, [f'bare_switch(&c{name}.back, &c{name}.here);', f'CHECK(munmap(s{name}, 1 << 19) == 0);'])
+        p.life.free(group)
+
+    p.keep_for_later(resume)

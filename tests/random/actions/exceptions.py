@@ -49,3 +49,54 @@ def kept(p):
                   f'    throw E{name}{{clear(malloc({size}), {size})}}; {p.mark(site)}', '} catch (...) {',
                   f'    {variable} = new (room) std::exception_ptr(std::current_exception());', '}'])
     p.allocate(site, size, 1, model.unknown())
+
+
+@action(weight=2, cpp=True, once=True)
+def through_c(p):
+    """Out of a function that libc calls back: through frames of C."""
+    name, thrower, size = p.name('catches'), p.name('throws'), p.size()
+    make = p.maker(size)
+    site = p.site(make.via, name)
+    p.declare(f'static void *held_{name};')
+    how, arguments = p.random.choice([('qsort(two, 2, sizeof(int), {f});', 'const void *a, const void *b'),
+                                      ('bsearch(two, two, 2, sizeof(int), {f});', 'const void *a, const void *b')])
+    p.define(f'int {thrower}({arguments})', ['KEEP(a);', 'KEEP(b);', 'throw 5;'])
+    p.leaf(name, ['static int two[2] = {2, 1};', f'held_{name} = clear({make.text}, {size}); {p.mark(site)}', 'int caught = 0;', 'try {',
+                  f'    {how.format(f=thrower)}', '} catch (int value) {', '    caught = value;', '}', 'CHECK(caught == 5);',
+                  f'{make.release}(held_{name});', f'held_{name} = NULL;'])
+    p.pairs(site, size, 1, temporary=None)
+
+
+@action(weight=2, cpp=True)
+def no_room(p):
+    """operator new for more than there is: std::bad_alloc, or NULL."""
+    name = p.name('no_room')
+    what = p.random.choice(['operator new(hide(PTRDIFF_MAX))', 'operator new[](hide(PTRDIFF_MAX))', 'new char[hide(PTRDIFF_MAX)]',
+                            'operator new(hide(PTRDIFF_MAX), std::align_val_t(64))', 'new int[hide(SIZE_MAX / 2)]'])
+    p.leaf(name, ['bool caught = false;', 'try {', f'    keep({what});', '} catch (const std::bad_alloc &) {', '    caught = true;', '}',
+                  'CHECK(caught);', 'CHECK(keep(operator new(hide(PTRDIFF_MAX), std::nothrow)) == NULL);',
+                  'CHECK(keep(operator new[](hide(PTRDIFF_MAX), std::nothrow)) == NULL);'])
+
+
+@action(weight=1, cpp=True, once=True)
+def handler_of_new(p):
+    """It is called until there is room, or it throws."""
+    name, handler = p.name('handled'), p.name('new_handler')
+    p.declare(f'static int calls_{name};')
+    p.define(f'void {handler}()', [f'if (++calls_{name} == 3)', '    throw std::bad_alloc();'])
+    p.leaf(name, ['bool caught = false;', f'auto before = std::set_new_handler({handler});', 'try {', '    keep(operator new(hide(PTRDIFF_MAX)));',
+                  '} catch (const std::bad_alloc &) {', '    caught = true;', '}', 'std::set_new_handler(before);', f'CHECK(caught && calls_{name} == 3);'])
+
+
+@action(weight=2, cpp=True)
+def constructor_throws(p):
+    """Of an array of objects the third: those that are there are destroyed, and the array is freed."""
+    name, size, count = p.name('array_throws'), p.size(), p.random.randint(3, 9)
+    site = p.site('operator new[]', name)
+    p.batch.declarations.append(f'struct T{name} {{ void *block; T{name}(); ~T{name}(); }};')
+    p.batch.declarations.append(f'static thread_local int number_{name};')
+    p.batch.functions.append([f'inline T{name}::T{name}() {{', f'    if (++number_{name} == 3)', '        throw 6;', '    block = NULL;', '}', ''])
+    p.batch.functions.append([f'inline T{name}::~T{name}() {{', '    KEEP(block);', f'    number_{name} += 100;', '}', ''])
+    p.leaf(name, [f'number_{name} = 0;', 'bool caught = false;', 'try {', f'    keep(new T{name}[hide({count})]); {p.mark(site)}', '} catch (int) {',
+                  '    caught = true;', '}', f'CHECK(caught && number_{name} == 203);'])
+    p.pairs(site, 8 + 8 * count, 1, temporary=None)

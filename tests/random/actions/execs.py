@@ -37,6 +37,18 @@ def spawn_with_file_actions(p):
 
 
 @action(weight=1, once=True, starts=True, nests=True)
+def spawn_with_attributes(p):
+    """Its signals, group and scheduling are set on the way."""
+    starts_it(p, 'spawn_with_attributes')
+
+
+@action(weight=1, once=True, starts=True, nests=True)
+def spawn_by_path(p):
+    """Found by PATH; before it one that is not there."""
+    starts_it(p, 'spawn_by_path')
+
+
+@action(weight=1, once=True, starts=True, nests=True)
 def fork_and_fexecve(p):
     """Its file is gone when its stacks get their names."""
     starts_it(p, 'fork_and_fexecve', nameless=True)
@@ -47,6 +59,21 @@ def exec_that_fails(p):
     """The program goes on as it was."""
     name = p.name('no_exec')
     p.leaf(name, ['execl("/nonexistent/program", "program", (char *)NULL);', 'CHECK(errno == ENOENT);'])
+
+
+@action(weight=1, once=True, starts=True)
+def vfork_without_exec(p):
+    """The child ends without another program, in its parent's memory."""
+    p.line(f'vfork_and_leave("{p.random.choice(["/nonexistent/program", "/dev/null", "/", "/etc/passwd"])}", {p.random.randint(0, 99)});')
+    p.line('scrub();')
+
+
+@action(weight=1, once=True)
+def spawn_that_fails(p):
+    name = p.name('no_spawn')
+    p.leaf(name, ['pid_t child = -5;', 'char *arguments[] = {(char *)"x", NULL};',
+                  'CHECK(posix_spawn(&child, "/nonexistent/program", NULL, NULL, arguments, environ) == ENOENT);',
+                  'CHECK(posix_spawn(&child, "/dev/null", NULL, NULL, arguments, environ) == EACCES);', 'CHECK(waitpid(-1, NULL, WNOHANG) <= 0);'])
 
 
 @way_out(weight=2)

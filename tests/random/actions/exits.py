@@ -136,6 +136,34 @@ def main_thread_leaves(p):
 
 
 @way_out(weight=1)
+def beside_work(p):
+    """While other threads allocate, which have no part in the end."""
+    name, size, code = p.name('goes_on'), p.size(), p.next_code()
+    make = p.maker(size)
+    site = model.Site(p.batch.next_number(), make.via, [name])
+    site.uncounted = True
+    p.batch.sites.append(site)
+    p.declare(f'static sem_t here_{name};')
+    p.define(f'void *{name}(void *unused)', [f'for (int i = 0;; i++) {{', f'    void *block = clear({make.text}, {size}); {p.mark(site)}',
+                                             f'    {make.release}(block);', '    if (i == 100)', f'        sem_post(&here_{name});', '}', 'return unused;'])
+    threads = p.random.randint(1, 4)
+    p.line(f'sem_init(&here_{name}, 0, 0);')
+    p.line(f'for (int i = 0; i < {threads}; i++) {{')
+    p.line('    pthread_t thread;')
+    p.line(f'    start_thread(&thread, {name});')
+    p.line(f'    wait_for(&here_{name});')
+    p.line('}')
+    p.line('scrub();')
+    p.allocate(site, size, 1, model.unknown())
+    p.life.old_words = True
+    how = p.random.choice(['exit', '_exit'])
+    p.line(f'leave_by({how}, {code});')
+    if how == 'exit':
+        run_handlers(p)
+    finish(p, {'code': code})
+
+
+@way_out(weight=1)
 def freed_twice(p):
     """glibc aborts; the report tells of it."""
     name, size = p.name('twice'), p.random.randint(24, 1000)

@@ -5,6 +5,22 @@ import model
 from . import action
 
 
+def close_library(p, handle):
+    close = p.name('close')
+    p.leaf(close, [f'CHECK(dlclose({handle}) == 0);', f'{handle} = NULL;'])
+    p.life.opened -= 1
+    p.life.dangling = True
+    if not p.life.opened:  # it was opened as often: now it is gone
+        while p.life.library_handlers:
+            effect = p.life.library_handlers.pop()
+            p.at_exit.remove(effect)
+            effect(p.life)
+        for number in p.life.in_library:
+            if number in p.life.groups:
+                p.life.groups[number].tie = model.lost()
+        p.life.in_library = []
+
+
 @action(weight=3, once=True, starts=True)
 def loaded(p):
     """Its variable holds while it is loaded; what it made is known by name when it is closed again.
@@ -32,15 +48,7 @@ def loaded(p):
     p.life.in_library.append(group)
 
     def close(p):
-        close = p.name('close')
-        p.leaf(close, [f'CHECK(dlclose({handle}) == 0);', f'{handle} = NULL;'])
-        p.life.opened -= 1
-        p.life.dangling = True
-        if not p.life.opened:  # it was opened as often: now it is gone
-            for number in p.life.in_library:
-                if number in p.life.groups:
-                    p.life.groups[number].tie = model.lost()
-            p.life.in_library = []
+        close_library(p, handle)
 
     p.keep_for_later(close, in_child=False)
 
@@ -59,3 +67,38 @@ def in_a_namespace(p):
                     f'((void (*)(void))dlsym(handle, "{inner}"))();'])
     p.life.old_words = True
     p.pairs(site, size, count)
+
+
+@action(weight=2, once=True, starts=True)
+def with_a_handler(p):
+    """A library registers a handler by atexit: it is called when the library is closed, or when the program leaves."""
+    inner, end, size = p.name('registers'), p.name('library_ends'), p.size()
+    caller = p.name('calls_registers')
+    site = p.site('malloc', inner, caller)
+    brief = model.Site(p.batch.next_number(), 'malloc', [end])
+    brief.tail = True
+    p.batch.sites.append(brief)
+    variable, handle = f'g{inner}', f'handle_{inner}'
+    p.batch.library().append([f'__attribute__((used)) static void *{variable};', f'APART static void {end}(void) {{',
+                              f'    free({variable});', f'    {variable} = NULL;', f'    free(clear(malloc({size + 1}), {size + 1})); {p.mark(brief)}', '}',
+                              f'void {inner}(void);', f'__attribute__((visibility("default"))) APART void {inner}(void) {{',
+                              f'    {variable} = clear(malloc({size}), {size}); {p.mark(site)}', f'    CHECK(atexit({end}) == 0);', '}', ''])
+    p.declare(f'static void *{handle};')
+    p.leaf(caller, [f'{handle} = dlopen(library_path, RTLD_NOW);', f'CHECK({handle} != NULL);', f'((void (*)(void))dlsym({handle}, "{inner}"))();'])
+    group = p.allocate(site, size, 1, model.held(variable))
+    number = p.batch.next_number()
+    p.life.old_words = True
+    p.life.opened += 1
+
+    def effect(life):
+        life.free(group)
+        life.allocate(number, brief, size + 1, 1, model.lost())
+        life.free(number, temporary=True)
+
+    p.at_exit.append(effect)
+    p.life.library_handlers = [*p.life.library_handlers, effect]
+
+    def close(p):
+        close_library(p, handle)
+
+    p.keep_for_later(close, in_child=False)

@@ -272,3 +272,106 @@ def thread_local_object(p):
     p.pairs(mine, size, 1, temporary=None)
     p.pairs(brief, size + 1, 1, temporary=True)
     p.allocate(gone, size + 2, 1, model.lost())
+
+
+@action(weight=1, once=True)
+def key_that_comes_again(p):
+    """Its destructor allocates and sets the key again, some rounds long."""
+    name, free, size, rounds = p.name('again'), p.name('ends_again'), p.size(), p.random.randint(1, 3)
+    site, more = (model.Site(p.batch.next_number(), 'malloc', [where]) for where in (name, free))
+    p.batch.sites += [site, more]
+    p.declare(f'static pthread_key_t key_{name};')
+    p.declare(f'static __thread int rounds_{name};')
+    p.define(f'void {free}(void *block)', ['free(block);', f'if (rounds_{name}++ < {rounds})',
+                                           f'    pthread_setspecific(key_{name}, clear(malloc({size + 1}), {size + 1})); {p.mark(more)}'])
+    p.define(f'void *{name}(void *unused)', [f'pthread_setspecific(key_{name}, clear(malloc({size}), {size})); {p.mark(site)}', 'return unused;'])
+    p.line(f'CHECK(pthread_key_create(&key_{name}, {free}) == 0);')
+    p.line(f'run_thread({name});')
+    p.pairs(site, size, 1)
+    p.pairs(more, size + 1, rounds)
+
+
+@action(weight=2, once=True)
+def cancellation_that_waits(p):
+    """The allocator's functions are no cancellation points: with one asked for, all of them work; then it comes."""
+    name, free, size, count = p.name('to_be_cancelled'), p.name('cleanup'), p.size(), p.random.randint(1, 200)
+    make = p.maker(size)
+    site, again, last = (model.Site(p.batch.next_number(), via, [name]) for via in (make.via, 'realloc', 'malloc'))
+    p.batch.sites += [site, again, last]
+    p.declare(f'static volatile int passed_{name};')
+    p.define(f'void {free}(void *block)', ['free(block);'])
+    p.define(f'void *{name}(void *unused)', [
+        'CHECK(pthread_cancel(pthread_self()) == 0);', f'for (int i = 0; i < {count}; i++) {{',
+        f'    void *block = clear({make.text}, {size}); {p.mark(site)}', f'    {make.release}(block);', '}',
+        f'void *block = clear(realloc(null_pointer(), {size}), {size}); {p.mark(again)}', 'free(block);',
+        'block = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);', 'CHECK(munmap(block, 65536) == 0);',
+        f'block = clear(malloc({size}), {size}); {p.mark(last)}', f'passed_{name} = 1;',
+        f'pthread_cleanup_push({free}, block);', 'pthread_testcancel();', 'pthread_cleanup_pop(1);', 'return unused;'])
+    p.line(f'{{ pthread_t thread; void *result = NULL; start_thread(&thread, {name});')
+    p.line(f'CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED && passed_{name}); }}')
+    p.line('scrub();')
+    p.pairs(site, size, count)
+    p.pairs(again, size, 1)
+    p.pairs(last, size, 1, temporary=None)
+
+
+@action(weight=2, once=True)
+def on_a_stack_of_the_program(p):
+    """A thread whose stack is a block, or in one."""
+    name, maker, work, size = p.name('own_stack'), p.name('gives_stack'), p.name('works_there'), p.size()
+    make = p.maker(size)
+    site = model.Site(p.batch.next_number(), make.via, [work, name])
+    p.batch.sites.append(site)
+    room = p.random.choice([131072, 300000, 1048576])
+    stack = p.site('memalign', maker)
+    p.declare(f'static void *stack_{name};')
+    p.define(f'void {work}(void)', [f'for (int i = 0; i < 10; i++)', f'    {make.release}(clear({make.text}, {size})); {p.mark(site)}'])
+    p.define(f'void *{name}(void *unused)', [f'{work}();', 'return unused;'])
+    p.leaf(maker, [f'stack_{name} = clear(memalign(4096, {room}), {room}); {p.mark(stack)}', 'pthread_t thread;',
+                   f'start_thread_on(&thread, {name}, stack_{name}, {room & ~4095});', 'CHECK(pthread_join(thread, NULL) == 0);'])
+    p.pairs(site, size, 10)
+    group = p.allocate(stack, room, 1, model.held(f'stack_{name}'))
+    p.life.old_words = True
+
+    def free_it(p):
+        free = p.name('free')
+        p.leaf(free, [f'memset(stack_{name}, 0, {room});', f'free(stack_{name});', f'stack_{name} = NULL;'])
+        p.life.free(group)
+
+    p.keep_for_later(free_it)
+
+
+@action(weight=2, once=True)
+def signalled(p):
+    """A thread that waits gets a signal, whose handler allocates and holds."""
+    name, handler, size = p.name('waits_for_signal'), p.name('on_signal'), p.size()
+    make = p.maker(size)
+    kept, brief = (model.Site(p.batch.next_number(), make.via, [handler, name]) for _ in range(2))
+    for site in (kept, brief):
+        p.batch.sites.append(site)
+    variable = f'g{name}'
+    p.declare(f'static void *{variable};')
+    p.declare(f'static sem_t here_{name}, done_{name};')
+    p.define(f'void {handler}(int signal)', ['(void)signal;', f'{make.release}(clear({make.text}, {size})); {p.mark(brief)}',
+                                             f'{variable} = clear({make.text}, {size}); {p.mark(kept)}', f'sem_post(&done_{name});'])
+    p.define(f'void *{name}(void *unused)', [f'sem_post(&here_{name});', f'wait_for(&done_{name});', 'return unused;'])
+    p.line(f'{{ pthread_t thread; sem_init(&here_{name}, 0, 0); sem_init(&done_{name}, 0, 0);')
+    p.line(f'set_handler(SIGRTMIN + 2, {handler}, {p.random.choice(["0", "SA_RESTART", "SA_ONSTACK"])}); start_thread(&thread, {name});')
+    p.line(f'wait_for(&here_{name}); CHECK(pthread_kill(thread, SIGRTMIN + 2) == 0); CHECK(pthread_join(thread, NULL) == 0); }}')
+    p.line('scrub();')
+    p.pairs(brief, size, 1)
+    p.allocate(kept, size, 1, model.held(variable))
+
+
+@action(weight=1, once=True)
+def of_c11(p):
+    """thrd_create, and thread storage of tss_create."""
+    name, size = p.name('c11'), p.size()
+    make = p.maker(size)
+    site = model.Site(p.batch.next_number(), make.via, [name])
+    p.batch.sites.append(site)
+    p.define(f'int {name}(void *unused)', ['(void)unused;', f'clear({make.text}, {size}); {p.mark(site)}', 'return 7;'])
+    p.line(f'{{ thrd_t thread; int result = 0; CHECK(thrd_create(&thread, {name}, NULL) == thrd_success);')
+    p.line('CHECK(thrd_join(thread, &result) == thrd_success && result == 7); }')
+    p.line('scrub();')
+    p.allocate(site, size, 1, model.lost())

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What runs before main: constructors of the program, and functions that the loader chooses."""
+import model
+
+from . import action
+
+
+def before_main(p):
+    """A constructor that makes a block for later, one that it loses and one that it frees. It is called for all programs of a
+    batch, and works for its own."""
+    name, size = p.name('constructed'), p.size()
+    make = p.maker(size)
+    sites = [model.Site(p.batch.next_number(), make.via, [name]) for _ in range(3)]
+    for site in sites:
+        site.tail = True  # what the loader calls it by is not known
+    p.batch.sites += sites
+    kept, gone, brief = sites
+    variable = f'g{name}'
+    p.declare(f'static void *{variable};')
+    order = p.random.choice(['constructor', 'constructor(101)', 'constructor(65000)'])
+    p.define(f'void {name}(int argc, char **argv)',
+             [f'if (argc < 2 || atoi(argv[1]) != {p.number})', '    return;',
+              f'{variable} = clear({make.text}, {size}); {p.mark(kept)}', f'clear({make.text}, {size}); {p.mark(gone)}',
+              f'{make.release}(clear({make.text}, {size})); {p.mark(brief)}', 'scrub();'],
+             attributes=f'__attribute__(({order})) APART static')
+    p.tags.add('before_main')
+    group = p.allocate(kept, size, 1, model.held(variable))
+    p.allocate(gone, size, 1, model.lost())
+    p.pairs(brief, size, 1)
+
+    def free_it(p):
+        free = p.name('free')
+        p.leaf(free, [f'{make.release}({variable});', f'{variable} = NULL;'])
+        p.life.free(group)
+
+    p.keep_for_later(free_it)
+
+
+@action(weight=1)
+def chosen_by_the_loader(p):
+    """An IFUNC: its resolver says which function it is."""
+    if p.cpp:  # it takes the resolver's name as the compiler makes it
+        return
+    name, resolver, alias = p.name('chosen'), p.name('resolver'), p.name('alias')
+    size = p.size()
+    make = p.maker(size)
+    site = p.site(make.via, name)
+    p.define(f'void {name}(void)', [f'clear({make.text}, {size}); {p.mark(site)}'])
+    p.batch.functions.append([f'static void *{resolver}(void) {{', f'    return (void *){name};', '}',
+                              f'void {alias}(void) __attribute__((ifunc("{resolver}")));', ''])
+    p.batch.declarations.append(f'void {alias}(void);')
+    p.line(f'play({alias});')
+    p.allocate(site, size, 1, model.lost())
