@@ -576,6 +576,7 @@ static void make_kernel(struct seep_session *session) {
     struct seep_profile *profile = session->profiles[0];
     const struct seep_link links[] = {{.kind = SEEP_LINK_EPOLL, .id = 3, .at = UINT32_MAX},
                                       {.kind = SEEP_LINK_TIMER, .id = UINT32_MAX},
+                                      {.kind = SEEP_LINK_KERNEL, .id = UINT32_MAX, .at = SEEP_KERNEL_NR - 1},
                                       {.kind = SEEP_LINK_EPOLL, .whole = true, .id = 1}};
     profile->sites[1].held = make_chain(profile, links, SEEP_ARRAY_SIZE(links));
 }

@@ -368,7 +368,7 @@ def holders_of(take, profile):
 
 # By kind of link, what follows: id, at, off, vtable, text.
 LINKS = {0: "t", 1: "ia", 2: "i", 3: "i", 4: "i", 5: "i", 6: "", 7: "", 8: "ao", 9: "ao", 10: "iaov", 11: "", 12: "a", 13: "a",
-         14: "ia", 15: "i"}
+         14: "ia", 15: "i", 16: "ia"}
 
 
 def chain_of(take, profile):

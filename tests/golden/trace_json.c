@@ -184,8 +184,8 @@ static json_t *steps_json(const struct seep_link *link) {
 
 // The fields that a link of each kind has: seep_reader.py has the same table.
 static json_t *link_json(const struct seep_link *link) {
-    static const char *const fields[SEEP_LINK_NR] = {"t",  "ia", "i",    "i", "i", "i", "",   "",
-                                                     "ao", "ao", "iaov", "",  "a", "a", "ia", "i"};
+    static const char *const fields[SEEP_LINK_NR] = {"t",  "ia",   "i", "i", "i", "i",  "",  "",  "ao",
+                                                     "ao", "iaov", "",  "a", "a", "ia", "i", "ia"};
     const char *has = fields[link->kind];
     json_t *json = json_object(), *frames = json_array();
     set(json, "kind", number(link->kind));

@@ -388,8 +388,11 @@ struct seep_image_thread {
     // already lie elsewhere. moving_bytes is its size, or 0: not known (yet).
     uint64_t moving_rt; // 0: none
     uint64_t moving_bytes;
-    uint64_t name_given; // not 0: the program named the work of the thread, and `name` is that
+    // The start of its alternate signal stack, which only the kernel knows; 0: none. In its lowest bit
+    // SEEP_SLOT_NAMED.
+    uint64_t signal_stack_rt;
 };
+#define SEEP_SLOT_NAMED UINT64_C(1) // the program named the work of the thread, and `name` is that
 
 // The heap map: block address to (site, size). For a block at address a, 8-byte aligned, with
 // a >> leaf_shift < 1 << dir_bits and size < 1 << SEEP_ENTRY_SIZE_BITS:

@@ -20,6 +20,7 @@ static const uint8_t fields[SEEP_LINK_NR] = {
     [SEEP_LINK_TOO_LONG] = HAS_AT,
     [SEEP_LINK_EPOLL] = HAS_ID | HAS_AT,
     [SEEP_LINK_TIMER] = HAS_ID,
+    [SEEP_LINK_KERNEL] = HAS_ID | HAS_AT,
 };
 
 // A stack or a register has no `lost`: there the bit says that frames follow.
@@ -146,6 +147,8 @@ static const char *take_link(struct seep_take *take, struct seep_profile *profil
         return "a module does not exist";
     if (link->kind == SEEP_LINK_BLOCK && id >= profile->nr_sites)
         return "a site does not exist";
+    if (link->kind == SEEP_LINK_KERNEL && link->at >= SEEP_KERNEL_NR)
+        return "the kernel keeps nothing of that kind";
     bool framed = link->lost && may_have_frames(link->kind);
     link->lost &= !framed;
     return framed ? take_frames(take, profile, link, ret_no_memory) : NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // See proc_fields.h.
+#include <ctype.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,26 @@ long seep_status_number(pid_t pid, pid_t tid, const char *key) {
     while (file && value < 0 && fgets(line, sizeof(line), file))
         if (strncmp(line, key, strlen(key)) == 0)
             value = strtol(line + strlen(key), NULL, 10);
+    if (file)
+        fclose(file);
+    return value;
+}
+
+unsigned long seep_own_id(pid_t id) {
+    static const char key[] = "NSpid:";
+    FILE *file = open_of(id, 0, "status");
+    char line[512];
+    unsigned long value = 0;
+    while (file && !value && fgets(line, sizeof(line), file)) {
+        if (strncmp(line, key, strlen(key)) != 0)
+            continue;
+        const char *last = line + strcspn(line, "\n");
+        while (last > line && !isdigit((unsigned char)last[-1]))
+            last--;
+        while (last > line && isdigit((unsigned char)last[-1]))
+            last--;
+        value = strtoul(last, NULL, 10);
+    }
     if (file)
         fclose(file);
     return value;

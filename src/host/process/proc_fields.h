@@ -38,4 +38,7 @@ uint64_t seep_stat_number(const struct seep_stat *stat, enum seep_stat_field fie
 // calling thread. -1: it is not there.
 long seep_status_number(pid_t pid, pid_t tid, const char *key);
 
+// The number of a process or thread in its own pid namespace, the innermost. 0: it is not there.
+unsigned long seep_own_id(pid_t id);
+
 #endif

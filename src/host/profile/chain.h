@@ -25,7 +25,18 @@ enum seep_link_kind {
     SEEP_LINK_TOO_LONG, // the chain has more blocks than were followed
     SEEP_LINK_EPOLL,    // data of epoll, which the kernel keeps
     SEEP_LINK_TIMER,    // the value of a POSIX timer, which the kernel keeps
+    SEEP_LINK_KERNEL,   // what else the kernel keeps
     SEEP_LINK_NR
+};
+
+// What holds a block in a link of SEEP_LINK_KERNEL. Numbers of the trace.
+enum seep_kernel_place {
+    SEEP_KERNEL_SIGNAL_STACK, // alternate signal stack of a thread
+    SEEP_KERNEL_ROBUST_LIST,  // head of a thread's list of robust futexes
+    SEEP_KERNEL_RSEQ,         // area of a thread's restartable sequences
+    SEEP_KERNEL_SIGNAL,       // value of a signal that is queued
+    SEEP_KERNEL_BUFFER,       // registered with io_uring
+    SEEP_KERNEL_NR
 };
 
 // A function at work whose variables may have the word of a link: by these numbers debug information finds
@@ -60,12 +71,12 @@ struct seep_link {
     bool lost;         // of a block
     uint8_t nr_frames; // of stacks and registers: frames that may have it; of the first it is at least a part
     uint8_t nr_steps;  // of blocks left out; 0: not known
-    uint32_t id;       // module, thread id, site, descriptor of epoll, or number of a timer
+    uint32_t id; // module, thread id, site, descriptor of epoll or io_uring, number of a timer or signal
     uint32_t vtable_module; // of a block that is a C++ object; 0: none is known
     uint64_t at;      // of data: ELF virtual address of the pointer, or where `whole` any in the variable; of
                       // a stack: the pointer's, of a register: what it had, both with frames only; of
                       // memory: its start; of a block: its size; number of blocks left out; of epoll: the
-                      // watched descriptor
+                      // watched descriptor; of what else the kernel keeps: enum seep_kernel_place
     uint64_t off;     // of memory and blocks: of the pointer, from the start; UINT32_MAX of a block: or more
     uint64_t arrival; // of a block: where the pointer before it leads, from the start, + 1; 0: not known
     uint64_t vtable;  // of a block: ELF virtual address

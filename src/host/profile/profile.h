@@ -205,6 +205,12 @@ struct seep_moving {
     uint64_t stack_rt; // an address on the stack of that thread
 };
 
+// An alternate signal stack, which the kernel alone may know.
+struct seep_signal_stack {
+    uint64_t start;
+    uint32_t tid; // of its thread, as the process itself sees it
+};
+
 // Pools of the program and the pieces they gave out, as it tells of them through seep.h. A class of
 // its own: pieces lie inside blocks or mappings, and are in no figure of those. Their sites are among
 // the sites, with via SEEP_VIA_POOL_*.
@@ -284,6 +290,8 @@ struct seep_hints {
     size_t nr_stacks;
     const struct seep_moving *moving; // reallocs at work
     size_t nr_moving;
+    const struct seep_signal_stack *signal_stacks;
+    size_t nr_signal_stacks;
     bool is_glibc; // its allocator
 };
 

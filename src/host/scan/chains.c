@@ -104,6 +104,10 @@ struct seep_link seep_chains_root(const struct seep_chains *chains, const struct
     case SEEP_ROOT_TIMER:
         link.kind = SEEP_LINK_TIMER;
         break;
+    case SEEP_ROOT_KERNEL:
+        link.kind = SEEP_LINK_KERNEL;
+        link.at = range->start;
+        break;
     case SEEP_ROOT_TOLD:
     case SEEP_ROOT_MEMORY:
         link.kind = range->kind == SEEP_ROOT_TOLD ? SEEP_LINK_TOLD : SEEP_LINK_MEMORY;

@@ -329,6 +329,8 @@ static struct seep_error *key_of(const struct seep_root_edge *root, const struct
     *ret_key = range->start;
     if (range->kind == SEEP_ROOT_EPOLL || range->kind == SEEP_ROOT_TIMER)
         *ret_key = of_kernel | (range->kind == SEEP_ROOT_TIMER ? of_tls : 0) | (uint32_t)range->tid;
+    else if (range->kind == SEEP_ROOT_KERNEL)
+        *ret_key = of_kernel | of_module | range->start << 32 | (uint32_t)range->tid;
     else if (range->kind == SEEP_ROOT_TLS)
         *ret_key = of_thread | of_tls | (uint32_t)range->tid;
     else if (range->kind != SEEP_ROOT_DATA && range->kind != SEEP_ROOT_MEMORY)

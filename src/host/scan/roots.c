@@ -2,6 +2,8 @@
 // Which memory is a root, see roots.h. Everything here runs while the process is stopped.
 #include <stdlib.h>
 
+#include "process/proc_fields.h"
+#include "profile/chain.h"
 #include "scan/jemalloc_own.h"
 #include "scan/root_finder.h"
 
@@ -54,16 +56,42 @@ static bool feed_kernel_kept(struct seep_root_finder *finder, const struct seep_
     bool fits = true;
     for (size_t i = 0; fits && i < kept->nr_items; i++) {
         const struct seep_kernel_word *word = &kept->items[i];
-        bool of_epoll = word->epoll >= 0;
-        struct seep_root_range range = {.kind = of_epoll ? SEEP_ROOT_EPOLL : SEEP_ROOT_TIMER,
-                                        .start = of_epoll ? word->of : 0,
-                                        .tid = of_epoll ? word->epoll : (pid_t)word->of};
+        struct seep_root_range range = {.kind = word->kind, .start = word->of, .tid = word->id};
         // A 32-bit program fills half of the word. Pointers are little-endian.
         fits = seep_root_add_range(finder, range) &&
-               seep_graph_feed_root(finder->graph, finder->range, 0, &word->word, finder->memory->word_bytes);
+               (word->is_start ? seep_graph_feed_start(finder->graph, finder->range, 0, word->word)
+                               : seep_graph_feed_root(finder->graph, finder->range, 0, &word->word,
+                                                      finder->memory->word_bytes));
     }
     // At least one word.
     finder->memory->unread_bytes += kept->is_cut ? finder->memory->word_bytes : 0;
+    return fits;
+}
+
+// The alternate signal stack of a thread, of which the library took note; the process itself knows the thread
+// as `own_tid`.
+static bool feed_signal_stack(struct seep_root_finder *finder, pid_t tid, uint32_t own_tid) {
+    const struct seep_hints *hints = &finder->profile->hints;
+    struct seep_root_range range = {.kind = SEEP_ROOT_KERNEL, .start = SEEP_KERNEL_SIGNAL_STACK, .tid = tid};
+    bool fits = true;
+    for (size_t i = 0; fits && i < hints->nr_signal_stacks; i++)
+        if (hints->signal_stacks[i].tid == own_tid)
+            fits = seep_root_add_range(finder, range) &&
+                   seep_graph_feed_start(finder->graph, finder->range, 0, hints->signal_stacks[i].start);
+    return fits;
+}
+
+// Those of threads that live: the kernel forgets a stack when its thread ends.
+static bool feed_signal_stacks(struct seep_root_finder *finder) {
+    const struct seep_stopped *stopped = finder->stopped;
+    if (!finder->profile->hints.nr_signal_stacks)
+        return true;
+    bool is_same_namespace = seep_own_id(stopped->pid) == (unsigned long)stopped->pid, fits = true;
+    for (size_t i = 0; fits && i < stopped->nr_threads; i++) {
+        pid_t tid = stopped->threads[i].tid;
+        fits = feed_signal_stack(finder, tid,
+                                 (uint32_t)(is_same_namespace ? (unsigned long)tid : seep_own_id(tid)));
+    }
     return fits;
 }
 
@@ -84,7 +112,7 @@ struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep
     for (size_t i = 0; fits && i < stopped->nr_threads; i++)
         fits = seep_roots_feed_thread(&finder, &stopped->threads[i]);
     fits = fits && seep_roots_feed_cached_stacks(&finder) && seep_roots_feed_reallocs(&finder) &&
-           feed_kernel_kept(&finder, kept) && feed_regions(&finder);
+           feed_kernel_kept(&finder, kept) && feed_signal_stacks(&finder) && feed_regions(&finder);
     seep_cached_stacks_deinit(&finder.cached);
     seep_spans_deinit(&finder.areas);
     seep_spans_deinit(&finder.kept);

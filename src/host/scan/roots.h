@@ -34,13 +34,14 @@ enum seep_root_kind {
     SEEP_ROOT_TOLD,    // seep_root_add()
     SEEP_ROOT_EPOLL,   // what the kernel keeps
     SEEP_ROOT_TIMER,
+    SEEP_ROOT_KERNEL, // what else it keeps
 };
 
 struct seep_root_range {
     enum seep_root_kind kind;
-    uint64_t start; // of what the kernel keeps: the watched descriptor
+    uint64_t start; // of epoll: the watched descriptor; of SEEP_ROOT_KERNEL: enum seep_kernel_place
     uint64_t end;
-    pid_t tid;       // of stacks, TLS and registers; of what the kernel keeps: descriptor or timer
+    pid_t tid; // of stacks, TLS and registers; of what the kernel keeps: descriptor, timer, thread or signal
     uint32_t module; // of data: index in modules
 };
 

@@ -230,7 +230,8 @@ static struct seep_error *read_profile(struct seep_scan *scan) {
 }
 
 static struct seep_error *read_kernel_kept(struct seep_scan *scan) {
-    return seep_kernel_kept_read(scan->target.pid, &scan->kernel) ? NULL : seep_error_no_memory();
+    return seep_kernel_kept_read(scan->target.pid, scan->stopped, &scan->kernel) ? NULL
+                                                                                 : seep_error_no_memory();
 }
 
 static struct seep_error *read_stopped(struct seep_scan *scan) {

@@ -212,6 +212,17 @@ static void put_memory(struct seep_chain_words *words, const struct seep_link *l
         seep_chain_put(words, "+0x%" PRIx64, link->off);
 }
 
+static void put_kernel(struct seep_chain_words *words, const struct seep_link *link) {
+    static const char *const forms[SEEP_KERNEL_NR] = {
+        [SEEP_KERNEL_SIGNAL_STACK] = "alternate signal stack of thread %d",
+        [SEEP_KERNEL_ROBUST_LIST] = "list of robust futexes of thread %d",
+        [SEEP_KERNEL_RSEQ] = "restartable sequences of thread %d",
+        [SEEP_KERNEL_SIGNAL] = "value of queued signal %d",
+        [SEEP_KERNEL_BUFFER] = "buffers of io_uring descriptor %d"};
+    if (link->at < SEEP_KERNEL_NR)
+        seep_chain_put(words, forms[link->at], (int)link->id);
+}
+
 // ---- blocks ----
 
 static struct seep_error *put_site(struct seep_chain_words *words, uint32_t site) {
@@ -431,6 +442,9 @@ struct seep_error *seep_chain_put_link(struct seep_chain_words *words, const str
         break;
     case SEEP_LINK_TIMER:
         seep_chain_put(words, "timer %" PRIu32, link->id);
+        break;
+    case SEEP_LINK_KERNEL:
+        put_kernel(words, link);
         break;
     case SEEP_LINK_NR:
         break;

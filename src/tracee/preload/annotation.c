@@ -54,7 +54,7 @@ void seep_name_thread(struct seep_thread *thread, const char *name) {
     char text[sizeof(slot->name)] = "";
     __builtin_memcpy(text, name, length);
     __builtin_memcpy(slot->name, text, sizeof(text));
-    slot->name_given = length != 0;
+    slot->signal_stack_rt = (slot->signal_stack_rt & ~SEEP_SLOT_NAMED) | (length ? SEEP_SLOT_NAMED : 0);
 }
 
 // ---- marks ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 #ifndef SEEP_PRELOAD_PRELOAD_H
 #define SEEP_PRELOAD_PRELOAD_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -321,6 +322,7 @@ struct seep_real {
     int (*setrlimit)(unsigned, const struct rlimit *);
     int (*prlimit)(pid_t, unsigned, const struct rlimit *, struct rlimit *);
     int (*mlockall)(int);
+    int (*sigaltstack)(const stack_t *, stack_t *);
     int (*prctl)(int, ...);
     long (*syscall)(long, long, long, long, long, long, long);
     void *(*dlopen)(const char *, int);
@@ -551,7 +553,8 @@ uint64_t seep_string(const char *text, size_t length);
 // The thread is not entered yet: its guard is idle, or a longjmp has left a hook, and what that hook left
 // unfinished is mended.
 struct seep_thread *seep_thread_slow(uint64_t frame);
-bool seep_is_on_alternate_stack(void); // whether a handler of a signal runs there; it makes a system call
+void seep_thread_has_signal_stack(void); // the calling thread has told the kernel of one, or of none
+bool seep_is_on_alternate_stack(void);   // whether a handler of a signal runs there; it makes a system call
 // Counters of this thread for the SEEP_CHUNK_SITES sites around `site`. false: no room, which is counted.
 // Takes image_lock.
 bool seep_counters_chunk(struct seep_thread *thread, uint32_t site);

@@ -179,6 +179,7 @@ static void find_loader(void) {
     X(setrlimit, "setrlimit")                                                                                \
     X(prlimit, "prlimit")                                                                                    \
     X(mlockall, "mlockall")                                                                                  \
+    X(sigaltstack, "sigaltstack")                                                                            \
     X(prctl, "prctl")                                                                                        \
     X(syscall, "syscall")                                                                                    \
     X(lsan.disable, "__lsan_disable")                                                                        \

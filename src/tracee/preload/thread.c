@@ -153,9 +153,29 @@ static bool find_slot(uint32_t tid, uint32_t *ret_index) {
 
 static void read_name(struct seep_image_thread *slot) {
     char name[16] = "";
-    if (!slot->name_given && !seep_confined.filtered &&
+    if (!(slot->signal_stack_rt & SEEP_SLOT_NAMED) && !seep_confined.filtered &&
         sys6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0) == 0)
         __builtin_memcpy(slot->name, name, sizeof(slot->name));
+}
+
+// The alternate signal stack of the calling thread.
+static void read_signal_stack(struct seep_image_thread *slot) {
+    stack_t stack = {.ss_flags = SS_DISABLE};
+    sys3(SYS_sigaltstack, 0, &stack, 0);
+    uint64_t start = stack.ss_flags & SS_DISABLE ? 0 : (uintptr_t)stack.ss_sp;
+    slot->signal_stack_rt = (slot->signal_stack_rt & SEEP_SLOT_NAMED) | (start & ~SEEP_SLOT_NAMED);
+}
+
+// The program has just made the system call that is made here, so no filter forbids it. A child of vfork runs
+// with the slot of its parent's thread and has a signal stack of its own. A handler that interrupted a hook
+// has a slot.
+void seep_thread_has_signal_stack(void) {
+    struct seep_thread *thread = thread_enter();
+    struct seep_image_thread *slot = thread ? thread->slot : seep_self()->slot;
+    if (slot && (seep_confined.filtered || sys_gettid() == slot->tid))
+        read_signal_stack(slot);
+    if (thread)
+        thread_leave(thread);
 }
 
 static SEEP_COLD struct seep_thread *take_slot(void) {
@@ -177,8 +197,10 @@ static SEEP_COLD struct seep_thread *take_slot(void) {
     thread->chunk_dir = (const uint32_t *)(seep_g.pages + slot->chunk_dir_page * SEEP_IMAGE_PAGE);
     slot->nr_owners++;
     slot->moving_rt = 0; // the owner before may have been killed at it
-    slot->name_given = 0;
     slot->stack_rt = CPU_FRAME();
+    slot->signal_stack_rt = 0;
+    if (!seep_confined.filtered)
+        read_signal_stack(slot); // a child of fork has it from before
     tell_memory(thread);
     if (events_are_kept())
         seep_events_begin(thread);

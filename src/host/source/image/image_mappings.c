@@ -146,11 +146,14 @@ static struct seep_error *read_hints(struct seep_image_reader *reader) {
     struct seep_image_range *own = seep_arena_alloc(&profile->arena, most, sizeof(*own));
     uint64_t *stacks = seep_arena_alloc(&profile->arena, nr_threads, sizeof(*stacks));
     struct seep_moving *moving = seep_arena_alloc(&profile->arena, nr_threads, sizeof(*moving));
-    if (!own || !stacks || !moving)
+    struct seep_signal_stack *signal_stacks =
+        seep_arena_alloc(&profile->arena, nr_threads, sizeof(*signal_stacks));
+    if (!own || !stacks || !moving || !signal_stacks)
         return seep_error_no_memory();
     struct seep_hints hints = {.own = own,
                                .stacks = stacks,
                                .moving = moving,
+                               .signal_stacks = signal_stacks,
                                .is_glibc = SEEP_MAP_HAS_SUB(header->flags, header->granule_shift)};
     for (size_t i = 0; i < most; i++) {
         struct seep_image_range range;
@@ -162,6 +165,9 @@ static struct seep_error *read_hints(struct seep_image_reader *reader) {
             range = thread.own[i % 2];
             if (i % 2 == 0)
                 stacks[hints.nr_stacks++] = thread.stack_rt;
+            if (i % 2 == 0 && thread.signal_stack_rt & ~SEEP_SLOT_NAMED)
+                signal_stacks[hints.nr_signal_stacks++] =
+                    (struct seep_signal_stack){thread.signal_stack_rt & ~SEEP_SLOT_NAMED, thread.tid};
             if (i % 2 == 0 && thread.moving_rt)
                 moving[hints.nr_moving++] =
                     (struct seep_moving){thread.moving_rt, thread.moving_bytes, thread.tid, thread.stack_rt};

@@ -130,31 +130,6 @@ static struct seep_error *find_files(pid_t pid, struct image_files *ret_files, b
     return trouble ? open_error(pid, trouble) : NULL;
 }
 
-// The process id in the innermost pid namespace of the process; 0: not there.
-static unsigned long own_pid_of(pid_t pid) {
-    static const char key[] = "NSpid:";
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *status = fopen(path, "re");
-    if (!status)
-        return 0;
-    char line[512];
-    unsigned long value = 0;
-    while (fgets(line, sizeof(line), status)) {
-        if (strncmp(line, key, strlen(key)) != 0)
-            continue;
-        char *last = line + strcspn(line, "\n");
-        while (last > line && !isdigit((unsigned char)last[-1]))
-            last--;
-        while (last > line && isdigit((unsigned char)last[-1]))
-            last--;
-        value = strtoul(last, NULL, 10);
-        break;
-    }
-    fclose(status);
-    return value;
-}
-
 static void process_name(pid_t pid, char *ret_name, size_t room) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
@@ -300,7 +275,7 @@ static struct seep_error *no_image(pid_t pid, bool any_mapping) {
 
 static struct seep_error *choose(pid_t pid, unsigned flags, const struct image_files *files,
                                  struct seep_image_copy **ret_copy) {
-    unsigned long own_pid = own_pid_of(pid);
+    unsigned long own_pid = seep_own_id(pid);
     if (!own_pid)
         own_pid = (unsigned long)pid;
     struct seep_error *first = NULL;
@@ -345,7 +320,7 @@ int seep_image_open_pid(pid_t pid) {
     struct image_files files = {NULL, 0, 0};
     bool any_mapping = false;
     struct seep_error *err = find_files(pid, &files, &any_mapping);
-    unsigned long own_pid = own_pid_of(pid);
+    unsigned long own_pid = seep_own_id(pid);
     int found = -1;
     for (size_t i = 0; !err && found < 0 && i < files.nr_items; i++) {
         struct seep_image_head head;
@@ -443,7 +418,7 @@ static struct seep_error *write_own(pid_t pid,
     struct seep_error *err = find_files(pid, &files, &any_mapping);
     if (!err && !files.nr_items)
         err = no_image(pid, any_mapping);
-    unsigned long own_pid = own_pid_of(pid);
+    unsigned long own_pid = seep_own_id(pid);
     for (size_t i = 0; !err && i < files.nr_items; i++) {
         err = copy_file(pid, 0, &files.items[i], &copy);
         bool own = !err && copy->head.header.pid == (own_pid ? own_pid : (unsigned long)pid);
