@@ -73,6 +73,8 @@ def test_help_of_each_command(seep, table):
         text = done.stdout.decode()
         assert done.returncode == 0 and done.stderr == b"", done
         assert text == call(seep, "help", name).stdout.decode() == call(seep, name, "-h").stdout.decode()
+        wide = [line for line in text.splitlines() if len(line) > 100 and len(line.split()) > 1]
+        assert not wide, wide
         assert command["summary"] in text and "usage: seep %s " % name in text and "\nExamples:\n" in text
         for option in options(command):
             assert "--" + option["name"] in text

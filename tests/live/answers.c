@@ -33,6 +33,11 @@ OUT void place_hold(int i) {
     kept[i] = xmalloc(1000);
 }
 
+// Only pointers into the middle lead to them.
+OUT void place_middle(int i) {
+    kept[i] = (char *)xmalloc(1000) + 100;
+}
+
 OUT void place_peak(void) {
     seen = xmalloc(10 << 20);
     free(seen);
@@ -81,6 +86,8 @@ int main(int argc, char **argv) {
         place_hold(i);
     for (int i = 0; strstr(how, "leak") && i < 50; i++)
         place_leak();
+    for (int i = 0; strstr(how, "middle") && i < 100; i++)
+        place_middle(i);
     if (strstr(how, "peak"))
         place_peak();
     if (strstr(how, "two"))

@@ -35,6 +35,8 @@ def place(name):
     ('hold', 'leaks', False, 'nothing is lost'),
     ('leak', 'leaks', True, rf'1\.12 KiB lost in 50 blocks, all from {place("place_leak")}'),
     ('leak,hold', 'leaks', True, rf'1\.12 KiB lost in 50 blocks, all from {place("place_leak")}'),
+    ('middle', 'leaks', False, r'nothing is lost; 100 blocks of 97\.7 KiB possibly'),
+    ('leak,middle', 'leaks', True, rf'1\.12 KiB lost in 50 blocks, all from {place("place_leak")}; 100 blocks of 97\.7 KiB possibly'),
     ('leak,hold', 'holds', False, rf'98\.8 KiB in 150 blocks, 98\.9% from {place("place_hold")}'),
     ('clean', 'holds', False, 'nothing: all was freed'),
     ('hold,peak', 'peak', False, rf'10\.1 MiB, 99\.1% from {place("place_peak")}'),

@@ -46,6 +46,15 @@ def test_figures_are_those_of_the_report(shop):  # noqa: F811
     console.end()
 
 
+def test_a_wrong_word_changes_no_setting(shop):  # noqa: F811
+    program = shop()
+    console = Console(program.pid)
+    for word in ('yes', 'ON', 'offf'):
+        assert 'error' in console.ask(f'set json {word}'), word
+    assert console.ask('status')['state'] == 'running'
+    console.end()
+
+
 def test_marks_and_what_came_since(shop):  # noqa: F811
     program = shop()
     console = Console(program.pid)

@@ -26,8 +26,18 @@ static const struct seep_option_group help_group = {
     .values_bytes = sizeof(struct help_options),
 };
 
-void seep_help_commands(void) {
+// In a pipe lines are as wide as a pager usually shows them.
+#define WIDTH_IN_PIPE 100u
+
+static struct seep_style help_style(void) {
     struct seep_style style = seep_style_of(stdout);
+    if (!style.width)
+        style.width = WIDTH_IN_PIPE;
+    return style;
+}
+
+void seep_help_commands(void) {
+    struct seep_style style = help_style();
     struct seep_wrap wrap;
     FILE *out = seep_wrap_begin(&wrap, stdout, &style);
     fputs("seep finds where the memory of a Linux program goes.\n\n", out);
@@ -77,7 +87,7 @@ static void print_option(FILE *out, const struct seep_option *option) {
 }
 
 void seep_help_command(const struct seep_command *command) {
-    struct seep_style style = seep_style_of(stdout);
+    struct seep_style style = help_style();
     struct seep_wrap wrap;
     FILE *out = seep_wrap_begin(&wrap, stdout, &style);
     fprintf(out, "seep %s: %s\n\nusage: seep %s %s\n", command->name, command->summary, command->name,

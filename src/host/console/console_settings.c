@@ -97,7 +97,10 @@ static struct seep_error *run_set(struct seep_console *console, char *const *wor
         TRY(seep_console_parse_count("thread", strcmp(value, "all") == 0 ? "0" : value, &number));
         TRY(set_thread(console, number));
     } else if (strcmp(key, "json") == 0) {
-        console->json = strcmp(value, "on") == 0;
+        bool is_on = strcmp(value, "on") == 0;
+        if (!is_on && strcmp(value, "off") != 0)
+            return seep_error_create(SEEP_E_USAGE, "set json: on or off, not '%s'", value);
+        console->json = is_on;
     } else if (strcmp(key, "sort") == 0) {
         int found = -1;
         for (int i = 0; seep_live_sort_names[i]; i++)

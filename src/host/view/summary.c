@@ -220,6 +220,18 @@ static struct seep_error *name_next(struct seep_view *view, const struct seep_vi
     return NULL;
 }
 
+// "; 3 blocks of 1.00 MiB possibly", if they are more than what is lost. "": they are not.
+static struct seep_error *name_possible(struct seep_view *view, uint64_t lost_bytes, const char **ret_text) {
+    const struct seep_view_kinds *kinds = &view->all.kinds;
+    uint64_t blocks = kinds->blocks[SEEP_KIND_POSSIBLE], bytes = kinds->bytes[SEEP_KIND_POSSIBLE];
+    *ret_text = "";
+    if (!blocks || bytes <= lost_bytes)
+        return NULL;
+    *ret_text = seep_arena_printf(&view->arena, "; %s block%s of %s possibly", seep_format_count(blocks).text,
+                                  seep_plural(blocks), seep_format_bytes(bytes).text);
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
 static struct seep_error *answer_leaks(struct maker *maker) {
     const struct seep_view *view = maker->view;
     const struct seep_view_kinds *kinds = &view->all.kinds;
@@ -235,20 +247,21 @@ static struct seep_error *answer_leaks(struct maker *maker) {
             struct seep_error *error = seep_summary_why_not_known(maker->view, &why);
             return error || !why ? error : add(maker, &finding, "not known: %s", why);
         }
-        uint64_t possible = kinds->blocks[SEEP_KIND_POSSIBLE];
-        if (!possible)
-            return add(maker, &finding, "nothing%s is lost",
-                       view->filtered ? " that matches the filters" : "");
-        return add(maker, &finding, "nothing%s is lost; %s block%s of %s possibly",
-                   view->filtered ? " that matches the filters" : "", seep_format_count(possible).text,
-                   seep_plural(possible), seep_format_bytes(kinds->bytes[SEEP_KIND_POSSIBLE]).text);
+        const char *possible;
+        struct seep_error *error = name_possible(maker->view, 0, &possible);
+        return error ? error
+                     : add(maker, &finding, "nothing%s is lost%s",
+                           view->filtered ? " that matches the filters" : "", possible);
     }
-    struct seep_error *error = put_place(maker, &view->leaders[SEEP_LEAD_LEAKED], &finding);
+    const char *possible;
+    struct seep_error *error = name_possible(maker->view, bytes, &possible);
+    if (!error)
+        error = put_place(maker, &view->leaders[SEEP_LEAD_LEAKED], &finding);
     if (error)
         return error;
     if (!finding.place)
-        return add(maker, &finding, "%s lost in %s block%s", seep_format_bytes(bytes).text,
-                   seep_format_count(blocks).text, seep_plural(blocks));
+        return add(maker, &finding, "%s lost in %s block%s%s", seep_format_bytes(bytes).text,
+                   seep_format_count(blocks).text, seep_plural(blocks), possible);
     bool all = finding.place_value >= bytes;
     const char *owner, *next, *caller;
     error = name_owner(maker->view, &view->leaders[SEEP_LEAD_LEAKED].rows[0], &owner);
@@ -258,10 +271,10 @@ static struct seep_error *answer_leaks(struct maker *maker) {
         error = name_next(maker->view, &view->leaders[SEEP_LEAD_LEAKED], &finding, &next);
     if (error)
         return error;
-    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s%s", seep_format_bytes(bytes).text,
+    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s%s%s", seep_format_bytes(bytes).text,
                seep_format_count(blocks).text, seep_plural(blocks),
                all ? "all" : seep_format_share(finding.place_value, bytes).text, all ? "" : " of it",
-               finding.place, *owner ? "" : caller, owner, next);
+               finding.place, *owner ? "" : caller, owner, next, possible);
 }
 
 // The heap has no place to name then.
