@@ -915,6 +915,49 @@ def test_one_slow_client_keeps_no_other_waiting(serve, tmp_path):
     assert len(until_closed(slow)) > 1200000
 
 
+def test_a_client_that_asks_again_and_again_keeps_no_other_from_its_room(serve, tmp_path):
+    """The server keeps two answers of 1.3 MB. One client reads none, another reads each and asks for the next, which no other has
+    asked for. A third client gets its answer before the next one of these is made."""
+    server, _ = many_sites(serve, tmp_path)
+    held = asking_for_all(server)
+    harness.wait_until(lambda: nr_unread(held) > 100000, 'the first answer is made')
+    again = raw(server.path)
+    again.sendall(wire_client.frame(1, 0, wire_client.hello()) +
+                  b''.join(wire_client.frame(2, i, wire_client.leb(1) + wire_client.leb(i) + b'\0') for i in range(1, 20)))
+    harness.wait_until(lambda: nr_unread(again) > 100000, 'the second answer is made')
+    waits = asking_for_all(server, takes=1)
+    harness.wait_until(lambda: nr_unread(waits), 'the greeting')
+    stream = again.makefile('rb')
+    nr_answers = 0
+    while nr_answers < 3:
+        nr, kind, _, _ = struct.unpack('<IBBH', stream.read(8))
+        stream.read(nr)
+        nr_answers += kind == 31
+    assert nr_unread(waits) > 20000
+    for link in (held, again, waits):
+        link.close()
+
+
+def test_clients_are_answered_in_turn(shop, serve):  # noqa: F811
+    """Each has asked for 15 marks before the server reads. The marks in the image have the order of the answers."""
+    program = shop()
+    server = serve(program.pid)
+    clients = [server.client() for _ in range(2)]
+    for client in clients:
+        client.pull()
+    os.kill(server.process.pid, signal.SIGSTOP)
+    harness.wait_until(lambda: harness.state_of(server.process.pid) == 'T', 'the stop')
+    for number, client in enumerate(clients):
+        for i in range(15):
+            client.send(5, wire_client.text(f'{number}.{i}'))
+    os.kill(server.process.pid, signal.SIGCONT)
+    for client in clients:
+        assert {client.read()[0] for _ in range(15)} == {31}
+    marks = [one['name'] for one in harness.report(program.pid)[0]['marks']]
+    turns = [name.partition('.')[0] for name in marks]
+    assert len(turns) == 30 and all(set(turns[i:i + 2]) == {'0', '1'} for i in range(0, 30, 2)), marks
+
+
 def test_an_answer_to_many_clients_costs_a_wait_for_all_of_them(shop, serve):  # noqa: F811
     server = serve(shop().pid)
     clients = [wire_client.connect(server.path) for _ in range(40)]

@@ -484,6 +484,11 @@ static bool take_questions(struct seep_server *server, struct seep_server_client
     return true;
 }
 
+// Whether its next question can be answered now.
+static bool can_be_asked(const struct seep_server_client *client) {
+    return has_question(client) && is_answered(client) && !client->waits;
+}
+
 // false: the client is to be closed. *ret_more: it has more to do, without a wait.
 #define TURNS 64
 static bool serve_client(struct seep_server *server, struct seep_server_client *client, bool *ret_more) {
@@ -496,20 +501,23 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
     if (stays && client->job.pid && client->watch_job.came)
         seep_server_answer_job(server, client);
     client->watch_in.came = client->watch_out.came = client->watch_job.came = 0;
-    // Most answers fit at once. No client has more than so many turns while others wait.
-    *ret_more = stays;
-    for (unsigned i = 0; stays && *ret_more && i < TURNS; i++) {
-        stays = take_questions(server, client);
-        *ret_more = stays && has_output(client);
-        if (!*ret_more)
+    // Most answers fit at once. While others wait no client has more than one answer, or so many pieces of
+    // one.
+    const uint64_t nr_answered = server->nr_answered;
+    bool is_full = false; // the link takes no more
+    for (unsigned i = 0; stays && !is_full && i < TURNS; i++) {
+        if (server->nr_answered == nr_answered)
+            stays = take_questions(server, client);
+        if (!stays || !has_output(client))
             break;
         bool did;
         stays = write_some(server, client, &did);
         if (did)
             client->taken_ns = seep_monotonic_ns();
-        else if (has_output(client))
-            *ret_more = false; // the server waits for the link
+        else
+            is_full = has_output(client);
     }
+    *ret_more = stays && !is_full && (has_output(client) || can_be_asked(client));
     if (stays && is_answered(client) && (client->leaves || (client->has_ended && !has_question(client))))
         stays = false;
     return stays && (client->greeted || has_output(client) || seep_monotonic_ns() < client->until_ns);
@@ -574,7 +582,7 @@ static void check_greetings(struct seep_server *server) {
 static bool somebody_waits(const struct seep_server *server) {
     bool any = false;
     for (size_t i = 0; i < server->nr_clients; i++)
-        any |= server->clients[i]->waits;
+        any |= server->clients[i]->waits != 0;
     return any;
 }
 

@@ -136,6 +136,15 @@ static bool is_short(struct seep_server *server) {
     return is_too_much(server);
 }
 
+// Whether a Pull has waited for room longer than the one at this place (0: it has not waited). Else a client
+// that asks again and again would take the room each time.
+static bool is_another_first(const struct seep_server *server, uint64_t place) {
+    for (size_t i = 0; i < server->nr_clients; i++)
+        if (server->clients[i]->waits && (!place || server->clients[i]->waits < place))
+            return true;
+    return false;
+}
+
 // Takes the frames from client->out, so that other clients can share them.
 static struct seep_error *answer_of(struct seep_server *server, struct seep_server_client *client,
                                     struct seep_server_answer **ret_answer) {
@@ -245,14 +254,16 @@ static struct seep_error *answer_pull(struct seep_server *server, struct seep_se
                                       uint16_t stream, const unsigned char *bytes, size_t nr) {
     struct seep_error *error = seep_server_look_again(server);
     server->has_pulled = true;
-    client->waits = false;
+    uint64_t place = client->waits;
+    client->waits = 0;
     if (error)
         return error;
     const struct seep_server_shared *shared = find_shared(server, client->takes, bytes, nr);
     struct seep_server_answer *answer = NULL;
-    client->waits = !shared && is_short(server);
-    if (client->waits)
+    if (!shared && (is_short(server) || is_another_first(server, place))) {
+        client->waits = place ? place : ++server->nr_waits;
         return NULL;
+    }
     if (shared) {
         answer = shared->answer;
         answer->users++;
@@ -371,7 +382,7 @@ void seep_server_cancel(struct seep_server *server, struct seep_server_client *c
     if (stream != client->stream ||
         (!client->waits && !client->job.pid && !client->out.used && !seep_server_has_rest(client)))
         return; // that answer is over
-    client->waits = false;
+    client->waits = 0;
     seep_server_drop_job(client);
     keep_begun_frame(client);
     seep_server_drop_rest(server, client);
@@ -517,6 +528,7 @@ void seep_server_answer(struct seep_server *server, struct seep_server_client *c
     struct seep_error *error = NULL;
     size_t nr = head->nr_bytes;
     client->stream = head->stream;
+    server->nr_answered++;
     client->taken_ns = seep_monotonic_ns();
     if (head->flags)
         error = seep_error_create(SEEP_E_FORMAT, "a question with flags that are not known");

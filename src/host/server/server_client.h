@@ -50,7 +50,8 @@ struct seep_server_client {
     struct seep_put sealed_out; // a greeting or a record, as it goes
     size_t sealed_sent;
     uint16_t stream; // of the question that is being answered
-    bool waits;      // its Pull is in `in`: there is no room for the answer
+    uint64_t waits;  // its Pull is in `in`, because there was no room for the answer: its place among those;
+                     // 0: none
     struct seep_server_job job;
     bool job_is_scan;
     int epoll_fd; // of the server
@@ -82,8 +83,10 @@ struct seep_server {
     struct seep_deltas *deltas;
     struct seep_server_shared shared[SEEP_SERVER_SHARED];
     unsigned next_shared;
-    uint64_t untaken; // bytes of long answers
-    bool has_pulled;  // a Pull was answered, and all of the answer is sent
+    uint64_t untaken;     // bytes of long answers
+    uint64_t nr_waits;    // of all time: Pulls that waited for room
+    uint64_t nr_answered; // questions
+    bool has_pulled;      // a Pull was answered, and all of the answer is sent
     int epoll_fd;
     int listen_fd; // -1: it does not
     struct seep_server_watch watch_listen;
