@@ -458,11 +458,20 @@ struct bare {
     void *here, *back; // stack pointers
 };
 
-__attribute__((naked, noinline, used)) static void bare_switch(void **from, void **to) {
-    __asm__("push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15;"
-            "mov %rsp, (%rdi); mov (%rsi), %rsp;"
-            "pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp; ret");
-}
+// Not a naked function: -fstack-protector-all would write into its caller's frame.
+#ifdef __cplusplus
+extern "C"
+#endif
+    __attribute__((visibility("hidden"))) void
+    bare_switch(void **from, void **to);
+__asm__(".pushsection .text\n"
+        ".type bare_switch, @function\n"
+        "bare_switch:\n"
+        "push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15\n"
+        "mov %rsp, (%rdi); mov (%rsi), %rsp\n"
+        "pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp; ret\n"
+        ".size bare_switch, . - bare_switch\n"
+        ".popsection");
 
 APART static void *bare_stack(struct bare *bare, void (*function)(void)) {
     char *stack = (char *)mmap(NULL, 1 << 19, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
