@@ -16,6 +16,7 @@ NAME_A_FILE = "name a file in it"
 MAKE_ROOM = "make room there, or write to another place"
 
 # ---- what a trace does not have ----
+DO_NOT_GROW = "not grow without bound: "
 NO_MARK = "there is no mark '%s' in it"
 PEAK_NOT_KEPT = "recording knows it: "
 NO_MARK_OR_SNAPSHOT = "there is no mark and no snapshot '%s' in it"

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -181,9 +182,16 @@ def test_the_same_and_different_things(run, seep, root, build, tmp_path):
     got = diff(run, seep, root, whole, again, "--error-exitcode", "9")
     assert not any(nr for change, nr in got["changes"].items() if change not in ("same", "empty")), got["changes"]
     assert got["totals"]["live_bytes"] == 0
+    # Changes that there are none of are not listed, nor an order of nothing.
+    assert "\nsites: %d as before\n" % got["changes"]["same"] in run(seep, "diff", whole, again).stdout
     assert run(seep, "diff", whole, other).returncode == 0
     got = diff(run, seep, root, whole, other)
     assert not got["same_program"] and got["changes"]["gone"] >= 4
+    # Python allocates many times as much, which no share says well.
+    plenty = tmp_path / "plenty.seep"
+    assert run(seep, "run", "-q", "-o", plenty, "--", sys.executable, "-S", "-c", "").returncode == 0
+    times = re.search(r"^  allocated bytes .*  ([\d.]+) times$", run(seep, "diff", whole, plenty).stdout, re.M)
+    assert times and float(times[1]) >= 10, times
     done = run(seep, "diff", whole, sampled)
     assert "different sampling" in done.stdout
     more = Traced(seep, app, tmp_path / "m.seep").step(4).end()
@@ -213,7 +221,7 @@ def test_a_program_that_starts_to_leak(run, seep, root, leaky):
     old, new = leaky("old.seep"), leaky("new.seep", "leak")
     text = run(seep, "diff", old, new).stdout
     assert "Nothing changed" not in text, text
-    assert "0 as before, 1 now lost;" in text and "\n    now lost: 4,000 bytes in 40 blocks\n" in text, text
+    assert "\nsites: 1 now lost\n" in text and "\n    now lost: 4,000 bytes in 40 blocks\n" in text, text
     lines = [line.split() for line in text.splitlines()]
     assert ["lost", "bytes", "0", "4,000", "+4,000"] in lines and ["lost", "blocks", "0", "40", "+40"] in lines, text
     assert ["peak", "bytes", "4,000", "4,000", "0"] in lines, text
@@ -223,9 +231,9 @@ def test_a_program_that_starts_to_leak(run, seep, root, leaky):
     (row,) = [row for row in got["rows"] if row["change"] == "worse"]
     assert (row["lost_bytes"], row["old"]["lost_bytes"], row["new"]["lost_bytes"]) == (4000, 0, 4000)
     back = run(seep, "diff", new, old).stdout
-    assert "1 less lost;" in back and "no longer lost: 4,000 bytes" in back and "Nothing changed" not in back, back
+    assert "\nsites: 1 less lost\n" in back and "no longer lost: 4,000 bytes" in back and "Nothing changed" not in back, back
     by = run(seep, "diff", "--by", "function", old, new).stdout
-    assert "1 now lost;" in by, by
+    assert "\nfunctions: 1 now lost\n" in by, by
     gate = run(seep, "diff", "--csv", "--error-exitcode", "9", old, new)
     assert gate.returncode == 9 and gate.stderr == "seep: diff: more is lost in 1 row (--error-exitcode)\n", gate
     table = [row for row in csv.DictReader(gate.stdout.splitlines()) if row["row"] == "site" and row["change"] == "worse"]

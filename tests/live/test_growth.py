@@ -112,7 +112,7 @@ def test_run_interval(tmp_path):
     # The same from the file, by the command for it; its exit status.
     done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
     assert done.code == 7 and b'1 site that grows without bound' in done.out, done
-    assert b'2 more do not grow without bound' in done.out and b'fill' not in done.out.split(b'#1')[1], done
+    assert f'\n2 more do {messages.DO_NOT_GROW}'.encode() in done.out and b'fill' not in done.out.split(b'#1')[1], done
     check_rates_and_peaks(done.out.decode())
     check_rates_and_peaks(run([SEEP, 'report', '--sort', 'live', '--top', '0', trace]).out.decode())
     # Of the trace of a trace nothing is lost.
@@ -267,6 +267,7 @@ def test_what_came_and_went_is_not_steady(tmp_path):
     process.communicate()
     done = run([SEEP, 'growth', *names])
     assert done.code == 0 and b'no trend, between 1.00 MiB and 16.0 MiB' in done.out, done
+    assert re.search(rf'^\d+ do(es)? {messages.DO_NOT_GROW}', done.out.decode(), re.M), done  # no "more": none is shown
     growth = json.loads(run([SEEP, 'growth', '--json', *names]).out)['growth']
     assert growth['live']['verdict'] == 'no trend' and growth['sites']['no trend'] >= 1, growth
 

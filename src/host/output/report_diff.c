@@ -83,6 +83,31 @@ static void put_incomplete(FILE *out, const struct seep_view *view, const char *
     seep_arena_deinit(&arena);
 }
 
+// What is the same of both is said once.
+static struct seep_error *put_without_symbols(FILE *out, const struct seep_diff *diff) {
+    char *texts[2] = {NULL, NULL};
+    size_t nr_bytes;
+    for (int i = 0; i < 2; i++) {
+        FILE *text = open_memstream(&texts[i], &nr_bytes);
+        if (text)
+            seep_text_without_symbols(text, i ? diff->after : diff->before, "both: ");
+        if (!text || fclose(text) || !texts[i]) {
+            free(texts[0]);
+            free(texts[1]);
+            return seep_error_no_memory();
+        }
+    }
+    if (strcmp(texts[0], texts[1]) == 0) {
+        fputs(texts[0], out);
+    } else {
+        seep_text_without_symbols(out, diff->before, "old: ");
+        seep_text_without_symbols(out, diff->after, "new: ");
+    }
+    free(texts[0]);
+    free(texts[1]);
+    return NULL;
+}
+
 static bool lacks_file(const struct seep_view *view) {
     for (size_t i = 0; i < view->nr_without_symbols; i++)
         if (view->without_symbols[i].lacks_file)
@@ -90,13 +115,12 @@ static bool lacks_file(const struct seep_view *view) {
     return false;
 }
 
-static void put_notes(FILE *out, const struct seep_diff *diff, const struct seep_diff_names *names,
-                      const struct seep_style *style) {
+static struct seep_error *put_notes(FILE *out, const struct seep_diff *diff,
+                                    const struct seep_diff_names *names, const struct seep_style *style) {
     const char *warn = seep_style_warn(style), *off = seep_style_off(style);
     put_incomplete(out, diff->before, "old", style);
     put_incomplete(out, diff->after, "new", style);
-    seep_text_without_symbols(out, diff->before, "old: ");
-    seep_text_without_symbols(out, diff->after, "new: ");
+    struct seep_error *error = put_without_symbols(out, diff);
     if (lacks_file(diff->before) || lacks_file(diff->after))
         fputs("  without names only the same build can match: keep the file that ran, in a folder DIR, and "
               "add --sysroot DIR\n",
@@ -113,11 +137,17 @@ static void put_notes(FILE *out, const struct seep_diff *diff, const struct seep
         fputs("Both are sampled: a change smaller than the error of its samples is chance.\n", out);
     if (strcmp(names->before, names->after) == 0)
         fputs("Both are the same: nothing can differ.\n", out);
+    return error;
 }
 
+#define SHARE_MOST_TIMES 10 // "393 times" is easier to read than +39202.9%
+
 static void put_total(FILE *out, const char *what, uint64_t before, uint64_t after, int64_t change) {
-    char share[24] = "";
-    if (change && before)
+    char share[32] = "";
+    double times = before ? (double)after / (double)before : 0;
+    if (times >= SHARE_MOST_TIMES)
+        snprintf(share, sizeof(share), "%.*f times", times < 100, times);
+    else if (change && before)
         snprintf(share, sizeof(share), "%+.1f%%", (double)change / (double)before * 100);
     fprintf(out, "  %-15s %15s  %16s  %16s%s%s\n", what, seep_format_count(before).text,
             seep_format_count(after).text, signed_text(change).text, *share ? "  " : "", share);
@@ -162,23 +192,30 @@ static bool are_totals_same(const struct seep_diff *diff) {
            diff->before->totals.peak_bytes == diff->after->totals.peak_bytes;
 }
 
-static void put_heading(FILE *out, const struct seep_diff *diff, int sort, const struct seep_style *style) {
+// Only what there is: "3 grew, 30 as before".
+static void put_heading(FILE *out, const struct seep_diff *diff, int sort, size_t nr_shown,
+                        const struct seep_style *style) {
     static const char *const orders[SEEP_SORT_NR] = {[SEEP_SORT_ALLOCATIONS] = "most allocations more first",
                                                      [SEEP_SORT_BYTES] = "most allocated bytes more first",
                                                      [SEEP_SORT_TEMPORARY] =
                                                          "most temporary ones more first"};
-    const size_t *nr = diff->nr_changes;
-    const char *by = seep_view_by_name(diff->after->options.by);
+    static const struct {
+        enum seep_diff_change change;
+        const char *words;
+    } parts[] = {{SEEP_DIFF_WORSE, "now lost"}, {SEEP_DIFF_GREW, "grew"}, {SEEP_DIFF_NEW, "new"},
+                 {SEEP_DIFF_SHRANK, "shrank"},  {SEEP_DIFF_GONE, "gone"}, {SEEP_DIFF_BETTER, "less lost"},
+                 {SEEP_DIFF_SAME, "as before"}};
+    const char *by = seep_view_by_name(diff->after->options.by), *between = "";
     const char *order = sort >= 0 && sort < SEEP_SORT_NR && orders[sort] ? orders[sort] : "most growth first";
-    fprintf(out, "\n%s%ss: %s grew, %s new, %s shrank, %s gone, %s as before", seep_style_bold(style),
-            strcmp(by, "process") == 0 ? "processe" : by, seep_format_count(nr[SEEP_DIFF_GREW]).text,
-            seep_format_count(nr[SEEP_DIFF_NEW]).text, seep_format_count(nr[SEEP_DIFF_SHRANK]).text,
-            seep_format_count(nr[SEEP_DIFF_GONE]).text, seep_format_count(nr[SEEP_DIFF_SAME]).text);
-    if (nr[SEEP_DIFF_WORSE])
-        fprintf(out, ", %s now lost", seep_format_count(nr[SEEP_DIFF_WORSE]).text);
-    if (nr[SEEP_DIFF_BETTER])
-        fprintf(out, ", %s less lost", seep_format_count(nr[SEEP_DIFF_BETTER]).text);
-    fprintf(out, "%s; %s\n", seep_style_off(style), order);
+    fprintf(out, "\n%s%ss: ", seep_style_bold(style), strcmp(by, "process") == 0 ? "processe" : by);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(parts); i++) {
+        size_t nr = diff->nr_changes[parts[i].change];
+        if (nr)
+            fprintf(out, "%s%s %s", between, seep_format_count(nr).text, parts[i].words);
+        between = nr ? ", " : between;
+    }
+    fprintf(out, "%s%s%s%s\n", *between ? "" : "none", seep_style_off(style), nr_shown > 1 ? "; " : "",
+            nr_shown > 1 ? order : "");
 }
 
 static void put_lost(FILE *out, const char *what, int64_t bytes, int64_t blocks) {
@@ -229,20 +266,21 @@ static struct seep_error *put_all(FILE *out, const struct seep_diff *diff,
                                   const struct seep_view_options *options, const struct seep_style *style) {
     put_side(out, "old", names->before, diff->before, style);
     put_side(out, "new", names->after, diff->after, style);
-    put_notes(out, diff, names, style);
+    struct seep_error *error = put_notes(out, diff, names, style);
+    if (error)
+        return error;
+    size_t nr_shown = 0, nr_all = 0;
+    for (size_t i = 0; i < diff->nr_rows_all; i++)
+        nr_all += is_shown(&diff->rows[i], options->sort);
     put_totals(out, diff, style);
-    put_heading(out, diff, options->sort, style);
-    size_t nr_shown = 0;
+    put_heading(out, diff, options->sort, nr_all, style);
     for (size_t i = 0; i < diff->nr_rows; i++) {
         if (!is_shown(&diff->rows[i], options->sort))
             continue;
-        struct seep_error *error = put_row(out, diff, &diff->rows[i], ++nr_shown, style);
+        error = put_row(out, diff, &diff->rows[i], ++nr_shown, style);
         if (error)
             return error;
     }
-    size_t nr_all = 0;
-    for (size_t i = 0; i < diff->nr_rows_all; i++)
-        nr_all += is_shown(&diff->rows[i], options->sort);
     if (nr_all > nr_shown)
         fprintf(out, "\n%s more changed: --top 0 shows all\n", seep_format_count(nr_all - nr_shown).text);
     else if (!nr_all)

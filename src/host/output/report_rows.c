@@ -138,18 +138,20 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
 }
 
 static void put_idle(FILE *out, const struct seep_view *view) {
-    uint64_t idle = seep_text_extent(view).nr_idle;
+    struct seep_text_extent extent = seep_text_extent(view);
+    uint64_t idle = extent.nr_idle;
+    const char *more = extent.nr_shown ? " more" : "";
     if (idle && view->options.sort == SEEP_SORT_GROWTH && !seep_growth_is_known(view->session))
         return;
     if (idle && view->options.sort == SEEP_SORT_GROWTH)
-        fprintf(out, "\n%s more do%s not grow without bound: --top 0 shows %s\n",
-                seep_format_count(idle).text, idle == 1 ? "es" : "", idle == 1 ? "it" : "them");
+        fprintf(out, "\n%s%s do%s not grow without bound: --top 0 shows %s\n", seep_format_count(idle).text,
+                more, idle == 1 ? "es" : "", idle == 1 ? "it" : "them");
     else if (idle && only_temporary(view))
-        fprintf(out, "\n%s more ha%s none: --top 0 shows %s\n", seep_format_count(idle).text,
+        fprintf(out, "\n%s%s ha%s none: --top 0 shows %s\n", seep_format_count(idle).text, more,
                 idle == 1 ? "s" : "ve", idle == 1 ? "it" : "them");
     else if (idle)
-        fprintf(out, "\n%s more hold%s nothing now%s: --sort allocations shows %s\n",
-                seep_format_count(idle).text, idle == 1 ? "s" : "",
+        fprintf(out, "\n%s%s hold%s nothing now%s: --sort allocations shows %s\n",
+                seep_format_count(idle).text, more, idle == 1 ? "s" : "",
                 view->all.suppressed_blocks ? ", or only what is suppressed" : "", idle == 1 ? "it" : "them");
 }
 
