@@ -104,7 +104,8 @@ def test_no_command(seep):
     assert "no command" in refused(seep)
 
 
-@pytest.mark.parametrize("wrong, right", [("hlep", "help"), ("inf", "info"), ("infoo", "info"), ("ifno", "info")])
+@pytest.mark.parametrize("wrong, right", [("hlep", "help"), ("inf", "info"), ("infoo", "info"), ("ifno", "info"),
+                                          ("--versoin", "--version"), ("--hlep", "--help")])
 def test_unknown_command_names_the_nearest(seep, wrong, right):
     text = refused(seep, wrong)
     assert "'%s'" % wrong in text and "'%s'" % right in text

@@ -263,6 +263,7 @@ def test_sql_forms_prompt_and_wrong_use(run, seep, rows, recording, plain):
     done = run(seep, "sql", plain, input="select 1;\nselect\n 2;\n")
     assert done.stdout.split() == ["1", "1", "2", "2"], done
     one_line(run(seep, "sql", plain, "select wrong from site"), 2, "no such column", ".schema")
+    one_line(run(seep, "sql", plain, "select * from sites"), 2, "sites", "meta, process, ", "site, ", "event;", ".schema")
     one_line(run(seep, "sql", "/nonexistent.seep", "select 1"), 1, "/nonexistent.seep")
     one_line(run(seep, "sql", plain, "vacuum into '/nonexistent/x'"), 1, "a place that can be written")
 

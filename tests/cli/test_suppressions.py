@@ -131,9 +131,10 @@ def test_several_files_and_their_errors(run, seep, traces, tmp_path):
     two.write_text("leak:keep_table\n")
     done = run(seep, "report", traces[1], "--json", "--suppressions", str(one), "--suppressions", str(two))
     assert [r["blocks"] for r in json.loads(done.stdout)["suppressions"]["rules"]] == [3, 1]
-    for bad, words in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
+    for bad, words, hint in ((tmp_path / "none", "No such file", "(check its path; "), (tmp_path, "Is a directory", "in it)\n")):
         done = run(seep, "run", "-q", "--suppressions", str(bad), "true")
         assert done.returncode == 1 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr
+        assert hint in done.stderr, done.stderr
 
 
 def test_wrong_use(run, seep, traces):

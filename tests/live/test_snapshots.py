@@ -51,7 +51,7 @@ def test_a_time_is_the_last_snapshot_until_then(trace):
 def test_what_is_not_there_says_what_is(trace):
     for name, said in (('999', messages.NO_MARK_OR_SNAPSHOT), ('1us', messages.NO_MARK_OR_SNAPSHOT), ('nothing', messages.NO_MARK)):
         done = run([SEEP, 'report', f'{trace}@{name}'])
-        assert done.code != 0 and (said % name).encode() in done.err, done
+        assert done.code != 0 and (f'seep: {trace}: ' + said % name).encode() in done.err, done
     done = run([SEEP, 'report', f'{trace}@999'])
     assert re.search(rb'it has \d+ snapshots, from \d+ ms to [\d.]+ m?s\)\n$', done.err), done
 

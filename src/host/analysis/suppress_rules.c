@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reading suppression files, see suppress_rules.h.
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -378,6 +379,11 @@ struct seep_error *seep_suppress_rules_read(struct seep_suppress_rules *rules, c
         seep_text_file_read(path, "the suppressions", SEEP_SUPPRESS_FILE_MAX, &text, &nr);
     if (!error)
         error = seep_suppress_rules_parse(rules, path, text, nr);
+    else if (error->sys_errno == ENOENT)
+        error = seep_error_hint(error,
+                                "check its path; 'seep report --gen-suppressions TRACE' prints such rules");
+    else if (error->sys_errno == EISDIR)
+        error = seep_error_hint(error, "name a file in it");
     free(text);
     return error;
 }

@@ -3,12 +3,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/interrupt.h"
 #include "command/command.h"
 #include "command/report_options.h"
+#include "command/result_file.h"
 #include "growth/growth.h"
 #include "file/session_file.h"
 #include "session/growth_sources.h"
@@ -162,16 +162,6 @@ static struct seep_error *check_known(const struct seep_session *session) {
         "%u are needed, 20 are good: a larger --count, or a longer look", SEEP_TREND_LEAST);
 }
 
-// A file of snapshots does not replace the recording that they were made of.
-static struct seep_error *check_save(const struct seep_arguments *arguments, const char *save) {
-    struct stat to, from;
-    for (int i = 0; save && stat(save, &to) == 0 && i < arguments->nr_operands; i++)
-        if (stat(arguments->operands[i], &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "-o %s: the trace that is read", save),
-                                   "name another file");
-    return NULL;
-}
-
 static struct seep_error *run_growth(const struct seep_arguments *arguments, int *ret_status) {
     const struct growth_values *values = seep_arguments_values(arguments, &growth_group);
     const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
@@ -192,7 +182,7 @@ static struct seep_error *run_growth(const struct seep_arguments *arguments, int
         err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "growth: of what?"),
                               "name one of these: a process, traces, or --cgroup PATH");
     if (!err)
-        err = check_save(arguments, values->save);
+        err = seep_result_is_no_input(values->save, arguments->operands, arguments->nr_operands);
     if (!err)
         err = seep_suppress_read(arguments, &suppress);
     if (!err)

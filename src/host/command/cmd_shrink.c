@@ -5,6 +5,7 @@
 
 #include "base/numbers.h"
 #include "command/command.h"
+#include "command/result_file.h"
 #include "session/shrink.h"
 
 struct shrink_values {
@@ -35,8 +36,10 @@ static struct seep_error *run_shrink(const struct seep_arguments *arguments, int
                                "seep shrink %s -o small.seep", arguments->operands[0]);
     struct seep_shrunk shrunk;
     struct seep_error *error =
-        seep_shrink((const char *const *)arguments->operands, (size_t)arguments->nr_operands, values->output,
-                    values->anonymize, &shrunk);
+        seep_result_is_no_input(values->output, arguments->operands, arguments->nr_operands);
+    if (!error)
+        error = seep_shrink((const char *const *)arguments->operands, (size_t)arguments->nr_operands,
+                            values->output, values->anonymize, &shrunk);
     if (!error && shrunk.nr_damaged)
         fprintf(stderr, "seep: incomplete files: %s ('seep report %s' says why)\n",
                 seep_format_count(shrunk.nr_damaged).text, values->output);

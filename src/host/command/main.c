@@ -12,6 +12,7 @@
 #include "base/standard_streams.h"
 #include "base/version.h"
 #include "command/command.h"
+#include "command/options.h"
 #include "command/own_stack.h"
 #include "output/format.h"
 
@@ -38,6 +39,17 @@ static int close_output(int status) {
     return status ? status : failure;
 }
 
+static struct seep_error *unknown_option(const char *option) {
+    static const char *const known[] = {"--version", "--help", NULL};
+    const char *nearest = seep_nearest(option, known);
+    struct seep_error *error =
+        seep_error_create(SEEP_E_USAGE, "unknown option '%s' before the command", option);
+    if (nearest)
+        return seep_error_hint(
+            error, "did you mean '%s'? other options come after the command; see 'seep help'", nearest);
+    return seep_error_hint(error, "the command comes first: 'seep COMMAND [options]'; see 'seep help'");
+}
+
 static int dispatch(int argc, char **argv) {
     if (argc < 2)
         return seep_command_fail(
@@ -52,9 +64,7 @@ static int dispatch(int argc, char **argv) {
         return 0;
     }
     if (name[0] == '-')
-        return seep_command_fail(
-            seep_error_hint(seep_error_create(SEEP_E_USAGE, "unknown option '%s' before the command", name),
-                            "the command comes first: 'seep COMMAND [options]'; see 'seep help'"));
+        return seep_command_fail(unknown_option(name));
     const struct seep_command *command = seep_command_find(name);
     if (!command)
         return seep_command_fail(seep_command_unknown(name));

@@ -344,6 +344,33 @@ static sqlite3_module event_module = {
 
 // ---- opening -----------------------------------------------------------------------------------------
 
+// The names of the tables, "a, b, c"; NULL: they cannot be told.
+static char *table_names(sqlite3 *db) {
+    sqlite3_stmt *statement = NULL;
+    char *names = NULL;
+    if (sqlite3_prepare_v2(
+            db,
+            "SELECT group_concat(name, ', ') FROM (SELECT name FROM sqlite_schema WHERE type IN "
+            "('table', 'view') AND name <> 'event' UNION ALL SELECT 'event')",
+            -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0))
+        names = strdup((const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    return names;
+}
+
+// What to write instead: one that guesses "sites" or "processes" sees the right name.
+static struct seep_error *wrong_statement(struct seep_sql *sql) {
+    struct seep_error *error = seep_error_create(SEEP_E_USAGE, "sql: %s", sqlite3_errmsg(sql->db));
+    char *names = strncmp(sqlite3_errmsg(sql->db), "no such table", strlen("no such table")) == 0
+                      ? table_names(sql->db)
+                      : NULL;
+    error = names ? seep_error_hint(error, "there are %s; seep sql FILE '.schema' shows their columns", names)
+                  : seep_error_hint(error, "seep sql FILE '.schema' shows the tables");
+    free(names);
+    return error;
+}
+
 static struct seep_error *failed(struct seep_sql *sql) {
     if (sql->trouble) {
         struct seep_error *error = sql->trouble;
@@ -361,8 +388,7 @@ static struct seep_error *failed(struct seep_sql *sql) {
             seep_error_create(SEEP_E_IO, "sql: %s", sqlite3_errmsg(sql->db)),
             "make room, or name a place that can be written; SQLITE_TMPDIR is for SQLite's "
             "own files");
-    return seep_error_hint(seep_error_create(SEEP_E_USAGE, "sql: %s", sqlite3_errmsg(sql->db)),
-                           "seep sql FILE '.schema' shows the tables");
+    return wrong_statement(sql);
 }
 
 static struct seep_error *find_rows(struct seep_sql *sql) {

@@ -245,6 +245,8 @@ struct seep_error *seep_at_mark_go_in(struct seep_session *session, const char *
         if ((is_peak && session->nr_profiles > 1) || kinds[p] == SEEP_EXIT_EXEC)
             session->profiles[p]->process.exit_kind = kinds[p];
     free(kinds);
+    if (error && error->code == SEEP_E_NOT_FOUND && !error->sys_errno) // which of two it is
+        error = seep_error_prefix(error, "%s", source);
     if (error || !is_peak || session->nr_profiles < 2)
         return error;
     return seep_profile_note(session->profiles[0], SEEP_NOTE_PEAKS_APART,
