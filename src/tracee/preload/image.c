@@ -47,10 +47,11 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_PAGED_NR], uint64_
 }
 
 // A sparse memory file of `bytes`, or -1. A low RLIMIT_FSIZE would make ftruncate raise SIGXFSZ, so
-// the soft limit is lifted for that one call where the hard limit allows it.
-static int memory_file(uint64_t bytes) {
+// the soft limit is lifted for that one call where the hard limit allows it. `ret_file` not NULL: another
+// process may have this one's table of descriptors, and put another file in place of it.
+static int memory_file(uint64_t bytes, struct seep_file_id *ret_file) {
     long fd = sys3(SYS_memfd_create, "seep-image", 1 /* MFD_CLOEXEC */, 0);
-    if (sys_failed(fd))
+    if (sys_failed(fd) || (ret_file && !seep_file_identify((int)fd, ret_file)))
         return -1;
     struct rlimit64 before;
     bool limited = sys_limit(RLIMIT_FSIZE, NULL, &before) && before.rlim_cur < bytes;
@@ -59,11 +60,13 @@ static int memory_file(uint64_t bytes) {
         struct rlimit64 lifted = {before.rlim_max, before.rlim_max};
         possible = before.rlim_max >= bytes && sys_limit(RLIMIT_FSIZE, &lifted, NULL);
     }
-    possible = possible && sys3(SYS_ftruncate, fd, bytes, 0) == 0;
+    possible =
+        possible && (!ret_file || seep_file_is((int)fd, ret_file)) && sys3(SYS_ftruncate, fd, bytes, 0) == 0;
     if (limited)
         sys_limit(RLIMIT_FSIZE, &before, NULL);
     if (!possible) {
-        sys_close((int)fd);
+        if (!ret_file || seep_file_is((int)fd, ret_file))
+            sys_close((int)fd);
         return -1;
     }
     return (int)fd;
@@ -231,7 +234,7 @@ bool seep_image_create(void) {
                                                 : seep_areas[SEEP_AREA_PAGES].most_bytes;
          pages_bytes >= PAGES_BYTES_LEAST; pages_bytes /= 4) {
         uint64_t bytes = layout(areas, pages_bytes);
-        int fd = memory_file(bytes);
+        int fd = memory_file(bytes, NULL);
         if (fd < 0)
             continue;
         if (seep_window_map(fd, bytes, areas)) {
@@ -449,12 +452,17 @@ bool seep_image_create_as_copy(void) {
     bool sees = seep_window_see_all();
     if (sees)
         set_pointers();
-    int fd = memory_file(seep_g.window_bytes); // right before it is mapped
     struct seep_file_id file;
-    if (fd < 0 || !seep_file_identify(fd, &file))
+    int fd = memory_file(seep_g.window_bytes, &file); // right before it is mapped
+    if (fd < 0)
         return false;
     bool exact = true;
     unsigned char *fresh = sees ? seep_window_twin(fd) : NULL;
+    // If the descriptor is still that of the file, so was it when it was mapped. Nothing is written before.
+    if (fresh && !seep_file_is(fd, &file)) {
+        seep_window_drop_twin(fresh);
+        fresh = NULL;
+    }
     bool whole = fresh && seep_swap_in(seep_g.base);
     bool copied = fresh && copy_parent(fresh, &exact);
     whole = whole && copied && seep_swap_in(fresh);
@@ -473,7 +481,7 @@ bool seep_image_create_as_copy(void) {
         forget_losses(header);
         seep_g.fd = fd;
         fill_areas(header);
-        seep_window_make_seeds(fd, header->areas, seep_window_has_room());
+        seep_window_make_seeds(fd, header->areas, seep_window_has_room(), &file);
         seep_handshake_tool(header, &file);
         bool replaced = seep_window_replace(fresh);
         set_pointers();

@@ -68,7 +68,7 @@ enum { OF_HEADER = SEEP_AREA_PAGED_NR };
 // The file behind a descriptor, once more, to be read only. Negative: /proc is not there, say.
 static int open_read_only(int fd) {
     struct seep_proc_path path = seep_proc_path("/proc/self/fd/", (uint32_t)fd, "");
-    return sys_open(path.text, O_RDONLY | O_CLOEXEC, 0);
+    return sys_open(path.text, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0); // it may be another's by now
 }
 
 static void drop_seed(int number) {
@@ -84,7 +84,7 @@ static void drop_seeds(void) {
 
 // Without them children of fork are not traced, and counted.
 SEEP_COLD void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
-                                      bool one) {
+                                      bool one, const struct seep_file_id *file) {
     int only_read = seep_g.config.ignore_children ? -1 : open_read_only(fd);
     bool done = only_read >= 0;
     for (int i = 0; done && i <= OF_HEADER; i++) {
@@ -99,9 +99,11 @@ SEEP_COLD void seep_window_make_seeds(int fd, const struct seep_image_area areas
         done = seed != NULL;
         seeds[i] = done ? seed : seeds[i];
     }
-    if (only_read >= 0)
+    // What the descriptor is still of, it was of when it was mapped.
+    bool ours = !file || seep_file_is(only_read, file);
+    if (only_read >= 0 && ours)
         sys_close(only_read);
-    if (!done)
+    if (!done || !ours)
         drop_seeds();
 }
 
@@ -368,7 +370,7 @@ SEEP_COLD bool seep_window_map(int fd, uint64_t bytes,
         __builtin_memset(seep_g.opened, 0, sizeof(seep_g.opened));
         return false;
     }
-    seep_window_make_seeds(fd, areas, false);
+    seep_window_make_seeds(fd, areas, false, NULL);
     return true;
 }
 

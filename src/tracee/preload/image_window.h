@@ -44,8 +44,11 @@ uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area
 void *seep_window_pages(unsigned char *image, uint64_t page, uint64_t bytes);
 
 // Of the file, what children of fork need to see it; in one that has a file of its own, instead of the
-// parent's. `one`: there is room for a view of all of it, and will be.
-void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR], bool one);
+// parent's. `one`: there is room for a view of all of it, and will be. `file`: of the descriptor, where
+// another process may have put its own under that number; NULL: no other process can.
+struct seep_file_id;
+void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR], bool one,
+                            const struct seep_file_id *file);
 // Called before address space is limited, because the one seed is then too few.
 void seep_window_spread_seeds(void);
 // Whether the address lies in one of them.
