@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define APART __attribute__((noipa))
@@ -252,10 +253,25 @@ static int clones_of(int way) {
 
 // ---- daemon: parent and child are gone, the grandchild serves ----------------------------------------
 
+// The fork of a large process takes long. This handler is there before that of libseep.so, and so it runs behind that one.
+static bool fork_is_slow;
+
+static void before_fork(void) {
+    struct timespec time = {.tv_nsec = 50000000};
+    while (fork_is_slow && nanosleep(&time, &time) != 0)
+        continue;
+}
+
+static void register_early(void) {
+    pthread_atfork(before_fork, NULL, NULL);
+}
+__attribute__((section(".preinit_array"), used)) static void (*const early)(void) = register_early;
+
 extern char **environ;
 
 static int daemonize(const char *how) {
     hold(10);
+    fork_is_slow = strcmp(how, "slow") == 0;
     bool titled = strcmp(how, "titled") == 0; // as a server does that writes its title over its environment
     for (char **item = environ; titled && *item; item++)
         memset(*item, 0, strlen(*item));

@@ -365,11 +365,13 @@ static bool is_running(pid_t pid) {
     return (kill(pid, 0) == 0 || errno != ESRCH) && !seep_process_is_zombie(pid);
 }
 
-static struct seep_error *add_descendant(struct gathering *gathering, const struct seep_run_notice *notice) {
+static struct seep_error *add_descendant(struct gathering *gathering, const struct seep_run *run,
+                                         const struct seep_run_notice *notice) {
     struct seep_profile *profile;
     const char *name = *notice->path ? notice->path : "(a program by descriptor)";
     struct seep_error *err =
-        add_untraced(gathering, (uint32_t)notice->pid, notice->realtime_ns, name, &profile);
+        add_untraced(gathering, (uint32_t)notice->pid,
+                     run->start_realtime_ns + notice->came_ns - run->start_ns, name, &profile);
     if (err)
         return err;
     profile->process.forked_from = notice->started_by == (uint32_t)notice->pid ? 0 : notice->started_by;
@@ -624,7 +626,7 @@ struct seep_error *seep_session_run(const struct seep_run_options *options, cons
             err = add_main(&gathering, run, options->argv);
         for (size_t i = 0; !err && i < run->nr_notices; i++)
             if (!run->notices[i].answered)
-                err = add_descendant(&gathering, &run->notices[i]);
+                err = add_descendant(&gathering, run, &run->notices[i]);
         choose_main(&gathering);
         if (!err)
             err = finish_main(&gathering, run, main_member(&gathering)->profile);

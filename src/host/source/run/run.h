@@ -40,6 +40,7 @@ struct seep_run_image {
     uint32_t own_pid;          // as it sees itself
     size_t order;              // of arrival
     int64_t start_realtime_ns; // when it was made; of all images of a run on one scale, see run.start_ns
+    int64_t came_ns;           // CLOCK_MONOTONIC, when it came here
     bool replaced;             // it went on with exec: as a later image, or untraced
     bool reused;               // another process of that number handed over a later image
     int64_t replaced_ns;       // CLOCK_MONOTONIC, when it did
@@ -57,7 +58,7 @@ struct seep_run_notice {
     uint32_t flags;      // SEEP_NOTICE_*
     char *path;          // malloc'ed: as the sender named it; "": it had no name
     char *why;           // malloc'ed: what speaks against tracing it, one sentence; NULL: nothing known
-    int64_t realtime_ns; // when
+    int64_t came_ns;     // CLOCK_MONOTONIC, when it came here
     bool foreign;        // it was executed as another user
     bool answered;       // an image came, or it failed
 };

@@ -167,7 +167,7 @@ static struct seep_error *take_notice(struct seep_run_supervisor *supervisor,
     *kept = (struct seep_run_notice){.pid = pid,
                                      .flags = notice->flags,
                                      .foreign = message->foreign,
-                                     .realtime_ns = realtime_of(run, seep_monotonic_ns()),
+                                     .came_ns = seep_monotonic_ns(),
                                      .path = strdup(notice->path)};
     if (message->own_pid == (uint32_t)message->pid)
         kept->started_by = notice->image_pid;
@@ -213,7 +213,8 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
                                                           .pid = message->pid,
                                                           .own_pid = message->own_pid,
                                                           .order = run->nr_images,
-                                                          .start_realtime_ns = start_realtime_ns};
+                                                          .start_realtime_ns = start_realtime_ns,
+                                                          .came_ns = seep_monotonic_ns()};
     run->images[run->nr_images].announced = forked || notice;
     if (notice && notice->started_by != message->own_pid)
         run->images[run->nr_images].started_by = notice->started_by;
@@ -229,12 +230,12 @@ bool seep_run_is_there(pid_t pid) {
     return find_process(pid, &start_ns);
 }
 
-bool seep_run_is_there_since(const struct seep_run *run, pid_t pid, int64_t realtime_ns) {
+bool seep_run_is_there_since(pid_t pid, int64_t came_ns) {
     int64_t start_ns;
     if (pid <= 0 || !find_process(pid, &start_ns))
         return false;
-    int64_t then_ns = realtime_ns - run->start_realtime_ns + run->start_ns; // CLOCK_MONOTONIC
-    return start_ns <= then_ns + seep_clock_ns(CLOCK_BOOTTIME) - seep_monotonic_ns();
+    int64_t now_ns = seep_monotonic_ns(); // first: what comes between the two clocks may only add
+    return start_ns <= came_ns + seep_clock_ns(CLOCK_BOOTTIME) - now_ns;
 }
 
 static pid_t parent_of(pid_t pid) {
@@ -255,7 +256,7 @@ bool seep_run_is_known(void *data, pid_t pid) {
             return true;
         if (image && i == 0 && !seep_run_is_there(pid))
             return true; // it has ended since it connected
-        if (image && seep_run_is_there_since(supervisor->run, pid, image->start_realtime_ns))
+        if (image && seep_run_is_there_since(pid, image->came_ns))
             return true;
     }
     return seep_run_names_socket(asked, supervisor->listener.path) != SEEP_RUN_NOT_NAMED ||

@@ -59,7 +59,7 @@ static struct seep_error *find_left(struct seep_run_supervisor *supervisor) {
     for (size_t i = 0; done && i < run->nr_images; i++) {
         const struct seep_run_image *image = &run->images[i];
         if (image->fd >= 0 && image->pid != run->main_pid && !image->replaced && !image->reused &&
-            seep_run_is_there_since(run, image->pid, image->start_realtime_ns))
+            seep_run_is_there_since(image->pid, image->came_ns))
             done = add_left(supervisor, image->pid);
     }
     for (size_t i = 0; done && i < run->nr_notices; i++) {
@@ -67,7 +67,7 @@ static struct seep_error *find_left(struct seep_run_supervisor *supervisor) {
         const struct seep_run_image *image = seep_run_last_image(supervisor, notice->pid);
         bool listed = image && image->fd >= 0 && !image->replaced && !image->reused;
         if (!notice->answered && notice->pid != run->main_pid && !listed &&
-            seep_run_is_there_since(run, notice->pid, notice->realtime_ns))
+            seep_run_is_there_since(notice->pid, notice->came_ns))
             done = add_left(supervisor, notice->pid);
     }
     if (!done)

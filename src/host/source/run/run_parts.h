@@ -85,8 +85,10 @@ void seep_run_raise_own_limit(void);
 struct seep_run_image *seep_run_last_image(const struct seep_run_supervisor *supervisor, pid_t pid);
 // Whether a process runs; not one that only waits for its parent to notice its end.
 bool seep_run_is_there(pid_t pid);
-// The same, and it began before a moment of the run: its number has not gone to another process since.
-bool seep_run_is_there_since(const struct seep_run *run, pid_t pid, int64_t realtime_ns);
+// The same, and it began before its image or notice came (CLOCK_MONOTONIC): its number has not gone to
+// another process since. (An image of a forked child is older than the child, as the kernel has it: it says
+// when the fork began.)
+bool seep_run_is_there_since(pid_t pid, int64_t came_ns);
 // Whether a process, of whatever user, is the program or was started by it: it has an image, or an ancestor
 // that runs has one. The ancestors of a daemon are gone: it has the name of the socket, which is not told to
 // a stranger, and its environment says from where, or it has an image mapped. Where the environment cannot be
