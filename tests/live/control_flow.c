@@ -251,6 +251,24 @@ APART static void faults(void) {
     }
 }
 
+// A call to where there is no code.
+APART static void call_nowhere(int depth) {
+    void (*volatile nowhere)(void) = (void (*)(void))hide(16);
+    if (depth)
+        call_nowhere(depth - 1);
+    else
+        nowhere();
+    after_fault(); // no tail call
+}
+
+APART static void calls_to_nowhere(void) {
+    struct sigaction action = {.sa_handler = in_fault_handler};
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    for (volatile int i = 0; i < 40; i++)
+        if (sigsetjmp(back, 1) == 0)
+            call_nowhere(3);
+}
+
 // An overflow of the stack itself: the handler stands on another one and jumps out.
 APART static int overflow(int depth) {
     volatile char space[4096];
@@ -441,6 +459,7 @@ int main(int argc, char **argv) {
         {"large-stack", large_stack},
         {"faults", faults},
         {"overflow", stack_overflow},
+        {"nowhere", calls_to_nowhere},
         {"switched", switched},
         {"exits", exits_at_the_end},
         {"misaligned", misaligned},

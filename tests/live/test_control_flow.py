@@ -166,6 +166,16 @@ def test_a_fault_handler_that_jumps_out(part, jumps, tmp_path):
     assert len(of(process, 'after_fault')) == 1  # the frames that were left by a jump are in no later stack
 
 
+@ONLY_X86_64
+def test_a_fault_handler_of_a_call_to_nowhere(tmp_path):
+    """What called the bad address is in the handler's stacks, which are whole."""
+    process = both(FLOW, 'nowhere', tmp_path)
+    whole(process)
+    assert figures(process, 'in_fault_handler') == (40, 40)
+    (site,) = of(process, 'in_fault_handler')
+    assert [f['function'] for f in site['stack']].count('call_nowhere') == 4
+
+
 @pytest.mark.parametrize('mode', ['live', 'record'])
 def test_a_timer_that_interrupts_hooks(mode, tmp_path):
     """With an allocator that handlers may call. Nothing of the interrupted is lost."""
