@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import messages
+import report_json
 from harness import BUILD, LIBSEEP, SEEP, WITNESS, environment, environment_of_others, exit_status, need, report, run, traced
 from small_programs import program_source
 
@@ -26,6 +27,8 @@ COVERS = [
     ('exec of a static program', 'declared', 'test_static', 'also by descriptor and posix_spawn'),
     ('programs of another architecture', 'declared', 'test_other_architecture', 'where the kernel can run them'),
     ('exec of a set-user-ID program', 'declared', 'test_set_user_id', 'the loader ignores LD_PRELOAD for it; also by exec'),
+    ('dropped privileges', 'declared', 'test_with_an_effective_id_of_its_own',
+     'a program that comes by exec while the effective user or group is not the real one: told'),
 ]
 WAYS = BUILD / 'tests/live/live-exec-ways'
 OF_ENVIRON = ('execl', 'execlp', 'execv', 'execvp')
@@ -170,6 +173,17 @@ def test_set_user_id(for_all, tmp_path):
     (other,) = untraced(report(out / 't.seep'))
     assert f'{program} {messages.SET_USER_ID}' in other['health']['notes'][0]
     assert done.stderr == b''
+
+
+@pytest.mark.usefixtures('for_all')  # of root only
+@pytest.mark.parametrize('id_of', ['--euid', '--egid'])
+def test_with_an_effective_id_of_its_own(id_of, tmp_path):
+    """As squid starts its workers: the real one stays root's. The loader ignores LD_PRELOAD there, too."""
+    need('setpriv')
+    done = traced(['setpriv', id_of, '65534', '--keep-groups', '/bin/cat', '/proc/self/maps'], tmp_path)
+    assert done.code == 0 and b'libseep' not in done.out, done
+    (other,) = untraced(done.report())
+    assert report_json.codes(other) == ['cannot_preload']
 
 
 def test_python_starts_programs_in_its_own_ways(tmp_path):

@@ -379,6 +379,12 @@ static struct seep_error *add_descendant(struct gathering *gathering, const stru
     profile->process.exit_kind = is_running(notice->pid) ? SEEP_EXIT_RUNNING : SEEP_EXIT_UNKNOWN;
     if (notice->why)
         return seep_profile_note(profile, SEEP_NOTE_CANNOT_PRELOAD, "%s", notice->why);
+    if (notice->flags & SEEP_NOTICE_SECURE)
+        return seep_profile_note(
+            profile, SEEP_NOTE_CANNOT_PRELOAD,
+            "%s was executed with an effective user or group that is not the real one, so the loader ignores "
+            "LD_PRELOAD: trace it by 'seep attach'",
+            name);
     if (notice->foreign)
         return seep_profile_note(
             profile, SEEP_NOTE_OTHER_USER,

@@ -149,7 +149,10 @@ bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char 
     const char *string;
     while (!preloads && environment && next_string(&environment, &page, &string))
         preloads = begins_with(string, "LD_PRELOAD=", &page) && has_us(string + 11, &page);
-    notice.flags = flags | (preloads ? 0 : SEEP_NOTICE_NO_PRELOAD);
+    // Source: ld.so(8), secure-execution mode.
+    bool secure = sys3(SYS_getuid, 0, 0, 0) != sys3(SYS_geteuid, 0, 0, 0) ||
+                  sys3(SYS_getgid, 0, 0, 0) != sys3(SYS_getegid, 0, 0, 0);
+    notice.flags = flags | (preloads ? 0 : SEEP_NOTICE_NO_PRELOAD) | (secure ? SEEP_NOTICE_SECURE : 0);
     for (size_t i = 0; path && i < sizeof(notice.path) - 1 && is_readable(path + i, &page) && path[i]; i++)
         notice.path[i] = path[i];
     sys6(SYS_sendto, fd, (long)&notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
