@@ -122,3 +122,20 @@ def test_a_short_tree_has_the_programs_own_function(seep, tmp_path, way):
     subprocess.run([seep, "run", "-q", "-o", "t.seep", "./own"], check=True, cwd=tmp_path)
     text = on_terminal(80, str(seep), "report", str(tmp_path / "t.seep"), way, "--sort", "bytes")
     assert "fill_all" in text and all(len(line) <= 80 for line in text.split("\n")), text
+
+
+@pytest.mark.parametrize("columns", [60, 100, 300])
+def test_what_a_command_is_fills_its_lines(seep, columns):
+    """Its words were broken for 100 columns, and each line of them once more for fewer."""
+    names = re.findall(r"^  (\w+)  ", on_terminal(100, str(seep), "help"), re.M)
+    assert "replay" in names
+    for name in names:
+        about = re.search(r"^usage: (?:.|\n)*?\n\n(?![\w ]+:\n)((?:.+\n)+?)\n\w[\w ]*:\n", on_terminal(columns, str(seep), name, "--help"), re.M)
+        if not about:
+            continue
+        lines = about[1].splitlines()
+        for line, after in zip(lines, lines[1:]):
+            if not line.startswith(" ") and not after.startswith(" ") and line[-1] not in ".:":
+                assert len(line) + 1 + len(after.split()[0]) > min(columns, 100), (name, line, after)
+            # A line of a list may go on below its own.
+            assert line[-1] not in ".:" or not after.startswith("    "), (name, line, after)

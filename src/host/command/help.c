@@ -86,14 +86,48 @@ static void print_option(FILE *out, const struct seep_option *option) {
     fputc('\n', out);
 }
 
+// The words of a line behind what stands in `column`, in lines of `width`. The column behind them is
+// returned.
+static unsigned put_words(FILE *out, const char *line, size_t nr, unsigned column, unsigned width) {
+    for (const char *at = line; at < line + nr; at += strspn(at, " ")) {
+        unsigned nr_word = (unsigned)strcspn(at, " \n");
+        bool fits = column + 1 + nr_word <= width;
+        fprintf(out, "%s%.*s", !column ? "" : fits ? " " : "\n", (int)nr_word, at);
+        column = column && fits ? column + 1 + nr_word : nr_word;
+        at += nr_word;
+    }
+    return column;
+}
+
+// Fills lines up to the width. A line of the text that ends a sentence, or leads to a list, ends a paragraph.
+// Lines that are indented are such a list.
+static void put_about(FILE *out, const char *about, unsigned width) {
+    unsigned column = 0;
+    for (const char *line = about, *next; *line; line = next) {
+        size_t nr = strcspn(line, "\n");
+        next = line + nr + (line[nr] == '\n');
+        bool ends = nr && strchr(".:", line[nr - 1]);
+        if (*line == ' ')
+            fprintf(out, "%.*s\n", (int)nr, line);
+        else
+            column = put_words(out, line, nr, column, width);
+        if (column && (ends || !*next || *next == ' ')) {
+            fputc('\n', out);
+            column = 0;
+        }
+    }
+}
+
 void seep_help_command(const struct seep_command *command) {
     struct seep_style style = help_style();
     struct seep_wrap wrap;
     FILE *out = seep_wrap_begin(&wrap, stdout, &style);
     fprintf(out, "seep %s: %s\n\nusage: seep %s %s\n", command->name, command->summary, command->name,
             command->usage);
-    if (command->about)
-        fprintf(out, "\n%s", command->about);
+    if (command->about) {
+        fputc('\n', out);
+        put_about(out, command->about, SEEP_MIN(style.width, WIDTH_IN_PIPE));
+    }
     for (size_t g = 0; command->groups && command->groups[g]; g++) {
         if (command->groups[g]->options[0].hidden)
             continue;
