@@ -133,6 +133,31 @@ def cost(traced, clients, seconds=6):
     return 100 * used / time_all
 
 
+def reconnect(traced):
+    """Bytes of the first question after a link that broke, while 1,000 sites changed three times; the figures are those of a client
+    that never lost its link."""
+    steady, lost = (wire_client.connect(traced.path, greeting=wire_client.hello(takes=2)) for _ in range(2))
+    first, _ = lost.pull()
+    steady.pull()
+    lost.link.close()
+    for _ in range(3):
+        traced.tell("1000")
+        time.sleep(FRESH)
+        steady.pull()
+    again = wire_client.connect(traced.path, greeting=wire_client.hello(takes=2))
+    again.server, again.epoch, again.images = lost.server, lost.epoch, lost.images
+    begin = time.monotonic()
+    nr_bytes, changed = again.pull()
+    took = time.monotonic() - begin
+    steady.pull()
+    key = again.places[0]
+    assert again.images[key].counters == steady.images[key].counters and again.images[key].of_threads() == steady.images[key].of_threads()
+    say(f"  after a link that broke: {nr_bytes:,} bytes for {changed:,} sites in {took:.2f} s ({nr_bytes / first:.4f} of the first "
+        f"{first:,}); figures as of the client that never lost it")
+    for link in (steady, again):
+        link.link.close()
+
+
 def throughput(traced):
     """Pairs of malloc and free in half a second: alone, with a client at 10 Hz, with a server that is stopped."""
     rounds = []
@@ -317,6 +342,7 @@ def measure(build, scratch, sites, stall):
         say(f"  nothing changed: {nothing} bytes; {changed:,} sites changed: {some:,} bytes, {some / max(changed, 1):.1f} each")
         if sites <= 20000:  # 99 clients in Python take their time for what they get first
             say(f"  at 1 Hz: one client {cost(traced, 1):.2f} % of a processor, 99 clients {cost(traced, 99):.2f} %")
+        reconnect(traced)
         first_screen(traced, scratch)
         asked, stopped = throughput(traced)
         say(f"  throughput of the program: asked 10 times a second {asked:.3f}, server stopped {stopped:.3f} (alone: 1)")

@@ -176,6 +176,9 @@ def test_a_link_that_broke_goes_on(shop, serve):  # noqa: F811
     nr_bytes, _ = again.pull()
     steady.pull()
     assert figures_of(again) == figures_of(steady) == figures(program.pid)[1]
+    anew = server.client()
+    assert nr_bytes < anew.pull()[0]
+    assert figures_of(anew) == figures_of(again)
     # Another server knows nothing of that: all is told anew.
     other = wire_client.connect(serve(program.pid, name='t').path)
     other.server, other.epoch, other.images = again.server, again.epoch, dict(again.images)
