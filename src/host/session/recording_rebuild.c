@@ -344,8 +344,10 @@ static struct seep_error *go(struct past *past, struct seep_event_file *file, in
     bool is_told = !error && seep_event_file_trouble(file); // a second walk may end earlier
     if (is_told)
         error = note_trouble(past, file);
-    for (size_t i = 0; is_peak && is_told && i < session->nr_profiles; i++)
-        error = error ? error : note_unread(past, i, file);
+    // What a process began with is what its end has beyond all of its events.
+    for (size_t i = 0; !error && is_told && i < session->nr_profiles; i++)
+        if (is_peak || !process_begins_empty(session->profiles[i], file))
+            error = note_unread(past, i, file);
     set_moments(past, at_ns);
     if (!error)
         error = once ? walk(past, file, true) : again(past, file);
