@@ -4,11 +4,12 @@
 // vfork does not stop before that has ended. Says "ready" when all of them wait; leaves when its input ends. With an
 // argument: leaves while so many threads wait on a futex with a timeout, which ends during the scan; they do not wait again.
 // With "execute": a thread hangs in execve, because the tracer of another thread does not reap that thread. With "leave
-// SECONDS" or "stay SECONDS": one thread that waits for its child of vfork for so long; leaves then, or as without an
-// argument.
+// SECONDS": one thread that waits for its child of vfork for so long; leaves then. With "stay": one whose child ends at
+// the first line of the input.
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,18 @@ static void *wait_long(void *data) {
 
 static struct timespec until;
 static int word = 1, ends[2];
+
+static void *wait_for_line(void *data) {
+    pid_t child = vfork();
+    if (child == 0) {
+        char byte;
+        while (read(0, &byte, 1) == 1 && byte != '\n')
+            continue;
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    return data;
+}
 
 static void *wait_until_then(void *data) {
     (void)!syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 1, &until, NULL, FUTEX_BITSET_MATCH_ANY);
@@ -117,17 +130,21 @@ int main(int argc, char **argv) {
     pthread_t threads[THREADS];
     if (argc == 2 && strcmp(argv[1], "execute") == 0)
         execute_for_ever();
-    if (argc == 2)
+    bool stays = argc == 2 && strcmp(argv[1], "stay") == 0;
+    if (argc == 2 && !stays)
         leave_late((unsigned)atoi(argv[1]));
-    unsigned nr_threads = argc > 2 ? 1 : THREADS, step_s = argc > 2 ? (unsigned)atoi(argv[2]) : STEP_S;
+    unsigned nr_threads = argc > 1 ? 1 : THREADS, step_s = argc > 2 ? (unsigned)atoi(argv[2]) : STEP_S;
     for (unsigned i = 0; i < nr_threads; i++)
-        if (pthread_create(&threads[i], NULL, wait_long, (void *)(uintptr_t)((i + 1) * step_s)) != 0)
+        if (pthread_create(&threads[i], NULL, stays ? wait_for_line : wait_long,
+                           (void *)(uintptr_t)((i + 1) * step_s)) != 0)
             return 1;
     wait_for_vfork((int)nr_threads);
-    if (argc > 2 && strcmp(argv[1], "leave") == 0)
+    if (argc > 2)
         exit(0);
     puts("ready");
     fflush(stdout);
+    if (stays)
+        pthread_join(threads[0], NULL);
     (void)!getchar();
     free(block);
     _exit(0);

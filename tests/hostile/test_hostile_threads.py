@@ -47,7 +47,7 @@ def test_a_thread_that_did_not_stop_is_let_go_when_it_ends(tmp_path):
 def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):  # noqa: F811
     """Otherwise the thread would stay stopped until the next scan. It ends here, and leaves the process only after
     its tracer has reaped it."""
-    program = subprocess.Popen([BUILD / 'tests/hostile/hostile-threads', 'stay', '6'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    program = subprocess.Popen([BUILD / 'tests/hostile/hostile-threads', 'stay'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null'))
     try:
         assert program.stdout.readline() == b'ready\n'
@@ -61,6 +61,8 @@ def test_a_live_tool_lets_it_go_while_it_lives(tool, serve, terminal, tmp_path):
             screen.keys('S')
             screen.shows(messages.DOES_NOT_STOP)
         assert status_of(program.pid, 'Threads') == '2'  # the scan has given up before the thread's wait ended
+        program.stdin.write(b'\n')
+        program.stdin.flush()
         wait_until(lambda: status_of(program.pid, 'Threads') == '1', 'the end of the thread')
         assert tool == 'top' or server.process.poll() is None
     finally:
