@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program that does one thing, for what a report answers first: leak, hold, peak, two, churn, pairs, rounds, clean,
-// crowd, slowly, server. Its allocations go through wrappers, which are nobody's answer.
+// A program that does one thing, for what a report answers first: leak, both, hold, peak, two, churn, pairs, short,
+// rounds, clean, crowd, slowly, server. Its allocations go through wrappers, which are nobody's answer.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +27,16 @@ OUT char *my_strdup(const char *text) {
 OUT void place_leak(void) {
     seen = my_strdup("nobody has its address");
     seen = NULL;
+}
+
+OUT char *one_caller(void) {
+    place_leak();
+    return seen;
+}
+
+OUT char *another_caller(void) {
+    place_leak();
+    return seen;
 }
 
 OUT void place_hold(int i) {
@@ -64,6 +74,19 @@ OUT void place_churn(void) {
     seen = NULL;
 }
 
+OUT void *place_short(void) {
+    return xmalloc(100);
+}
+
+// Neither is freed at once.
+OUT void two_short_ones(void) {
+    void *first = place_short();
+    seen = place_short();
+    free(first);
+    free(seen);
+    seen = NULL;
+}
+
 OUT void place_round(int round) {
     for (int i = 0; i < 10; i++) {
         void *before = kept[i];
@@ -88,6 +111,8 @@ int main(int argc, char **argv) {
         place_leak();
     for (int i = 0; strstr(how, "middle") && i < 100; i++)
         place_middle(i);
+    for (int i = 0; strstr(how, "both") && i < 25; i++)
+        one_caller(), another_caller();
     if (strstr(how, "peak"))
         place_peak();
     if (strstr(how, "two"))
@@ -96,6 +121,8 @@ int main(int argc, char **argv) {
         place_pairs();
     for (int i = 0; strstr(how, "churn") && i < 5000; i++)
         place_churn();
+    for (int i = 0; strstr(how, "short") && i < 10000; i++)
+        two_short_ones();
     for (int i = 0; strstr(how, "rounds") && i < 1500; i++)
         place_round(i);
     if (strstr(how, "clean"))

@@ -34,17 +34,19 @@ def place(name):
 @pytest.mark.parametrize('how, kind, bad, words', [
     ('hold', 'leaks', False, 'nothing is lost'),
     ('leak', 'leaks', True, rf'1\.12 KiB lost in 50 blocks, all from {place("place_leak")}'),
+    ('both', 'leaks', True, rf'1\.12 KiB lost in 50 blocks, all from {place("place_leak")}'),
     ('leak,hold', 'leaks', True, rf'1\.12 KiB lost in 50 blocks, all from {place("place_leak")}'),
     ('middle', 'leaks', False, r'nothing is lost; 100 blocks of 97\.7 KiB possibly'),
     ('leak,middle', 'leaks', True, rf'1\.12 KiB lost in 50 blocks, all from {place("place_leak")}; 100 blocks of 97\.7 KiB possibly'),
     ('leak,hold', 'holds', False, rf'98\.8 KiB in 150 blocks, 98\.9% from {place("place_hold")}'),
     ('clean', 'holds', False, 'nothing: all was freed'),
     ('hold,peak', 'peak', False, rf'10\.1 MiB, 99\.1% from {place("place_peak")}'),
-    ('two', 'peak', False, rf'15\.0 MiB, all from {place("place_peak")} and {place("place_two")}'),
+    ('two', 'peak', False, rf'15\.0 MiB, 66\.7% from {place("place_peak")}, 33\.3% from {place("place_two")}'),
     ('pairs', 'churn', False, rf'50\.0% of 10,000 .*\(5,000\) from {place("place_pairs")}'),
     ('hold,pairs,clean', 'churn', False, rf'49\.5% of 10,101 .*\(5,000\) from {place("place_pairs")}'),
     ('churn', 'churn', False, rf'100\.0% of 5,000 .*\(5,000\) from {place("place_churn")}'),
-    ('rounds', 'churn', False, rf'15,000 allocations of 1\.4\d MiB, 1,36\d times the peak, most \(15,000\) from {place("place_round")}'),
+    ('hold,short', 'churn', False, rf'99\.5% of 20,100 allocations from {place("place_short")}: 1\.91 MiB in all, at most 200 B at once'),
+    ('rounds', 'churn', False, rf'100.0% of 15,0\d\d allocations from {place("place_round")}: 1\.4\d MiB in all, at most [\d.]+ (KiB|B) at once'),
 ])
 def test_answers(how, kind, bad, words, tmp_path):
     shown, found, _ = answers(tmp_path, how)

@@ -76,14 +76,64 @@ struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, con
     return describe(view, frame, inlined, ret_place);
 }
 
-// ", called by add (table.c:13)", because lost blocks often come from a function that only
-// allocates for its callers. "": main is the caller, or the caller is not known.
-static struct seep_error *name_caller(struct seep_view *view, uint32_t node, const char **ret_text) {
+// The places of the leaders, most of it first: rows of one place are one. `name` is NULL for stacks that are
+// not known. A view that has no leaders has no places.
+struct places {
+    struct {
+        const char *name;
+        uint64_t value;
+    } of[SEEP_VIEW_LEADERS];
+    size_t nr;
+    uint8_t of_row[SEEP_VIEW_LEADERS]; // index in `of`, by row of the leaders
+};
+
+static bool is_same_name(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static struct seep_error *find_places(struct maker *maker, const struct seep_view_leaders *leaders,
+                                      struct places *ret_places) {
+    struct places found = {0}, *sorted = ret_places;
+    for (size_t i = 0; i < leaders->nr_rows; i++) {
+        const char *name;
+        struct seep_error *error = seep_summary_place(maker->view, leaders->rows[i].node, &name);
+        if (error)
+            return error;
+        size_t at = 0;
+        while (at < found.nr && !is_same_name(found.of[at].name, name))
+            at++;
+        found.nr = SEEP_MAX(found.nr, at + 1);
+        found.of[at].name = name;
+        seep_add_up(&found.of[at].value, leaders->values[i]);
+        found.of_row[i] = (uint8_t)at;
+    }
+    *sorted = (struct places){0};
+    for (; sorted->nr < found.nr; sorted->nr++) {
+        size_t most = 0;
+        for (size_t at = 1; at < found.nr; at++)
+            if (found.of[at].value > found.of[most].value)
+                most = at;
+        sorted->of[sorted->nr] = found.of[most];
+        found.of[most].value = 0; // no place had nothing
+        for (size_t i = 0; i < leaders->nr_rows; i++)
+            if (found.of_row[i] == most)
+                sorted->of_row[i] = (uint8_t)sorted->nr;
+    }
+    return NULL;
+}
+
+// The finding gets the place that has most of it. Without leaders it has none.
+static void put_place(const struct places *places, struct seep_finding *finding) {
+    finding->place = places->nr ? places->of[0].name : NULL;
+    finding->place_value = places->nr ? places->of[0].value : 0;
+}
+
+// The caller of the place of a row: "add (table.c:13)". NULL: main is it, or it is not known.
+static struct seep_error *find_caller(struct seep_view *view, uint32_t node, const char **ret_place) {
     uint32_t frame, caller = SEEP_NO_FRAME;
     unsigned inlined, at;
-    const char *place;
     const struct seep_symbol *symbol;
-    *ret_text = "";
+    *ret_place = NULL;
     struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
     if (!error && frame != SEEP_NO_FRAME)
         error = seep_stacks_caller(view->stacks, node, frame, inlined, &caller, &at);
@@ -92,20 +142,28 @@ static struct seep_error *name_caller(struct seep_view *view, uint32_t node, con
     error = seep_stacks_resolve(view->stacks, caller, &symbol);
     if (error || strcmp(symbol->frames[at].function, "main") == 0)
         return error;
-    error = describe(view, caller, at, &place);
-    if (error)
-        return error;
-    *ret_text = seep_arena_printf(&view->arena, ", called by %s", place);
-    return *ret_text ? NULL : seep_error_no_memory();
+    return describe(view, caller, at, ret_place);
 }
 
-// The finding gets the place of the leader. Without leaders it has none.
-static struct seep_error *put_place(struct maker *maker, const struct seep_view_leaders *leaders,
-                                    struct seep_finding *finding) {
-    if (!leaders->nr_rows)
+// ", called by add (table.c:13)", because lost blocks often come from a function that only allocates for its
+// callers. "": the rows of the first place have several callers, main is the caller, or it is not known.
+static struct seep_error *name_caller(struct maker *maker, const struct seep_view_leaders *leaders,
+                                      const struct places *places, const char **ret_text) {
+    const char *only = NULL;
+    *ret_text = "";
+    for (size_t i = 0; i < leaders->nr_rows; i++) {
+        if (places->of_row[i] != 0)
+            continue;
+        const char *caller;
+        struct seep_error *error = find_caller(maker->view, leaders->rows[i].node, &caller);
+        if (error || !caller || (only && strcmp(only, caller) != 0))
+            return error;
+        only = caller;
+    }
+    if (!only)
         return NULL;
-    finding->place_value = leaders->values[0];
-    return seep_summary_place(maker->view, leaders->rows[0].node, &finding->place);
+    *ret_text = seep_arena_printf(&maker->view->arena, ", called by %s", only);
+    return *ret_text ? NULL : seep_error_no_memory();
 }
 
 static SEEP_PRINTF(3, 4) struct seep_error *add(struct maker *maker, struct seep_finding *finding,
@@ -202,22 +260,18 @@ static struct seep_error *name_owner(struct seep_view *view, const struct seep_v
 }
 
 // ", 18.6% from PLACE": the next place, where it has a part that is worth to be mended.
-static struct seep_error *name_next(struct seep_view *view, const struct seep_view_leaders *leaders,
+static struct seep_error *name_next(struct maker *maker, const struct places *places,
                                     const struct seep_finding *finding, const char **ret_text) {
     *ret_text = "";
-    for (size_t i = 1; i < leaders->nr_rows && (double)leaders->values[i] >= 0.05 * (double)finding->value;
-         i++) {
-        const char *place;
-        struct seep_error *error = seep_summary_place(view, leaders->rows[i].node, &place);
-        if (error)
-            return error;
-        if (!place || strcmp(place, finding->place) == 0)
-            continue;
-        *ret_text = seep_arena_printf(&view->arena, ", %s from %s",
-                                      seep_format_share(leaders->values[i], finding->value).text, place);
-        return *ret_text ? NULL : seep_error_no_memory();
-    }
-    return NULL;
+    size_t next = 1;
+    while (next < places->nr && !places->of[next].name)
+        next++;
+    if (next >= places->nr || (double)places->of[next].value < 0.05 * (double)finding->value)
+        return NULL;
+    *ret_text = seep_arena_printf(&maker->view->arena, ", %s from %s",
+                                  seep_format_share(places->of[next].value, finding->value).text,
+                                  places->of[next].name);
+    return *ret_text ? NULL : seep_error_no_memory();
 }
 
 // "; 3 blocks of 1.00 MiB possibly", if they are more than what is lost. "": they are not.
@@ -253,22 +307,25 @@ static struct seep_error *answer_leaks(struct maker *maker) {
                      : add(maker, &finding, "nothing%s is lost%s",
                            view->filtered ? " that matches the filters" : "", possible);
     }
+    const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_LEAKED];
     const char *possible;
+    struct places places;
     struct seep_error *error = name_possible(maker->view, bytes, &possible);
     if (!error)
-        error = put_place(maker, &view->leaders[SEEP_LEAD_LEAKED], &finding);
+        error = find_places(maker, leaders, &places);
     if (error)
         return error;
+    put_place(&places, &finding);
     if (!finding.place)
         return add(maker, &finding, "%s lost in %s block%s%s", seep_format_bytes(bytes).text,
                    seep_format_count(blocks).text, seep_plural(blocks), possible);
     bool all = finding.place_value >= bytes;
     const char *owner, *next, *caller;
-    error = name_owner(maker->view, &view->leaders[SEEP_LEAD_LEAKED].rows[0], &owner);
+    error = name_owner(maker->view, &leaders->rows[0], &owner);
     if (!error)
-        error = name_caller(maker->view, view->leaders[SEEP_LEAD_LEAKED].rows[0].node, &caller);
+        error = name_caller(maker, leaders, &places, &caller);
     if (!error)
-        error = name_next(maker->view, &view->leaders[SEEP_LEAD_LEAKED], &finding, &next);
+        error = name_next(maker, &places, &finding, &next);
     if (error)
         return error;
     return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s%s%s", seep_format_bytes(bytes).text,
@@ -307,21 +364,29 @@ static struct seep_error *answer_may_grow(struct maker *maker) {
     const struct seep_view *view = maker->view;
     const struct seep_profile *profile = view->session->profiles[view->first_process];
     const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_LIVE];
-    const struct seep_counters *counters = &leaders->rows[0].counters;
     // A few samples without a free do not tell that nothing was freed.
     bool few = profile->health.sample_bytes && profile->nr_blocks < LEAST_BLOCKS;
     if (few || view->nr_processes != 1 || view->filtered || profile->growth ||
-        profile->process.duration_ns < least_ns || !is_to_run_on(&profile->process) || !leaders->nr_rows ||
-        leaders->values[0] < leaders->all / 2 || counters->frees || counters->allocations < LEAST_BLOCKS)
+        profile->process.duration_ns < least_ns || !is_to_run_on(&profile->process))
         return NULL;
     struct seep_finding finding = {.kind = SEEP_FINDING_GROWS};
-    struct seep_error *error = put_place(maker, leaders, &finding);
-    if (error || !finding.place)
+    struct places places;
+    struct seep_error *error = find_places(maker, leaders, &places);
+    if (error)
         return error;
+    put_place(&places, &finding);
     finding.value = finding.place_value;
+    uint64_t allocations = 0, frees = 0;
+    for (size_t i = 0; i < leaders->nr_rows; i++)
+        if (places.of_row[i] == 0) {
+            seep_add_up(&allocations, leaders->rows[i].counters.allocations);
+            seep_add_up(&frees, leaders->rows[i].counters.frees);
+        }
+    if (!finding.place || finding.value < leaders->all / 2 || frees || allocations < LEAST_BLOCKS)
+        return NULL;
     bool runs = profile->process.exit_kind == SEEP_EXIT_RUNNING;
     return add(maker, &finding, "not known: none of %s blocks from %s was freed; '%s' tells",
-               seep_format_count(counters->allocations).text, finding.place,
+               seep_format_count(allocations).text, finding.place,
                runs ? "seep growth PID" : "seep run --interval 1s");
 }
 
@@ -362,105 +427,64 @@ static struct seep_error *answer_frees(struct maker *maker) {
                finding.place ? finding.place : "a stack that is not known");
 }
 
-// The places of the first `nr` rows, each once: "a (x.c:1)", "a (x.c:1) and b (x.c:2)", "..., ... and 1 more
-// place".
-static struct seep_error *name_places(struct maker *maker, const struct seep_view_leaders *leaders, size_t nr,
-                                      const char **ret_text) {
-    struct seep_arena *arena = &maker->view->arena;
-    const char *places[SEEP_VIEW_LEADERS];
-    size_t nr_places = 0;
-    for (size_t i = 0; i < nr; i++) {
-        const char *place;
-        struct seep_error *error = seep_summary_place(maker->view, leaders->rows[i].node, &place);
-        if (error)
-            return error;
-        size_t known = 0;
-        while (place && known < nr_places && strcmp(places[known], place) != 0)
-            known++;
-        if (place && known == nr_places)
-            places[nr_places++] = place;
-    }
-    *ret_text = nr_places == 0   ? "stacks that are not known"
-                : nr_places == 1 ? places[0]
-                : nr_places == 2 ? seep_arena_printf(arena, "%s and %s", places[0], places[1])
-                                 : seep_arena_printf(arena, "%s, %s and %zu more place%s", places[0],
-                                                     places[1], nr_places - 2, seep_plural(nr_places - 2));
-    return *ret_text ? NULL : seep_error_no_memory();
+// The emergency pool of the C++ library tells nothing about the program: it is no place. What it has, where
+// that is a tenth of all and more.
+static uint64_t take_out_pool(struct places *places, uint64_t all) {
+    size_t at = 0;
+    while (at < places->nr && !is_same_name(places->of[at].name, SEEP_EXCEPTION_POOL))
+        at++;
+    if (at == places->nr || places->nr == 1)
+        return 0;
+    uint64_t bytes = places->of[at].value;
+    for (places->nr--; at < places->nr; at++)
+        places->of[at] = places->of[at + 1];
+    return bytes < all / 10 ? 0 : bytes;
 }
 
-// How many rows have most of it; 0: it is spread over more.
-static size_t nr_with_most(const struct seep_view_leaders *leaders, uint64_t *ret_part) {
+enum { NR_NAMED = 3 };
+
+// As few places as have most of it, each with its share: ", 64.0% from PLACE, 30.1% from PLACE". Where it is
+// spread over more places, those of them that have a tenth of it, but at least one.
+static struct seep_error *name_places(struct maker *maker, const struct places *places, uint64_t all,
+                                      const char *rest, const char **ret_text) {
+    uint64_t part = 0;
     size_t nr = 0;
-    *ret_part = 0;
-    while (nr < leaders->nr_rows && (double)*ret_part < 0.8 * (double)leaders->all)
-        seep_add_up(ret_part, leaders->values[nr++]);
-    return (double)*ret_part < 0.8 * (double)leaders->all ? 0 : nr;
-}
-
-// The emergency pool of the C++ library tells nothing about the program. Where it is among the leaders it is
-// taken out of them; *ret_bytes is 0 where it is not.
-static struct seep_error *take_out_pool(struct maker *maker, struct seep_view_leaders *leaders,
-                                        uint64_t *ret_bytes) {
-    uint64_t part;
-    size_t nr = SEEP_MAX(nr_with_most(leaders, &part), (size_t)1);
-    *ret_bytes = 0;
-    for (size_t i = 0; i < nr && leaders->nr_rows > 1; i++) {
-        bool is_pool;
-        struct seep_error *error =
-            seep_is_exception_pool(maker->view->stacks, leaders->rows[i].node, &is_pool);
-        if (error)
-            return error;
-        if (!is_pool)
-            continue;
-        *ret_bytes = leaders->values[i];
-        leaders->all -= *ret_bytes;
-        leaders->nr_rows--;
-        for (; i < leaders->nr_rows; i++) {
-            leaders->rows[i] = leaders->rows[i + 1];
-            leaders->values[i] = leaders->values[i + 1];
-        }
+    while (nr < SEEP_MIN(places->nr, (size_t)NR_NAMED) && (double)part < 0.8 * (double)all &&
+           (!nr || (double)places->of[nr].value >= 0.1 * (double)all))
+        seep_add_up(&part, places->of[nr++].value);
+    bool spread = (double)part < 0.8 * (double)all;
+    const char *text = spread && nr > 1 ? ", the largest parts " : spread ? ", the largest part " : ", ";
+    for (size_t i = 0; text && i < nr; i++) {
+        bool whole = places->of[i].value >= all;
+        struct seep_number share = seep_format_share(places->of[i].value, all);
+        text = seep_arena_printf(&maker->view->arena, "%s%s%s%s from %s", text, i ? ", " : "",
+                                 whole ? "all" : share.text, i ? "" : rest,
+                                 places->of[i].name ? places->of[i].name : "stacks that are not known");
     }
-    return NULL;
+    *ret_text = text;
+    return text ? NULL : seep_error_no_memory();
 }
 
-// ", 91.2% from PLACE and PLACE", or ": 71.0 KiB of libstdc++'s emergency pool, 91.2% of the rest from
-// PLACE": as few rows as have most of it.
+// ", 91.2% from PLACE", or ": 71.0 KiB of libstdc++'s emergency pool, 91.2% of the rest from PLACE".
 static struct seep_error *put_concentration(struct maker *maker, enum seep_lead lead,
                                             struct seep_finding *finding, const char **ret_text) {
-    struct seep_view *view = maker->view;
-    struct seep_view_leaders leaders = view->leaders[lead];
+    const struct seep_view_leaders *leaders = &maker->view->leaders[lead];
+    struct places places;
     *ret_text = "";
-    if (!leaders.nr_rows)
-        return NULL;
-    uint64_t pool_bytes, part;
-    struct seep_error *error = take_out_pool(maker, &leaders, &pool_bytes);
-    if (!error)
-        error = put_place(maker, &leaders, finding);
-    if (error || !finding->place)
-        return error;
-    size_t nr = nr_with_most(&leaders, &part);
-    bool spread = !nr;
-    if (spread) {
-        nr = 1;
-        part = leaders.values[0];
-    }
-    const char *places;
-    error = name_places(maker, &leaders, nr, &places);
+    struct seep_error *error = find_places(maker, leaders, &places);
     if (error)
         return error;
-    const char *share = part == leaders.all ? "all"
-                                            : seep_arena_printf(&view->arena, "%s",
-                                                                seep_format_share(part, leaders.all).text);
+    uint64_t pool_bytes = take_out_pool(&places, leaders->all);
+    put_place(&places, finding);
+    if (!finding->place)
+        return NULL;
+    error =
+        name_places(maker, &places, leaders->all - pool_bytes, pool_bytes ? " of the rest" : "", ret_text);
+    if (error || !pool_bytes)
+        return error;
     // The pool is a part of what the line says first; the share is of what is left of it.
-    const char *pool = pool_bytes ? seep_arena_printf(&view->arena, ": %s of libstdc++'s emergency pool",
-                                                      seep_format_bytes(pool_bytes).text)
-                                  : "";
-    if (!share || !pool)
-        return seep_error_no_memory();
-    const char *rest = pool_bytes ? " of the rest" : "";
-    *ret_text = spread ? seep_arena_printf(&view->arena, "%s, the largest part%s (%s) from %s", pool, rest,
-                                           share, places)
-                       : seep_arena_printf(&view->arena, "%s, %s%s from %s", pool, share, rest, places);
+    *ret_text = seep_arena_printf(&maker->view->arena, ": %s of libstdc++'s emergency pool%s",
+                                  seep_format_bytes(pool_bytes).text, *ret_text);
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
@@ -496,23 +520,36 @@ static struct seep_error *answer_peak(struct maker *maker) {
 }
 
 // Blocks that live a while and are then replaced, as a new container for each round: no block is freed at
-// once, but all of them together are many times what was ever live. Of one process, as the peak is.
+// once, but the place has allocated many times what it ever held.
 static struct seep_error *answer_turnover(struct maker *maker) {
     enum { LEAST_ALLOCATIONS = 10000, LEAST_TIMES = 20 };
     const struct seep_view *view = maker->view;
-    const struct seep_counters *all = &view->all.counters;
-    struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = all->allocations};
-    uint64_t peak = view->totals.peak_bytes;
-    if (view->nr_processes != 1 || view->filtered || !peak || all->allocations < LEAST_ALLOCATIONS ||
-        all->allocated_bytes / LEAST_TIMES < peak)
-        return NULL;
-    struct seep_error *error = put_place(maker, &view->leaders[SEEP_LEAD_ALLOCATED], &finding);
-    if (error || !finding.place || finding.place_value < all->allocations / 2)
+    const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_ALLOCATED];
+    struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = view->all.counters.allocations};
+    struct places places;
+    struct seep_error *error = find_places(maker, leaders, &places);
+    if (error)
         return error;
-    return add(maker, &finding, "%s allocations of %s, %s times the peak, most (%s) from %s",
-               seep_format_count(all->allocations).text, seep_format_bytes(all->allocated_bytes).text,
-               seep_format_count(all->allocated_bytes / peak).text,
-               seep_format_count(finding.place_value).text, finding.place);
+    put_place(&places, &finding);
+    if (!finding.place || view->sampled || view->filtered || finding.place_value < LEAST_ALLOCATIONS ||
+        finding.place_value < finding.value / 2)
+        return NULL;
+    uint64_t allocated = 0, held = 0;
+    bool exact = true;
+    for (size_t i = 0; i < leaders->nr_rows; i++) {
+        const struct seep_view_row *row = &leaders->rows[i];
+        if (places.of_row[i] != 0)
+            continue;
+        exact = exact && row->peak_exact && view->nr_processes == 1;
+        seep_add_up(&allocated, row->counters.allocated_bytes);
+        seep_add_up(&held, row->counters.peak_bytes); // of several sites: no more than that
+    }
+    if (allocated / LEAST_TIMES < held)
+        return NULL;
+    return add(maker, &finding, "%s of %s allocations from %s: %s in all, %s %s at once",
+               seep_format_share(finding.place_value, finding.value).text,
+               seep_format_count(finding.value).text, finding.place, seep_format_bytes(allocated).text,
+               exact ? "at most" : "about", seep_format_bytes(held).text);
 }
 
 // Where it is much: half of the allocations, or a tenth by one place, and a thousand. Of blocks that come in
@@ -523,9 +560,11 @@ static struct seep_error *answer_churn(struct maker *maker) {
     struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = view->all.counters.temporary};
     if (!(view->all.known & SEEP_KNOWN_TEMPORARY))
         return NULL;
-    struct seep_error *error = put_place(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &finding);
+    struct places places;
+    struct seep_error *error = find_places(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &places);
     if (error)
         return error;
+    put_place(&places, &finding);
     if (finding.value < 1000 || !finding.place || (finding.value < all / 2 && finding.place_value < all / 10))
         return answer_turnover(maker);
     return add(maker, &finding, "%s of %s allocations freed at once, most (%s) from %s",

@@ -288,7 +288,7 @@ enum seep_lead {
 
 // The rows that have most of it, of all that pass the filters, suppressed ones left out; all of them
 // together.
-#define SEEP_VIEW_LEADERS 3u
+#define SEEP_VIEW_LEADERS 12u
 struct seep_view_leaders {
     struct seep_view_row rows[SEEP_VIEW_LEADERS];
     uint64_t values[SEEP_VIEW_LEADERS];
