@@ -130,6 +130,18 @@ def test_fault_handler_that_leaves_the_making_of_an_image(tmp_path, mask):
     assert under.report()[0]['health']['lost']['fork'] == 1
 
 
+@pytest.mark.parametrize('how', [[], ['raw']], ids=['fork', 'clone'])
+def test_a_new_thread_of_a_child_allocates_first(how, tmp_path):
+    """The thread that forked is another one, with a slot of its own: each has what it allocated."""
+    trace = tmp_path / 'first.seep'
+    run([SEEP, 'run', '-q', '-o', trace, '--', built_program('fork_other_first.c', tmp_path), *how], env=environment())
+    child = report(trace, '--by', 'thread')[1]
+    assert (child['process']['origin'], child['process']['exit']) == ('fork', {'code': 3})
+    pid = child['process']['pid']
+    own = [group for group in child['groups'] if f'tid {pid} ' in group['key'] or f'tid {pid})' in group['key']]
+    assert [group['size_max'] for group in own] == [2002], child['groups']
+
+
 def test_fork_that_holds_the_locks_of_the_allocator(tmp_path):
     """As jemalloc's forks do: a thread in realloc waits for such a lock, so the fork does not wait for the thread for long.
     The child is not known exactly then, which its report says. Counted are the fork's naps, of which it made 500."""

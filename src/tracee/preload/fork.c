@@ -239,8 +239,13 @@ static bool set_up(void) {
         seep_window_leave_parents();
         return false;
     }
-    for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++)
+    // Another thread than the one that forked may come first. That one keeps its memory, which is wiped.
+    bool is_new = seep_self() == &seep_nobody;
+    for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++) {
         seep_g.threads[i].tid = 0; // the parent's threads: none of them is here
+        if (is_new)
+            seep_g.thread_of_slot[i] = NULL;
+    }
     seep_dump_in_child();
     seep_mapping_index_again();
     seep_peak_begin();

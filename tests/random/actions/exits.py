@@ -125,9 +125,9 @@ def main_thread_leaves(p):
     p.declare(f'static pthread_t thread_{name};')
     p.line(f'start_thread(&thread_{name}, {name});')
     p.line('pthread_exit(NULL);')
-    # The memory of its stack stays mapped, and where its frames ended is not known. The loader has got memory that it
-    # does not fill, too: pthread_exit() loads libgcc_s.
-    p.life.old_words = True
+    # The memory of its stack stays mapped, and where its frames ended is not known; it is not wiped. (Seed 57039.) The
+    # loader has got memory that it does not fill, too: pthread_exit() loads libgcc_s.
+    p.life.old_words = p.life.dangling = True
     for group in p.life.groups.values():
         if group.tie.kind == 'frame':
             group.tie = model.unknown()
