@@ -145,8 +145,9 @@ static struct seep_error *find_caller(struct seep_view *view, uint32_t node, con
     return describe(view, caller, at, ret_place);
 }
 
-// ", called by add (table.c:13)", because lost blocks often come from a function that only allocates for its
-// callers. "": the rows of the first place have several callers, main is the caller, or it is not known.
+// ", called by add (table.c:13)", because what is lost or churned often comes from a function that only
+// allocates for its callers. "": the rows of the first place have several callers, main is the caller, or it
+// is not known.
 static struct seep_error *name_caller(struct maker *maker, const struct seep_view_leaders *leaders,
                                       const struct places *places, const char **ret_text) {
     const char *only = NULL;
@@ -274,6 +275,22 @@ static struct seep_error *name_next(struct maker *maker, const struct places *pl
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
+// " and what its blocks hold, 78.0% of it from PLACE": where most of what is lost hangs under blocks of
+// another place.
+static struct seep_error *name_held(struct maker *maker, const struct seep_finding *finding,
+                                    const char **ret_text) {
+    struct places places;
+    *ret_text = "";
+    struct seep_error *error = find_places(maker, &maker->view->leaders[SEEP_LEAD_INDIRECT], &places);
+    if (error || !places.nr || !places.of[0].name || strcmp(places.of[0].name, finding->place) == 0 ||
+        places.of[0].value < finding->value / 2)
+        return error;
+    *ret_text =
+        seep_arena_printf(&maker->view->arena, " and what its blocks hold, %s of it from %s",
+                          seep_format_share(places.of[0].value, finding->value).text, places.of[0].name);
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
 // "; 3 blocks of 1.00 MiB possibly", if they are more than what is lost. "": they are not.
 static struct seep_error *name_possible(struct seep_view *view, uint64_t lost_bytes, const char **ret_text) {
     const struct seep_view_kinds *kinds = &view->all.kinds;
@@ -320,18 +337,20 @@ static struct seep_error *answer_leaks(struct maker *maker) {
         return add(maker, &finding, "%s lost in %s block%s%s", seep_format_bytes(bytes).text,
                    seep_format_count(blocks).text, seep_plural(blocks), possible);
     bool all = finding.place_value >= bytes;
-    const char *owner, *next, *caller;
-    error = name_owner(maker->view, &leaders->rows[0], &owner);
+    const char *owner, *next, *caller, *held;
+    error = name_held(maker, &finding, &held);
+    if (!error)
+        error = name_owner(maker->view, &leaders->rows[0], &owner);
     if (!error)
         error = name_caller(maker, leaders, &places, &caller);
     if (!error)
         error = name_next(maker, &places, &finding, &next);
     if (error)
         return error;
-    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s%s%s", seep_format_bytes(bytes).text,
-               seep_format_count(blocks).text, seep_plural(blocks),
+    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s%s%s%s",
+               seep_format_bytes(bytes).text, seep_format_count(blocks).text, seep_plural(blocks),
                all ? "all" : seep_format_share(finding.place_value, bytes).text, all ? "" : " of it",
-               finding.place, *owner ? "" : caller, owner, next, possible);
+               finding.place, *owner || *held ? "" : caller, held, owner, next, possible);
 }
 
 // The heap has no place to name then.
@@ -546,10 +565,14 @@ static struct seep_error *answer_turnover(struct maker *maker) {
     }
     if (allocated / LEAST_TIMES < held)
         return NULL;
-    return add(maker, &finding, "%s of %s allocations from %s: %s in all, %s %s at once",
+    const char *caller;
+    error = name_caller(maker, leaders, &places, &caller);
+    if (error)
+        return error;
+    return add(maker, &finding, "%s of %s allocations from %s%s: %s in all, %s %s at once",
                seep_format_share(finding.place_value, finding.value).text,
-               seep_format_count(finding.value).text, finding.place, seep_format_bytes(allocated).text,
-               exact ? "at most" : "about", seep_format_bytes(held).text);
+               seep_format_count(finding.value).text, finding.place, caller,
+               seep_format_bytes(allocated).text, exact ? "at most" : "about", seep_format_bytes(held).text);
 }
 
 // Where it is much: half of the allocations, or a tenth by one place, and a thousand. Of blocks that come in
@@ -567,9 +590,13 @@ static struct seep_error *answer_churn(struct maker *maker) {
     put_place(&places, &finding);
     if (finding.value < 1000 || !finding.place || (finding.value < all / 2 && finding.place_value < all / 10))
         return answer_turnover(maker);
-    return add(maker, &finding, "%s of %s allocations freed at once, most (%s) from %s",
+    const char *caller;
+    error = name_caller(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &places, &caller);
+    if (error)
+        return error;
+    return add(maker, &finding, "%s of %s allocations freed at once, most (%s) from %s%s",
                seep_format_share(finding.value, all).text, seep_format_count(all).text,
-               seep_format_count(finding.place_value).text, finding.place);
+               seep_format_count(finding.place_value).text, finding.place, caller);
 }
 
 static bool only_calls(const struct seep_view *view) {
