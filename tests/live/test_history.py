@@ -5,7 +5,7 @@ import json
 
 import pytest
 import messages
-from harness import PROGRAMS, SEEP, run
+from harness import PROGRAMS, SEEP, need, run
 from recording import ALLOCATION, FREE, chunks
 
 REALLOC = FREE + 1
@@ -113,6 +113,18 @@ def test_pages_count_what_is_live_in_them(tmp_path):
         units = {unit for address, size in live.items() for unit in range(address >> shift, (address + max(size, 1) - 1 >> shift) + 1)}
         assert process['timeline'][-1][key] == len(units), key
     assert 0 <= process['pages']['nearly_empty_regions'] <= len(units)
+
+
+def test_names_that_are_not_shown_are_not_looked_up(tmp_path):
+    """The debug file of libc takes longer than all else, and the program's own line is shown."""
+    need('strace')
+    log, trace = tmp_path / 'calls', record(tmp_path, 'lives')
+    done = run(['strace', '-f', '-e', 'trace=openat', '-o', log, SEEP, 'history', '--top', '1', trace])
+    if b'ptrace' in done.err and not done.out:
+        pytest.skip(f'strace cannot trace here: {done}')
+    assert done.code == 0, done
+    read = [line for line in log.read_text().splitlines() if 'O_PATH' in line]
+    assert any('gcc-O2@lives' in line for line in read) and not any('/libc.so' in line for line in read), read
 
 
 def test_of_snapshots_what_was_live_is_known(tmp_path):

@@ -44,7 +44,8 @@ static struct seep_error *show(const struct history_values *values, const struct
                                const struct seep_history *histories) {
     struct seep_view_options options = seep_view_options_default;
     options.no_demangle = values->no_demangle;
-    options.each_stack = true; // the view serves only for the names of the sites shown
+    options.each_stack = true; // the view serves only for the names of the sites shown, one by one
+    options.no_names = !values->json;
     struct seep_symbols *symbols = NULL;
     struct seep_view *view = NULL;
     struct seep_error *error = seep_report_symbols(&options, NULL, &symbols);

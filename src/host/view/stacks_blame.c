@@ -65,11 +65,13 @@ struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
         uint32_t frame = stacks->nodes[node].frame;
         if (frame == SEEP_NO_FRAME)
             continue;
+        const struct seep_stack_module *module = &stacks->modules[stacks->frames[frame].module];
+        if (module->runtime && !module->kernel && best < SEEP_BLAME_RUNTIME_LINE)
+            continue; // whatever its name is: the debug file of libc is large
         const struct seep_symbol *symbol;
         struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
         if (error)
             return error;
-        const struct seep_stack_module *module = &stacks->modules[stacks->frames[frame].module];
         bool allocator = module->kernel && strcmp(module->path, SEEP_KERNEL_ALLOCATORS) == 0;
         for (unsigned i = 0; i < symbol->nr_frames; i++) {
             const struct seep_symbol_frame *f = &symbol->frames[i];
