@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import BUILD, LIBSEEP, SEEP, check_sums, children_of, environment, has_ended, need, no_losses, plain_name, report, run, traced, wait_until
+from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, check_sums, children_of, environment, has_ended, need, no_losses, plain_name, report, run, traced, wait_until
 import report_json
 from small_programs import built_program
 
@@ -277,6 +277,27 @@ def test_daemon_is_followed_to_its_end(words, tmp_path):
         assert live_in(main, 'hold') == 10 and child['process']['pid'] == pid
         assert child['process']['exit'] == {'code': 0} and live_in(child, 'own') == (1 if words in (('idle',), ('titled',)) else 2)
         assert b'health: complete' in tool.stderr.read()
+
+
+READER = "import mmap, signal; view = mmap.mmap(0, 4096, mmap.MAP_SHARED, mmap.PROT_READ); print('sees', flush=True); signal.pause()"
+
+
+def test_a_reader_of_the_image_is_not_waited_for(tmp_path):
+    """A tool that looks at the program has its image mapped, as a child of fork has its parent's."""
+    with subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 'r.seep', '--', 'cat'], stdin=subprocess.PIPE, env=environment()) as tool:
+        def images():
+            files = Path(f'/proc/{tool.pid}/fd')
+            return [one for one in files.iterdir() if os.readlink(one).startswith('/memfd:seep-image')]
+        wait_until(images, 'the program is traced')
+        # Its pid is above that of the program, as that of a child is.
+        with open(images()[0], 'rb') as file, subprocess.Popen(['/usr/bin/python3', '-c', READER], stdin=file, stdout=subprocess.PIPE) as reader:
+            assert reader.stdout.readline() == b'sees\n'
+            tool.stdin.close()
+            try:
+                assert tool.wait(TIMEOUT) == 0 and reader.poll() is None
+            finally:
+                reader.kill()
+                tool.kill()
 
 
 @pytest.mark.parametrize('order', [signal.SIGINT, signal.SIGTERM])

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_name.h"
 #include "base/map_line.h"
 #include "process/proc_fields.h"
 #include "source/run/run_idle.h"
@@ -33,21 +34,24 @@ enum seep_run_named seep_run_names_socket(pid_t pid, const char *socket) {
 }
 
 bool seep_run_has_image(pid_t pid, const struct seep_map *image_files) {
-    static const char name[] = "/memfd:seep-image";
+    static const char name[] = "/memfd:seep-image", library[] = "libseep";
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
     FILE *file = seep_proc_is_ours() ? fopen(path, "re") : NULL;
     char *line = NULL;
     size_t room = 0;
     struct seep_map_line read;
-    bool found = false;
-    while (file && !found && getline(&line, &room, file) > 0)
-        found = seep_map_line_read(line, &read) && strncmp(read.path, name, strlen(name)) == 0 &&
-                seep_map_find(image_files, read.inode);
+    bool has_image = false, has_library = false;
+    while (file && !(has_image && has_library) && getline(&line, &room, file) > 0) {
+        if (!seep_map_line_read(line, &read))
+            continue;
+        has_image |= strncmp(read.path, name, strlen(name)) == 0 && seep_map_find(image_files, read.inode);
+        has_library |= strncmp(seep_file_name(read.path), library, strlen(library)) == 0;
+    }
     free(line);
     if (file)
         fclose(file);
-    return found;
+    return has_image && has_library;
 }
 
 void seep_run_idle_name(pid_t pid, char ret_name[SEEP_RUN_IDLE_NAME_BYTES]) {

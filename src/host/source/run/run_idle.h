@@ -18,7 +18,8 @@ enum seep_run_named { SEEP_RUN_NAMED, SEEP_RUN_NOT_NAMED, SEEP_RUN_NAME_UNKNOWN 
 enum seep_run_named seep_run_names_socket(pid_t pid, const char *socket);
 
 // Whether one of these images, by its inode, is mapped in the process: a child of fork has that of its parent
-// until it makes its own, also where its environment was overwritten, as by a program that shows a title.
+// until it makes its own, also where its environment was overwritten, as by a program that shows a title. A
+// tool that reads the image has it mapped, too, but not the library.
 bool seep_run_has_image(pid_t pid, const struct seep_map *image_files);
 
 // "": it is gone.
