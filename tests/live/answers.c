@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program that does one thing, for what a report answers first: leak, both, chain, hold, peak, two, churn, pairs, short,
+// A program that does one thing, for what a report answers first: leak, both, hold, peak, two, churn, pairs, short,
 // rounds, clean, crowd, slowly, server. Its allocations go through wrappers, which are nobody's answer.
 #include <signal.h>
 #include <stdio.h>
@@ -37,28 +37,6 @@ OUT char *one_caller(void) {
 OUT char *another_caller(void) {
     place_leak();
     return seen;
-}
-
-struct link {
-    struct link *next;
-    char *text;
-};
-
-OUT struct link *place_head(void) {
-    return xmalloc(sizeof(struct link));
-}
-
-OUT struct link *place_tail(struct link *next) {
-    struct link *link = xmalloc(1000);
-    link->next = next;
-    return link;
-}
-
-// One head that is lost, and what only it leads to.
-OUT void lose_chain(void) {
-    struct link *head = place_head();
-    for (int i = 0; i < 99; i++)
-        head->next = place_tail(head->next);
 }
 
 OUT void place_hold(int i) {
@@ -135,8 +113,6 @@ int main(int argc, char **argv) {
         place_middle(i);
     for (int i = 0; strstr(how, "both") && i < 25; i++)
         one_caller(), another_caller();
-    if (strstr(how, "chain"))
-        lose_chain();
     if (strstr(how, "peak"))
         place_peak();
     if (strstr(how, "two"))

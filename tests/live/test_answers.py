@@ -45,7 +45,6 @@ def place(name):
     ('pairs', 'churn', False, rf'50\.0% of 10,000 .*\(5,000\) from {place("place_pairs")}'),
     ('hold,pairs,clean', 'churn', False, rf'49\.5% of 10,101 .*\(5,000\) from {place("place_pairs")}'),
     ('churn', 'churn', False, rf'100\.0% of 5,000 .*\(5,000\) from {place("place_churn")}'),
-    ('chain', 'leaks', True, rf'[\d.]+ KiB lost in 100 blocks, all from {place("place_head")} and what its blocks hold, 100\.0% of it from {place("place_tail")}'),
     ('hold,short', 'churn', False, rf'99\.5% of 20,100 allocations from {place("place_short")}, called by {place("two_short_ones")}: 1\.91 MiB in all, at most 200 B at once'),
     ('rounds', 'churn', False, rf'100.0% of 15,0\d\d allocations from {place("place_round")}: 1\.4\d MiB in all, at most [\d.]+ (KiB|B) at once'),
 ])

@@ -275,22 +275,6 @@ static struct seep_error *name_next(struct maker *maker, const struct places *pl
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
-// " and what its blocks hold, 78.0% of it from PLACE": where most of what is lost hangs under blocks of
-// another place.
-static struct seep_error *name_held(struct maker *maker, const struct seep_finding *finding,
-                                    const char **ret_text) {
-    struct places places;
-    *ret_text = "";
-    struct seep_error *error = find_places(maker, &maker->view->leaders[SEEP_LEAD_INDIRECT], &places);
-    if (error || !places.nr || !places.of[0].name || strcmp(places.of[0].name, finding->place) == 0 ||
-        places.of[0].value < finding->value / 2)
-        return error;
-    *ret_text =
-        seep_arena_printf(&maker->view->arena, " and what its blocks hold, %s of it from %s",
-                          seep_format_share(places.of[0].value, finding->value).text, places.of[0].name);
-    return *ret_text ? NULL : seep_error_no_memory();
-}
-
 // "; 3 blocks of 1.00 MiB possibly", if they are more than what is lost. "": they are not.
 static struct seep_error *name_possible(struct seep_view *view, uint64_t lost_bytes, const char **ret_text) {
     const struct seep_view_kinds *kinds = &view->all.kinds;
@@ -337,20 +321,18 @@ static struct seep_error *answer_leaks(struct maker *maker) {
         return add(maker, &finding, "%s lost in %s block%s%s", seep_format_bytes(bytes).text,
                    seep_format_count(blocks).text, seep_plural(blocks), possible);
     bool all = finding.place_value >= bytes;
-    const char *owner, *next, *caller, *held;
-    error = name_held(maker, &finding, &held);
-    if (!error)
-        error = name_owner(maker->view, &leaders->rows[0], &owner);
+    const char *owner, *next, *caller;
+    error = name_owner(maker->view, &leaders->rows[0], &owner);
     if (!error)
         error = name_caller(maker, leaders, &places, &caller);
     if (!error)
         error = name_next(maker, &places, &finding, &next);
     if (error)
         return error;
-    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s%s%s%s",
-               seep_format_bytes(bytes).text, seep_format_count(blocks).text, seep_plural(blocks),
+    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s%s%s", seep_format_bytes(bytes).text,
+               seep_format_count(blocks).text, seep_plural(blocks),
                all ? "all" : seep_format_share(finding.place_value, bytes).text, all ? "" : " of it",
-               finding.place, *owner || *held ? "" : caller, held, owner, next, possible);
+               finding.place, *owner ? "" : caller, owner, next, possible);
 }
 
 // The heap has no place to name then.

@@ -279,7 +279,6 @@ struct seep_view_trouble {
 // What a summary is about, whatever the order of the rows is.
 enum seep_lead {
     SEEP_LEAD_LEAKED,    // bytes lost, and those indirectly lost that hang under them
-    SEEP_LEAD_INDIRECT,  // bytes indirectly lost
     SEEP_LEAD_LIVE,      // live bytes
     SEEP_LEAD_PEAK,      // bytes live at the peak
     SEEP_LEAD_TEMPORARY, // allocations that were freed at once

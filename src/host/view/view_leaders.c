@@ -17,8 +17,6 @@ static uint64_t value_of(enum seep_lead lead, const struct seep_view_row *row) {
     switch (lead) {
     case SEEP_LEAD_LEAKED:
         return row->owned.bytes;
-    case SEEP_LEAD_INDIRECT:
-        return row->kinds.bytes[SEEP_KIND_INDIRECT];
     case SEEP_LEAD_LIVE:
         return row->known & SEEP_KNOWN_LIVE && !suppressed ? positive(row->live_bytes) : 0;
     case SEEP_LEAD_PEAK:
