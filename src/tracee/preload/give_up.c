@@ -10,13 +10,18 @@ static bool overlap(uint64_t start, uint64_t bytes, uint64_t other, uint64_t oth
     return other_bytes && bytes && (start - other < other_bytes || other - start < bytes);
 }
 
-// The parts of the image: the header, the areas, and the seeds of children's views. Also those of the view
-// that a forked child has of its parent's image.
-enum { NR_PARTS = 1 + SEEP_AREA_PAGED_NR + SEEP_WINDOW_SEEDS };
+// The parts of the image: what is opened at the moment, the header, the areas, and the seeds of children's
+// views. Also those of the view that a forked child has of its parent's image.
+enum { NR_PARTS = 2 + SEEP_AREA_PAGED_NR + SEEP_WINDOW_SEEDS };
 
 static uint64_t part_of_image(int number, uint64_t *ret_bytes) {
     uint64_t base = (uintptr_t)seep_g.base;
-    int area = number - 1, seed = number - 1 - SEEP_AREA_PAGED_NR;
+    int area = number - 2, seed = number - 2 - SEEP_AREA_PAGED_NR;
+    if (number == 0) { // the first to be asked: it is a part of its area when it is no longer here
+        uint64_t end = __atomic_load_n(&seep_g.opening_end, __ATOMIC_SEQ_CST), start = seep_g.opening_start;
+        *ret_bytes = end > start ? end - start : 0;
+        return start;
+    }
     if (seed >= 0) {
         *ret_bytes = seep_window_seed(seed) ? SEEP_LARGEST_PAGE : 0;
         return seep_window_seed(seed);
@@ -25,9 +30,7 @@ static uint64_t part_of_image(int number, uint64_t *ret_bytes) {
         *ret_bytes = seep_g.reserved ? seep_g.window_bytes : SEEP_LARGEST_PAGE;
         return base;
     }
-    // In this order: what is opened meanwhile is in one of them.
-    uint64_t opening = __atomic_load_n(&seep_g.opening[area], __ATOMIC_SEQ_CST);
-    *ret_bytes = SEEP_MAX(__atomic_load_n(&seep_g.opened[area], __ATOMIC_ACQUIRE), opening);
+    *ret_bytes = seep_g.opened[area];
     return base + seep_g.area_off[area];
 }
 

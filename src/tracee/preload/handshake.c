@@ -150,8 +150,11 @@ bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char 
     while (!preloads && environment && next_string(&environment, &page, &string))
         preloads = begins_with(string, "LD_PRELOAD=", &page) && has_us(string + 11, &page);
     // Source: ld.so(8), secure-execution mode.
-    bool secure = sys3(SYS_getuid, 0, 0, 0) != sys3(SYS_geteuid, 0, 0, 0) ||
-                  sys3(SYS_getgid, 0, 0, 0) != sys3(SYS_getegid, 0, 0, 0);
+    static const uint16_t calls[] = {SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid};
+    long ids[SEEP_ARRAY_SIZE(calls)];
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(calls); i++)
+        ids[i] = sys3(calls[i], 0, 0, 0);
+    bool secure = ids[0] != ids[1] || ids[2] != ids[3];
     notice.flags = flags | (preloads ? 0 : SEEP_NOTICE_NO_PRELOAD) | (secure ? SEEP_NOTICE_SECURE : 0);
     for (size_t i = 0; path && i < sizeof(notice.path) - 1 && is_readable(path + i, &page) && path[i]; i++)
         notice.path[i] = path[i];

@@ -424,9 +424,8 @@ struct seep_global {
     struct seep_image_odd *odd;
     _Atomic uint32_t *alive; // in MADV_WIPEONFORK memory: 1 while the image is this process's own; then
                              // whether the handler of fork ran in it
-    uint64_t opened[SEEP_AREA_PAGED_NR]; // bytes of each area that are accessible
-    uint64_t
-        opening[SEEP_AREA_PAGED_NR]; // while a thread opens more of an area: bytes of it that may be mapped
+    uint64_t opened[SEEP_AREA_PAGED_NR];   // bytes of each area that are accessible
+    uintptr_t opening_start, opening_end;  // what a thread maps at the moment of an area; 0: none does
     uint64_t area_off[SEEP_AREA_PAGED_NR]; // the layout, which is not taken from memory that others can write
     uint64_t area_size[SEEP_AREA_PAGED_NR];
     uint64_t window_bytes;

@@ -167,15 +167,14 @@ static void read_signal_stack(struct seep_image_thread *slot) {
 }
 
 // The program has just made the system call that is made here, so no filter forbids it. A child of vfork runs
-// with the slot of its parent's thread and has a signal stack of its own. A handler that interrupted a hook
-// has a slot.
+// with the slot of its parent's thread and has a signal stack of its own.
 void seep_thread_has_signal_stack(void) {
     struct seep_thread *thread = thread_enter();
-    struct seep_image_thread *slot = thread ? thread->slot : seep_self()->slot;
-    if (slot && (seep_confined.filtered || sys_gettid() == slot->tid))
-        read_signal_stack(slot);
-    if (thread)
-        thread_leave(thread);
+    if (!thread)
+        return;
+    if (seep_confined.filtered || sys_gettid() == thread->slot->tid)
+        read_signal_stack(thread->slot);
+    thread_leave(thread);
 }
 
 static SEEP_COLD struct seep_thread *take_slot(void) {

@@ -328,7 +328,8 @@ def on_a_stack_of_the_program(p):
     p.define(f'void {work}(void)', [f'for (int i = 0; i < 10; i++)', f'    {make.release}(clear({make.text}, {size})); {p.mark(site)}'])
     p.define(f'void *{name}(void *unused)', [f'{work}();', 'return unused;'])
     p.leaf(maker, [f'stack_{name} = clear(memalign(4096, {room}), {room}); {p.mark(stack)}', 'pthread_t thread;',
-                   f'start_thread_on(&thread, {name}, stack_{name}, {room & ~4095});', 'CHECK(pthread_join(thread, NULL) == 0);'])
+                   f'start_thread_on(&thread, {name}, stack_{name}, {room & ~4095});', 'CHECK(pthread_join(thread, NULL) == 0);',
+                   f'memset(stack_{name}, 0, {room}); // the thread has left addresses there, which may come again'])
     p.pairs(site, size, 10)
     group = p.allocate(stack, room, 1, model.held(f'stack_{name}'))
     p.life.old_words = True
