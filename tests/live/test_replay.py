@@ -70,10 +70,6 @@ def test_a_crowd_of_threads(tmp_path, nr, order):
     assert result['threads'] == nr + 1 and result['allocators'][0]['failed_calls'] == 0
     assert result['calls'] == totals['allocations'] + totals['frees'] >= 202 * nr  # it has no realloc
     assert result['waits'] < 4 * nr if order == 'blocks' else result['waits'] >= nr
-    # On a busy machine they wait for each other for longer than the calls take: then no time is known, and none is 0.
-    for row in result['allocators']:
-        assert row['time_ns'] is None or row['time_ns'] > 1, row
-        assert (row['ns_per_call'] is None) == (row['time_ns'] is None) == (row['ratio'] is None), row
 
 
 def test_a_table_of_allocators(threads, tmp_path):

@@ -35,16 +35,9 @@ static void put_name(FILE *out, const char *name, int column, int width) {
         fprintf(out, "%*s", left, "");
 }
 
-// Whether the interval is so wide that a tenth more or less would not be seen.
-static bool is_wide(const struct seep_interval *interval) {
-    return !(interval->high <= interval->low * 1.1);
-}
-
 static struct seep_number against(const struct seep_replay_figures *row) {
     struct seep_number number;
-    if (row->has_no_ratio)
-        snprintf(number.text, sizeof(number.text), "not known");
-    else if (!row->differs && (row->against.low > 1 || row->against.high < 1 || is_wide(&row->against)))
+    if (!row->differs && (row->against.low > 1 || row->against.high < 1))
         snprintf(number.text, sizeof(number.text), "not sure (%.3f-%.3f)", row->against.low,
                  row->against.high);
     else if (!row->differs)
@@ -74,10 +67,8 @@ enum { COLUMNS_TIME = 1, COLUMNS_MEMORY = 2, COLUMNS_ALL = 3 };
 static void put_row(FILE *out, const struct seep_replay_figures *row, const struct seep_plan *plan,
                     bool is_first, unsigned columns) {
     if (columns & COLUMNS_TIME) {
-        fprintf(out, "  %10s", row->is_too_short ? "-" : seep_format_duration((int64_t)row->wall_ns).text);
-        if (plan && row->is_too_short)
-            fprintf(out, "  %6s", "-");
-        else if (plan)
+        fprintf(out, "  %10s", seep_format_duration((int64_t)row->wall_ns).text);
+        if (plan)
             fprintf(out, "  %6.1f", row->wall_ns / (double)plan->nr_calls);
         else
             fprintf(out, "  %10s", seep_format_duration((int64_t)row->cpu_ns).text);
@@ -115,9 +106,6 @@ static void put_cost_columns(FILE *out, const struct seep_plan *plan,
         if (row->nr_failed && columns & COLUMNS_TIME)
             fprintf(out, "%*s  %s calls returned no memory\n", width, "",
                     seep_format_count(row->nr_failed).text);
-        if (row->is_too_short && columns & COLUMNS_TIME)
-            fprintf(out, "%*s  its calls take too little beside the replayer itself to be timed\n", width,
-                    "");
     }
 }
 
@@ -196,28 +184,19 @@ static json_t *figure(double value) {
     return isnan(value) ? json_null() : json_real(value);
 }
 
-// Of the calls.
-static double time_ns(const struct seep_replay_figures *row) {
-    return row->is_too_short ? NAN : row->wall_ns;
-}
-
-static double or_not(const struct seep_replay_figures *row, double of_ratio) {
-    return row->has_no_ratio ? NAN : of_ratio;
-}
-
 static json_t *row_json(const struct seep_plan *plan, const struct seep_replay_figures *row) {
     json_t *object = json_object(), *latency = json_object(), *samples = json_array();
     set(&object, "allocator", string(row->name));
-    set(&object, "time_ns", figure(time_ns(row)));
+    set(&object, "time_ns", figure(row->wall_ns));
     if (plan) {
         set(&object, "replayer_ns", figure(row->own_ns));
-        set(&object, "ns_per_call", figure(time_ns(row) / (double)plan->nr_calls));
+        set(&object, "ns_per_call", figure(row->wall_ns / (double)plan->nr_calls));
     } else {
         set(&object, "cpu_ns", figure(row->cpu_ns));
     }
-    set(&object, "ratio", figure(or_not(row, row->against.middle)));
-    set(&object, "ratio_low", figure(or_not(row, row->against.low)));
-    set(&object, "ratio_high", figure(or_not(row, row->against.high)));
+    set(&object, "ratio", figure(row->against.middle));
+    set(&object, "ratio_low", figure(row->against.low));
+    set(&object, "ratio_high", figure(row->against.high));
     set(&object, "differs", json_boolean(row->differs));
     set(&object, "peak_rss_bytes", integer(row->peak_rss_bytes));
     if (plan) {
@@ -326,11 +305,11 @@ void seep_replay_csv(FILE *out, const struct seep_plan *plan, const struct seep_
     for (size_t i = 0; i < comparison->nr_rows; i++) {
         const struct seep_replay_figures *row = &comparison->rows[i];
         put_quoted_name(out, row->name);
-        fprintf(out, row->is_too_short ? "," : ",%.0f", row->wall_ns);
-        put_cell(out, time_ns(row) / (double)plan->nr_calls);
-        put_cell(out, or_not(row, row->against.middle));
-        put_cell(out, or_not(row, row->against.low));
-        put_cell(out, or_not(row, row->against.high));
+        fprintf(out, ",%.0f", row->wall_ns);
+        put_cell(out, row->wall_ns / (double)plan->nr_calls);
+        put_cell(out, row->against.middle);
+        put_cell(out, row->against.low);
+        put_cell(out, row->against.high);
         fprintf(out, ",%d,%" PRIu64, row->differs, row->peak_rss_bytes);
         put_cell(out, row->rss_over_live);
         put_cell(out, row->mean_rss_over_live);

@@ -39,7 +39,6 @@ struct allocator {
     struct seep_replay_results sum; // latencies of all rounds
     double ns_per_tick;
     uint64_t nr_failed;
-    uint32_t nr_short; // rounds that took no longer than own_ns
 };
 
 struct compared {
@@ -165,26 +164,17 @@ static void take_memory(const struct compared *compared, const struct seep_plan 
     }
 }
 
-// Of a crowd of threads the waiting takes longer than the calls, and varies by more. One such round in forty
-// is left to the statistics.
-static bool is_too_short(const struct allocator *allocator, uint32_t nr) {
-    enum { ONE_IN = 40 };
-    return allocator->nr_short * ONE_IN > nr;
-}
-
 static void fill_row(const struct compared *compared, size_t index, uint32_t nr,
                      struct seep_replay_figures *row) {
     static const double shares[] = {0.5, 0.99, 0.999};
     const struct allocator *own = &compared->allocators[index], *first = &compared->allocators[0];
     row->name = own->choice.name;
     row->own_ns = own->own_ns;
-    row->is_too_short = is_too_short(own, nr);
-    row->has_no_ratio = row->is_too_short || is_too_short(first, nr);
-    row->wall_ns = row->is_too_short ? 0 : seep_median(own->wall_ns, nr);
+    row->wall_ns = seep_median(own->wall_ns, nr);
     row->faults = seep_median(own->faults, nr);
     row->nr_failed = own->nr_failed;
-    row->against = index && !row->has_no_ratio ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr)
-                                               : (struct seep_interval){1, 1, 1, false};
+    row->against = index ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr)
+                         : (struct seep_interval){1, 1, 1, false};
     row->differs = row->against.differs;
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
         for (size_t s = 0; s < SEEP_ARRAY_SIZE(shares); s++)
@@ -202,7 +192,6 @@ static void take_time(struct compared *compared, struct allocator *allocator, ui
     allocator->nr_failed += results->nr_failed;
     if (round == 0)
         return; // warms the caches
-    allocator->nr_short += time_of(compared, allocator) <= allocator->own_ns;
     allocator->wall_ns[round - 1] = SEEP_MAX(time_of(compared, allocator) - allocator->own_ns, 1.0);
     allocator->faults[round - 1] = (double)results->faults;
     allocator->ns_per_tick = results->ns_per_tick;
@@ -256,15 +245,8 @@ static struct seep_error *measure_memory(struct compared *compared, size_t index
     return error;
 }
 
-static bool is_any_too_short(const struct compared *compared, uint32_t nr_rounds) {
-    for (size_t i = 0; i < compared->options->nr_names; i++)
-        if (is_too_short(&compared->allocators[i], nr_rounds))
-            return true;
-    return false;
-}
-
-// Only the width of the intervals decides, and time: rounds that went on until two allocators differ would
-// end with a difference between any two.
+// Only the width of the intervals decides: rounds that went on until two allocators differ would end with a
+// difference between any two.
 static bool are_narrow(const struct compared *compared, uint32_t nr_rounds) {
     const double narrow = 1.02; // high over low, of 95 %
     for (size_t i = 1; i < compared->options->nr_names; i++) {
@@ -282,9 +264,8 @@ static bool is_enough(const struct compared *compared, const struct seep_compari
     const struct allocator *last = &compared->allocators[options->nr_names - 1];
     uint32_t nr = comparison->nr_rounds;
     enum { TOO_MANY_ROUNDS = 40, AT_ONCE = 10 };
-    const int64_t long_ns = INT64_C(5000000000), longest_ns = INT64_C(30000000000);
-    int64_t took_ns = seep_monotonic_ns() - compared->begun_ns;
-    bool is_late = took_ns > (nr >= TOO_MANY_ROUNDS ? long_ns : longest_ns) || is_any_too_short(compared, nr);
+    const int64_t long_ns = INT64_C(5000000000);
+    bool is_late = nr >= TOO_MANY_ROUNDS && seep_monotonic_ns() - compared->begun_ns > long_ns;
     if (nr >= options->nr_rounds && (is_late || (nr % AT_ONCE == 0 && are_narrow(compared, nr))))
         return true;
     if (!options->is_enough || !nr)

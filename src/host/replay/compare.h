@@ -14,8 +14,6 @@ struct seep_replay_figures {
     struct seep_interval
         against;              // the ratio of rounds to those of the first allocator; of the first itself 1
     bool differs;             // as the interval says
-    bool is_too_short;        // beside what was taken away: wall_ns is 0, and not known
-    bool has_no_ratio;        // this one or the first is too short: `against` is 1
     uint64_t peak_rss_bytes;  // the lowest of all runs that measured it, and
     uint64_t peak_most_bytes; // the highest
     uint64_t end_rss_bytes;   // at the last sample
@@ -45,7 +43,7 @@ struct seep_compare_options {
     const struct seep_plan *const *plans; // by name; NULL: one for all
     uint32_t nr_rounds;                   // that count; one more comes before them
     uint32_t nr_rounds_most; // as many where intervals are wide after nr_rounds; 0: no more. Of replays that
-                             // take seconds 40, or what fits into half a minute
+                             // take seconds 40
     uint32_t nr_memory_runs; // 0: one
     enum seep_replay_touch touch;
     // What is known of the first from a comparison before, of the same plan; NULL: nothing. Neither its

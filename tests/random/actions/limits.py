@@ -10,7 +10,8 @@ def address_space(p):
         return  # of a child only: all that comes after it would be under it
     name, size = p.name('limit'), 20 << 20
     site = p.site('malloc', name)
-    limit = f'own_size() + ((size_t){p.random.choice([200, 600, 1200])} << 20)'
+    # Each busy thread may reserve an arena (64 to 128 MiB), and the image takes a part.
+    limit = f'own_size() + ((size_t){p.random.choice([2400, 4800, 9600])} << 20)'
     p.leaf(name, [f'set_limit(RLIMIT_AS, {limit});',
                   f'void *block = keep(malloc({size})); {p.mark(site)}',
                   'CHECK(block != NULL);',
