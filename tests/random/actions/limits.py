@@ -11,7 +11,7 @@ def address_space(p):
     name, size = p.name('limit'), 20 << 20
     site = p.site('malloc', name)
     # Each busy thread may reserve an arena (64 to 128 MiB), and the image takes a part.
-    limit = f'own_size() + ((size_t){p.random.choice([2400, 4800, 9600])} << 20)'
+    limit = f'own_size() + ((size_t){p.random.choice([1700, 1800, 1900])} << 20)'
     p.leaf(name, [f'set_limit(RLIMIT_AS, {limit});',
                   f'void *block = keep(malloc({size})); {p.mark(site)}',
                   'CHECK(block != NULL);',
@@ -19,8 +19,6 @@ def address_space(p):
                   'free(block);'])
     p.pairs(site, size, 1, temporary=None)
     p.life.health.add('limit')
-    if '(size_t)200 <<' in limit:
-        p.life.follows = False  # too little for the image of another program: it is said to be not traced
 
 
 @action(weight=1, once=True)
