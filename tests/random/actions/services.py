@@ -29,10 +29,10 @@ CALLS = [
     '{ CHECK(dlsym(RTLD_DEFAULT, "no_such_function_anywhere") == NULL && dlerror() != NULL); }',
     '{ struct hsearch_data table; memset(&table, 0, sizeof(table)); CHECK(hcreate_r(100, &table)); hdestroy_r(&table); }',
     '{ DIR *folder = opendir("/proc"); CHECK(folder && readdir(folder)); closedir(folder); }',
-    '{ struct mallinfo2 before = mallinfo2(); CHECK(before.arena > 0 || before.hblks > 0 || true); }',
+    '{ struct mallinfo2 before = mallinfo2(); CHECK(before.uordblks <= before.arena); }',
     '{ FILE *file = fopen("/dev/null", "w"); CHECK(malloc_info(0, file) == 0); fclose(file); }',
     '{ struct addrinfo *found = NULL, wish; memset(&wish, 0, sizeof(wish)); wish.ai_flags = AI_NUMERICHOST; '
-    'CHECK(getaddrinfo("127.0.0.1", "80", &wish, &found) == 0 || true); if (found) freeaddrinfo(found); }',
+    'CHECK(getaddrinfo("127.0.0.1", "80", &wish, &found) == 0); freeaddrinfo(found); }',
     '{ void *places[50]; CHECK(backtrace(places, 50) > 1); }',
     '{ wordexp_t words; CHECK(wordexp("a b c", &words, WRDE_NOCMD) == 0 && words.we_wordc == 3); wordfree(&words); }',
     '{ char *copy = strdup("TZ=UTC"); putenv(copy); tzset(); unsetenv("TZ"); free(copy); }',
