@@ -108,6 +108,7 @@ class Life:
         self.may_be_cut = False   # a handler that is seen comes at any moment
         self.health = set()       # losses that are no surprise
         self.follows = True       # later lives that this one starts are traced
+        self.timer_thread = False # libc has a thread that waits for timers, and never ends
         self.busy = set()         # sites where other threads are at work
         self.at_quick_exit = []   # (group, site, size) of its handlers
         self.opened = 0           # how often the library is open

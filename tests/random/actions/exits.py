@@ -120,7 +120,7 @@ def main_thread_leaves(p):
     """The process ends when its last thread has ended, with 0."""
     name = p.name('last')
     p.define(f'void *{name}(void *unused)', ['usleep(1000);', 'return unused;'])
-    if p.threads:
+    if p.threads or p.life.timer_thread:
         return by_exit(p)
     p.declare(f'static pthread_t thread_{name};')
     p.line(f'start_thread(&thread_{name}, {name});')
