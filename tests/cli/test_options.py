@@ -141,6 +141,12 @@ def test_unknown_options_name_the_nearest(seep, enough):
         assert "'--%s'" % wrong in text and "did you mean '--" in text, text
 
 
+def test_help_takes_no_value(seep, names):
+    for name in names:
+        text = refused(seep, name, "--help=3")
+        assert "'3'" in text and "did you mean" not in text, text
+
+
 def test_unknown_option_of_each_command(seep, names):
     for name in names:
         assert "--no-such-thing-at-all" in refused(seep, name, "--no-such-thing-at-all")

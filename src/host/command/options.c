@@ -329,7 +329,9 @@ static struct seep_error *parse_long(struct seep_arguments *arguments, int argc,
     const char *name = argv[*at] + 2;
     const char *equals = strchr(name, '=');
     size_t name_bytes = equals ? (size_t)(equals - name) : strlen(name);
-    if (name_bytes == 4 && memcmp(name, "help", 4) == 0 && !equals) {
+    if (name_bytes == 4 && memcmp(name, "help", 4) == 0) {
+        if (equals)
+            return seep_error_create(SEEP_E_USAGE, "--help takes no value, but was given '%s'", equals + 1);
         arguments->help = true;
         return NULL;
     }
