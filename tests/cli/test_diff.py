@@ -189,9 +189,11 @@ def test_the_same_and_different_things(run, seep, root, build, tmp_path):
     assert not got["same_program"] and got["changes"]["gone"] >= 4
     # Python allocates many times as much, which no share says well.
     plenty = tmp_path / "plenty.seep"
-    assert run(seep, "run", "-q", "-o", plenty, "--", sys.executable, "-S", "-c", "").returncode == 0
-    times = re.search(r"^  allocated bytes .*  ([\d.]+) times$", run(seep, "diff", whole, plenty).stdout, re.M)
-    assert times and float(times[1]) >= 10, times
+    assert run(seep, "run", "-q", "-o", plenty, "--", sys.executable, "-S", "-c",
+               "for i in range(600000): bytearray(600)").returncode == 0
+    times = re.search(r"^  allocated bytes .*  ([\d.,]+) times$", run(seep, "diff", whole, plenty).stdout, re.M)
+    assert times and float(times[1].replace(",", "")) >= 10, times
+    assert re.search(r"^  allocations .*  \d+,\d{3} times$", run(seep, "diff", other, plenty).stdout, re.M)
     done = run(seep, "diff", whole, sampled)
     assert "different sampling" in done.stdout
     more = Traced(seep, app, tmp_path / "m.seep").step(4).end()

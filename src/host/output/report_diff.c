@@ -143,10 +143,12 @@ static struct seep_error *put_notes(FILE *out, const struct seep_diff *diff,
 #define SHARE_MOST_TIMES 10 // "393 times" is easier to read than +39202.9%
 
 static void put_total(FILE *out, const char *what, uint64_t before, uint64_t after, int64_t change) {
-    char share[32] = "";
+    char share[48] = "";
     double times = before ? (double)after / (double)before : 0;
-    if (times >= SHARE_MOST_TIMES)
-        snprintf(share, sizeof(share), "%.*f times", times < 100, times);
+    if (times >= 99.95)
+        snprintf(share, sizeof(share), "%s times", seep_format_count((uint64_t)(times + 0.5)).text);
+    else if (times >= SHARE_MOST_TIMES)
+        snprintf(share, sizeof(share), "%.1f times", times);
     else if (change && before)
         snprintf(share, sizeof(share), "%+.1f%%", (double)change / (double)before * 100);
     fprintf(out, "  %-15s %15s  %16s  %16s%s%s\n", what, seep_format_count(before).text,
