@@ -119,12 +119,15 @@ static bool add_signal(struct seep_kernel_kept *kept, const siginfo_t *info) {
                                                .of = SEEP_KERNEL_SIGNAL});
 }
 
+// To tell a signal the kernel walks its queue from the start: 60000 took 20 seconds.
+#define SIGNALS_MAX 8192u
+
 // Signals that wait for the thread, or for the process. Source: ptrace(2), PTRACE_PEEKSIGINFO.
 static bool read_signals(struct seep_kernel_kept *kept, pid_t tid, bool of_process) {
     siginfo_t infos[64];
     struct __ptrace_peeksiginfo_args from = {.flags = of_process ? PTRACE_PEEKSIGINFO_SHARED : 0,
                                              .nr = SEEP_ARRAY_SIZE(infos)};
-    for (;;) {
+    while (kept->nr_signals < SIGNALS_MAX) {
         long nr = ptrace(PTRACE_PEEKSIGINFO, tid, &from, infos);
         for (long i = 0; i < nr; i++)
             if (!add_signal(kept, &infos[i]))
@@ -132,7 +135,10 @@ static bool read_signals(struct seep_kernel_kept *kept, pid_t tid, bool of_proce
         if (nr < (long)SEEP_ARRAY_SIZE(infos) || kept->is_cut)
             return true; // also where the thread is not traced
         from.off += (uint64_t)nr;
+        kept->nr_signals += (size_t)nr;
     }
+    kept->is_cut = true;
+    return true;
 }
 
 // Of <linux/ptrace.h>, since Linux 5.13.

@@ -34,6 +34,7 @@ struct seep_kernel_kept {
     int32_t *rings; // descriptors of io_uring
     size_t nr_rings;
     size_t rings_capacity;
+    size_t nr_signals; // that were looked at
 };
 
 // Both leave out what cannot be read. false: out of memory; call _deinit in any case.
