@@ -293,7 +293,6 @@ struct seep_view_leaders {
     struct seep_view_row rows[SEEP_VIEW_LEADERS];
     uint64_t values[SEEP_VIEW_LEADERS];
     size_t nr_rows;
-    size_t nr_rows_all; // with some of it
     uint64_t all;
 };
 

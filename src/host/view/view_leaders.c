@@ -33,7 +33,6 @@ static uint64_t value_of(enum seep_lead lead, const struct seep_view_row *row) {
 static void offer(struct seep_view_leaders *leaders, const struct seep_view_row *row, uint64_t value) {
     if (!value)
         return;
-    leaders->nr_rows_all++;
     seep_add_up(&leaders->all, value);
     size_t at = leaders->nr_rows;
     while (at && leaders->values[at - 1] < value)
