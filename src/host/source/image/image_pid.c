@@ -6,7 +6,6 @@
 //
 // Invariant: the image taken says the pid of the process it was asked for. A child that has not used
 // its heap since fork still maps its parent's image: that one is not its own.
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
