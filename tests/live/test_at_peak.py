@@ -47,15 +47,15 @@ def test_other_commands_have_it(tmp_path):
     assert asked.out.split() == [b'live_bytes', b'30000000', b'500000'], asked
 
 
-def check(process, expected, slack=0):
+def check(process, expected):
     """The moment is one at which the process held as much to within 1 %. What churns at that height, as some places
     do here, may by then have gone from one place to another."""
     peak = expected['peak']
     found = by_place(process)
-    assert peak * 0.99 - slack <= process['totals']['live_bytes'] <= peak * 1.01 + slack + 8192, (process['totals'], expected)
+    assert peak * 0.99 <= process['totals']['live_bytes'] <= peak * 1.01 + 8192, (process['totals'], expected)
     for name, bytes_then in expected.items():
         if name != 'peak':
-            assert abs(found.get(name, 0) - bytes_then) <= peak / 25 + slack, (name, found, expected)
+            assert abs(found.get(name, 0) - bytes_then) <= peak / 25, (name, found, expected)
 
 
 @pytest.mark.parametrize('mode', ['one', 'rising', 'churn'])
@@ -74,10 +74,14 @@ def test_seeds(seed, tmp_path):
 
 
 def test_threads(tmp_path):
-    """Each thread tells the process of its bytes in steps of 64 KiB."""
+    """Each thread tells the process of its bytes in steps of 64 KiB. They may be as high again with other places: the sum of the
+    places is what was live."""
     done = traced([PROGRAM, 'threads', 3], tmp_path)
     process, = at_peak(done.trace)
-    check(process, told(done.out), slack=5 * (64 << 10))
+    peak, live, slack = told(done.out)['peak'], process['totals']['live_bytes'], 5 * (64 << 10)
+    assert peak * 0.99 - slack <= live <= peak * 1.01 + slack + 8192, process['totals']
+    found = by_place(process)
+    assert len(found) > 3 and 0.95 * live <= sum(found.values()) <= live, (found, live)
 
 
 def test_child_of_fork(tmp_path):
