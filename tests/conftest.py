@@ -23,6 +23,7 @@ DEFAULT_TIMEOUT_S = 120
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import debug_files  # noqa: E402
+import time_limit  # noqa: E402
 
 # Variables of a terminal, a shell's profile or a build service would reach every program of a test.
 for name in ("COLUMNS", "LINES", "NO_COLOR", "PAGER", "LD_PRELOAD", "LD_LIBRARY_PATH", "GLIBC_TUNABLES", "DEBUGINFOD_URLS", "MAKEFLAGS", "MAKELEVEL",
@@ -76,6 +77,12 @@ def _processor_time():
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     item.processor_time = _processor_time()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call():
+    with time_limit.limit():
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)

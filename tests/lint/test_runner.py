@@ -198,3 +198,25 @@ def test_processor_time_is_told_by_part(runner):
       <property name="processor_time" value="1.5"/></properties></testcase></testsuite>"""
     runner.count_pytest_case("", ElementTree.fromstring(case)[0])
     assert runner.dearest == {"cli/test_x": 1.5}
+
+
+HANGS = """
+import subprocess
+
+def test_hangs():
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdout.read(1) == b"never"
+
+def test_next():
+    pass
+"""
+
+
+def test_a_test_that_hangs_fails_and_the_next_one_runs(root, tmp_path, run):
+    (tmp_path / "tests").mkdir()
+    for name in ("conftest.py", "time_limit.py", "debug_files.py"):
+        (tmp_path / "tests" / name).symlink_to(os.path.join(root, "tests", name))
+    (tmp_path / "tests" / "test_hang.py").write_text(HANGS)
+    done = run("/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", env={"SEEP_TEST_SECONDS": "2"})
+    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout
+    assert "took over 2 s" in done.stdout, done.stdout
