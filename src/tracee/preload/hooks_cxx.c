@@ -72,8 +72,8 @@ static real_new_fn *real_new(enum real_new form) {
     return function;
 }
 
-static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second,
-                                         const void *third, enum seep_via via, struct seep_caller caller) {
+static SEEP_COLD void *call_real_new(enum real_new form, size_t size, const void *second, const void *third,
+                                     enum seep_via via, struct seep_caller caller) {
     struct seep_nested nested = {.thread = NULL};
     if (SEEP_UNLIKELY(seep_g.apart) && !seep_g.operators_replaced)
         seep_nested_begin(&nested);
@@ -118,8 +118,8 @@ static void *aligned_block(size_t size, size_t alignment) {
 }
 
 // The forms that few programs call share one body: the library is small where it can be.
-static SEEP_NOINLINE void *new_rare(enum real_new form, size_t size, size_t alignment, const void *nothrow,
-                                    enum seep_via via, struct seep_caller caller) {
+static SEEP_COLD void *new_rare(enum real_new form, size_t size, size_t alignment, const void *nothrow,
+                                enum seep_via via, struct seep_caller caller) {
     bool aligned = form >= NEW_ALIGNED;
     void *block = !seep_g.new_is_malloc ? NULL
                   : aligned             ? aligned_block(size, alignment)
@@ -210,7 +210,7 @@ static bool is_of_library(const char *name, const char *allocator) {
            !(allocator && seep_path_contains(module, allocator));
 }
 
-bool seep_operators_replaced(const char *allocator) {
+SEEP_COLD bool seep_operators_replaced(const char *allocator) {
     for (size_t i = 0; i < NEW_NR + DELETE_NR; i++) {
         const char *name = i < NEW_NR ? new_names[i] : delete_names[i - NEW_NR];
         if (seep_loader_in_front(name) || is_of_library(name, allocator))
@@ -238,7 +238,7 @@ static real_delete_fn *real_delete(uint32_t form) {
 
 // If operators are replaced: calls the function that the program would have called without this library. The
 // C++ library's sized and nothrow forms call the plain ones by name, so these calls come here again.
-static void hand_on(uint32_t form, void *block, const void *second, const void *third) {
+static SEEP_COLD void hand_on(uint32_t form, void *block, const void *second, const void *third) {
     real_delete_fn *function = real_delete(form);
     if (function)
         function(block, second, third);
@@ -248,7 +248,7 @@ static void hand_on(uint32_t form, void *block, const void *second, const void *
         free(block);
 }
 
-static SEEP_NOINLINE void call_real_delete(uint32_t form, void *block, size_t alignment) {
+static SEEP_COLD void call_real_delete(uint32_t form, void *block, size_t alignment) {
     real_delete_fn *function = real_delete(form);
     if (!function) {
         seep_g.real.free(block);
@@ -350,7 +350,7 @@ RARE(operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t
      DELETE_ARRAY_ALIGNED_NOTHROW, DELETE_ARRAY_ALIGNED)
 
 // Functions of a closed library are no longer mapped.
-void seep_operators_closed(void) {
+SEEP_COLD void seep_operators_closed(void) {
     for (size_t i = 0; i < NEW_NR; i++)
         atomic_store_explicit(&real_news[i], NULL, memory_order_relaxed);
     for (size_t i = 0; i < DELETE_NR; i++)

@@ -162,7 +162,7 @@ SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, bool q
     return fresh;
 }
 
-SEEP_NOINLINE void *seep_realloc_here(void *block, size_t size, enum seep_via via) {
+SEEP_COLD void *seep_realloc_here(void *block, size_t size, enum seep_via via) {
     void *(*real)(void *, size_t) = seep_g.real.realloc;
     if (via == VIA_LIBC_REALLOC) {
         real = LIBC(realloc);
@@ -189,7 +189,7 @@ SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
     return seep_realloc_here(block, bytes, SEEP_VIA_REALLOCARRAY);
 }
 
-SEEP_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size) {
+SEEP_EXPORT SEEP_COLD int posix_memalign(void **ret_block, size_t alignment, size_t size) {
     int result = seep_g.real.posix_memalign(ret_block, alignment, size);
     allocated_rarely(result == 0 ? *ret_block : NULL, size, SEEP_VIA_POSIX_MEMALIGN, SEEP_HOOK_CALLER());
     return result;

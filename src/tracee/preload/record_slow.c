@@ -9,11 +9,19 @@
 #include "preload/free_stacks.h"
 #include "preload/fork_undo.h"
 
+// In libseep.so these are for samples and for children of fork that are pending; in libseep-record.so for
+// each event.
+#if SEEP_MODES
+#define SPECIAL SEEP_NOINLINE
+#else
+#define SPECIAL SEEP_COLD
+#endif
+
 static bool undo_is_on(void) {
     return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO;
 }
 
-uint32_t seep_stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
+SEEP_COLD uint32_t seep_stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
     return stack_site(thread, via, caller);
 }
 
@@ -35,10 +43,9 @@ static SEEP_NOINLINE uint32_t site_of(struct seep_thread *thread, enum seep_via 
     return site;
 }
 
-static SEEP_NOINLINE void record_special(struct seep_thread *thread, const void *block, uint64_t size,
-                                         enum seep_via via, struct seep_caller caller);
-static SEEP_NOINLINE void put_slow(struct seep_thread *thread, uint64_t address, uint32_t site,
-                                   uint64_t size);
+static SPECIAL void record_special(struct seep_thread *thread, const void *block, uint64_t size,
+                                   enum seep_via via, struct seep_caller caller);
+static SPECIAL void put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size);
 
 static void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                               struct seep_caller caller) {
@@ -149,8 +156,8 @@ static uint32_t take_sampled(struct seep_thread *thread, const void *block, uint
     return site;
 }
 
-static uint32_t take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
-                             enum seep_release via, struct seep_caller caller) {
+static SPECIAL uint32_t take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
+                                     enum seep_release via, struct seep_caller caller) {
     if (atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_IGNORED)
         seep_ignored_gone((uintptr_t)block);
     if (thread->filter)
@@ -182,8 +189,9 @@ uint32_t seep_record_take_special(struct seep_thread *thread, const void *block,
     return take_special(thread, block, ret_size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
 }
 
-struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,
-                                                     enum seep_release via, bool temporary) {
+SPECIAL struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site,
+                                                             uint64_t size, enum seep_release via,
+                                                             bool temporary) {
     struct seep_image_counters *suspect = thread->filter
                                               ? seep_sample_count_free(thread, site, size, via, temporary)
                                               : count_free(thread, site, size, via, temporary);
@@ -192,7 +200,8 @@ struct seep_image_counters *seep_record_free_special(struct seep_thread *thread,
 }
 
 // A realloc took the block and then failed.
-void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size) {
+SEEP_COLD void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site,
+                                    uint64_t size) {
     if (thread->filter) {
         if (releases_are_kept())
             seep_freed_forget_sampled((uintptr_t)block);
@@ -208,7 +217,7 @@ void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_
 }
 
 // The program has got no other block, so this one stays. Its entry of the map has kept the site.
-void seep_record_move_abandoned(struct seep_thread *thread) {
+SEEP_COLD void seep_record_move_abandoned(struct seep_thread *thread) {
     uint64_t address = thread->slot->moving_rt;
     const uint64_t *at = address ? map_entry(address) : NULL;
     thread->slot->moving_rt = 0;
@@ -262,7 +271,7 @@ static void put_slow(struct seep_thread *thread, uint64_t address, uint32_t site
     seep_lost(at || address & 7 || address >> SEEP_ADDRESS_BITS ? SEEP_LOST_ODD_FULL : SEEP_LOST_NO_LEAF);
 }
 
-void seep_nested_begin(struct seep_nested *ret_nested) {
+SEEP_COLD void seep_nested_begin(struct seep_nested *ret_nested) {
     struct seep_thread *thread = thread_enter();
     ret_nested->thread = thread;
     if (!thread)
@@ -301,8 +310,8 @@ bool seep_record_again(struct seep_thread *thread, const void *block, uint64_t s
     return true;
 }
 
-void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
-                              struct seep_caller caller) {
+SEEP_COLD void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
+                                        struct seep_caller caller) {
     if (thread->nested_release || address == thread->slot->moving_rt) // realloc may free by name
         return;
     if (calls_only()) {

@@ -61,7 +61,7 @@ static void tell_memory(struct seep_thread *thread) {
 }
 
 // Stacks are rarely deep, and address space may be short: the arrays grow when they must.
-bool seep_thread_deeper(struct seep_thread *thread) {
+SEEP_COLD bool seep_thread_deeper(struct seep_thread *thread) {
     uint32_t old = thread->capacity;
     if (old >= SEEP_MAX_DEPTH)
         return false;
@@ -168,7 +168,7 @@ static void read_signal_stack(struct seep_image_thread *slot) {
 
 // The program has just made the system call that is made here, so no filter forbids it. A child of vfork runs
 // with the slot of its parent's thread and has a signal stack of its own.
-void seep_thread_has_signal_stack(void) {
+SEEP_COLD void seep_thread_has_signal_stack(void) {
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return;
@@ -259,7 +259,7 @@ static void recover(struct seep_thread *thread) {
 
 // Whatever keeps the hot path from going on ends here: first call of all, first call of a thread,
 // a child of fork, a signal handler inside a hook, a process that is passive.
-struct seep_thread *seep_thread_slow(uint64_t frame) {
+SEEP_COLD struct seep_thread *seep_thread_slow(uint64_t frame) {
     struct seep_thread *thread = seep_self();
     if (thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard)) {
         if (!abandoned(thread, frame)) {
@@ -297,7 +297,7 @@ struct seep_thread *seep_thread_slow(uint64_t frame) {
     return thread;
 }
 
-bool seep_counters_chunk(struct seep_thread *thread, uint32_t site) {
+SEEP_COLD bool seep_counters_chunk(struct seep_thread *thread, uint32_t site) {
     uint32_t page = seep_pages_take(SEEP_CHUNK_SITES * sizeof(struct seep_image_counters));
     if (page == 0) {
         seep_lost(SEEP_LOST_NO_COUNTERS);

@@ -57,7 +57,7 @@ static SEEP_NOINLINE void wipe_lines(uint64_t *at, uint64_t *end) {
     write_words(at, end);
 }
 
-static SEEP_NOINLINE void wipe_present(uint64_t from, uint64_t end) {
+static SEEP_COLD void wipe_present(uint64_t from, uint64_t end) {
     unsigned char present[512];
     while (from < end) {
         uint64_t page = from & ~(sys_page_bytes() - 1);
@@ -191,7 +191,7 @@ static bool is_filled_by_glibc(void) {
 }
 #endif
 
-void seep_wipe_start(void) {
+SEEP_COLD void seep_wipe_start(void) {
     inner = seep_g.real;
     if (!is_same_module(seep_g.found_malloc, (const void *)inner.usable_size))
         inner.usable_size = NULL;
