@@ -7,7 +7,7 @@
 #include "base/merge_heap.h"
 #include "session/recorder_parts.h"
 
-enum { SEAL_MS = 45 }; // until a chunk is written; with two naps and the writing half of 0.1 s
+enum { SEAL_MS = 20 }; // until a chunk is written: what a kill of tool and program loses, with two naps
 
 void seep_recorder_beat(struct seep_recorder *recorder) {
     recorder->beat++;
