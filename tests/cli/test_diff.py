@@ -298,3 +298,32 @@ def test_wrong_use(run, seep, tmp_path):
         done = run(seep, command, *operands)
         assert done.returncode == status, done
         assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, done.stderr
+
+
+FINDINGS = {  # runs, and what is said of them: kind, value, place, value of the place
+    ("10 10 0 0", "1000 10 0 0"): [("live", 99000, "add", 99000)],
+    ("1000 10 0 0", "10 10 0 0"): [("live", -99000, "add", -99000)],
+    ("10 10 0 0", "10 30 5 0"): [("lost", 320, "lose", 320), ("live", 10320, "other", 10000)],
+    ("10 30 5 0", "60 0 5 0"): [("live", -10000, "other", -15000)],
+    ("10 10 0 0", "10 10 0 900"): [("live", 0, None, 0), ("allocations", 900, "churn", 900)],
+    ("10 10 0 0", "15 9 0 0"): [("live", 0, "add", 500)],
+}
+
+
+@pytest.mark.parametrize("runs", FINDINGS, ids=" to ".join)
+def test_what_changed_most_is_said_first(run, seep, root, tmp_path, require, runs):
+    (tmp_path / "changes.c").write_text(program_source("diff_findings.c"))
+    subprocess.run([require("gcc"), "-g", "-O0", "-fno-builtin", "-o", "changes", "changes.c"], check=True, cwd=tmp_path)
+    for name, amounts in zip(("old.seep", "new.seep"), runs):
+        assert run(seep, "run", "-q", "-o", name, "./changes", *amounts.split()).returncode == 0
+    whole = diff(run, seep, root, "old.seep", "new.seep")
+    found = [(f["kind"], f["value"], f["place"], f["place_value"]) for f in whole["findings"]]
+    expected = FINDINGS[runs]
+    assert [(kind, value, part) for kind, value, _, part in found] == [(kind, value, part) for kind, value, _, part in expected], whole["findings"]
+    assert [place and place.split(" (")[0] for _, _, place, _ in found] == [place for _, _, place, _ in expected], whole["findings"]
+    text = re.sub(r"\s+", " ", run(seep, "diff", "old.seep", "new.seep").stdout)
+    before_totals = text.split(" totals ")[0]
+    assert all(f["text"] in before_totals for f in whole["findings"]), text
+    # By function its name is the place.
+    (by, *_) = diff(run, seep, root, "--by", "function", "old.seep", "new.seep")["findings"]
+    assert by["place"] == expected[0][2], by

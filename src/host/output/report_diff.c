@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 
+#include "analysis/diff_findings.h"
 #include "base/version.h"
 #include "base/words.h"
 #include "output/csv.h"
@@ -263,6 +264,24 @@ static struct seep_error *put_row(FILE *out, const struct seep_diff *diff, const
     return seep_text_stack(out, row->after ? diff->after : diff->before, shown, style);
 }
 
+// Behind the name of its kind.
+#define FINDING_COLUMN 9u
+
+static struct seep_error *put_findings(FILE *out, const struct seep_diff *diff, int sort,
+                                       const struct seep_style *style) {
+    struct seep_diff_findings findings;
+    struct seep_error *error = seep_diff_findings_make(diff, sort, &findings);
+    for (size_t i = 0; !error && i < findings.nr; i++) {
+        const struct seep_diff_finding *finding = &findings.items[i];
+        fprintf(out, "%s%s%-8s%s ", i ? "" : "\n",
+                finding->bad ? seep_style_warn(style) : seep_style_bold(style),
+                finding->kind == SEEP_DIFF_LOST ? "leaks" : "changed", seep_style_off(style));
+        seep_put_wrapped(out, style, FINDING_COLUMN, finding->text);
+        fputc('\n', out);
+    }
+    return error;
+}
+
 static struct seep_error *put_all(FILE *out, const struct seep_diff *diff,
                                   const struct seep_diff_names *names,
                                   const struct seep_view_options *options, const struct seep_style *style) {
@@ -274,6 +293,9 @@ static struct seep_error *put_all(FILE *out, const struct seep_diff *diff,
     size_t nr_shown = 0, nr_all = 0;
     for (size_t i = 0; i < diff->nr_rows_all; i++)
         nr_all += is_shown(&diff->rows[i], options->sort);
+    error = put_findings(out, diff, options->sort, style);
+    if (error)
+        return error;
     put_totals(out, diff, style);
     put_heading(out, diff, options->sort, nr_all, style);
     for (size_t i = 0; i < diff->nr_rows; i++) {
@@ -439,6 +461,22 @@ static struct seep_error *put_json_row(FILE *out, const struct seep_diff *diff,
     return error;
 }
 
+static json_t *findings_json(const struct seep_diff_findings *findings) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < findings->nr; i++) {
+        const struct seep_diff_finding *finding = &findings->items[i];
+        json_t *object = json_object();
+        set(&object, "kind", json_string(seep_diff_finding_name(finding->kind)));
+        set(&object, "bad", json_boolean(finding->bad));
+        set(&object, "text", string(finding->text));
+        set(&object, "value", json_integer(finding->value));
+        set(&object, "place", finding->place ? string(finding->place) : json_null());
+        set(&object, "place_value", json_integer(finding->place_value));
+        append(&array, object);
+    }
+    return array;
+}
+
 static struct seep_error *put_sides(FILE *out, const struct seep_diff *diff,
                                     const struct seep_diff_names *names) {
     fputs("\"old\": ", out);
@@ -457,12 +495,19 @@ static struct seep_error *put_sides(FILE *out, const struct seep_diff *diff,
 }
 
 static struct seep_error *put_json(FILE *out, const struct seep_diff *diff,
-                                   const struct seep_diff_names *names) {
+                                   const struct seep_diff_names *names, int sort) {
     struct row_stacks stacks;
+    struct seep_diff_findings findings = {.nr = 0};
     struct seep_error *error = row_stacks_init(&stacks, diff);
+    if (!error)
+        error = seep_diff_findings_make(diff, sort, &findings);
     fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": 2},\n", SEEP_VERSION);
     if (!error)
         error = put_sides(out, diff, names);
+    fputs("\"findings\": ", out);
+    if (!error)
+        error = seep_json_dump(out, findings_json(&findings));
+    fputs(",\n", out);
     if (!error)
         seep_json_put_tables(out, &stacks.table);
     fprintf(out, "\"by\": \"%s\", \"rows_left_out\": %zu,\n\"rows\": [",
@@ -534,7 +579,7 @@ static struct seep_error *put_csv(FILE *out, const struct seep_diff *diff) {
 struct seep_error *seep_diff_write(FILE *out, const struct seep_diff *diff,
                                    const struct seep_diff_names *names,
                                    const struct seep_view_options *options) {
-    return options->json  ? put_json(out, diff, names)
+    return options->json  ? put_json(out, diff, names, options->sort)
            : options->csv ? put_csv(out, diff)
                           : put_text(out, diff, names, options);
 }
