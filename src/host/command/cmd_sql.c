@@ -28,7 +28,7 @@ static const struct seep_option_group sql_group = {
     .options =
         (const struct seep_option[]){
             {"csv", 0, SEEP_OPTION_FLAG, AT(csv),
-             .help = "rows as CSV (default: columns with tabs between them)"},
+             .help = "rows as CSV (default: a table on a terminal, else columns with tabs between them)"},
             {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "rows as JSON objects"},
             {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle),
              .help = "symbol names as they are in the file"},
@@ -138,7 +138,10 @@ static struct seep_error *make_sites(const void *data, struct seep_view **ret_vi
 static struct seep_error *answer(const struct seep_arguments *arguments, const struct sites *sites,
                                  struct seep_view *view, struct seep_event_file *file) {
     const struct sql_values *values = seep_arguments_values(arguments, &sql_group);
-    enum seep_sql_form form = values->json ? SEEP_SQL_JSON : values->csv ? SEEP_SQL_CSV : SEEP_SQL_TEXT;
+    enum seep_sql_form form = values->json            ? SEEP_SQL_JSON
+                              : values->csv           ? SEEP_SQL_CSV
+                              : isatty(STDOUT_FILENO) ? SEEP_SQL_TABLE
+                                                      : SEEP_SQL_TEXT;
     struct seep_event_source events = seep_events_of(file);
     struct seep_summary summary = {.source = arguments->operands[0]};
     const struct seep_sql_sites on_demand = {make_sites, sites};

@@ -14,6 +14,7 @@
 #include "output/format.h"
 #include "output/output_sqlite.h"
 #include "output/sql.h"
+#include "output/sql_table.h"
 
 const char *const seep_sql_lacks = NULL;
 
@@ -528,6 +529,36 @@ static void put_row(FILE *out, sqlite3_stmt *statement, enum seep_sql_form form,
     }
 }
 
+// Rows on a terminal. `table` has the names of the columns first.
+static struct seep_error *add_row(struct seep_sql_table *table, sqlite3_stmt *statement, bool names) {
+    struct seep_error *error = NULL;
+    int nr = sqlite3_column_count(statement);
+    for (int i = 0; !error && i < nr; i++) {
+        int type = names ? SQLITE_TEXT : sqlite3_column_type(statement, i);
+        const char *text =
+            names ? sqlite3_column_name(statement, i) : (const char *)sqlite3_column_text(statement, i);
+        error = seep_sql_table_add(table, text, type == SQLITE_INTEGER || type == SQLITE_FLOAT);
+    }
+    return error;
+}
+
+static struct seep_error *put_table(struct seep_sql *sql, sqlite3_stmt *statement, FILE *out) {
+    struct seep_sql_table *table = NULL;
+    int code = SQLITE_ROW;
+    struct seep_error *error = NULL;
+    if (sqlite3_column_count(statement) > 0) {
+        error = seep_sql_table_begin(out, (unsigned)sqlite3_column_count(statement), &table);
+        if (!error)
+            error = add_row(table, statement, true);
+    }
+    while (!error && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        if (table)
+            error = add_row(table, statement, false);
+    if (!error && code != SQLITE_DONE)
+        error = failed(sql);
+    return seep_sql_table_end(table, error);
+}
+
 static struct seep_error *step_all(struct seep_sql *sql, sqlite3_stmt *statement, enum seep_sql_form form,
                                    FILE *out) {
     bool has_rows = sqlite3_column_count(statement) > 0;
@@ -567,7 +598,8 @@ struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements, en
         if (statement && !error && sql->stopped) // while tables were filled
             error = failed(sql);
         if (statement && !error)
-            error = step_all(sql, statement, form, out);
+            error =
+                form == SEEP_SQL_TABLE ? put_table(sql, statement, out) : step_all(sql, statement, form, out);
         sqlite3_finalize(statement);
     }
     return error;

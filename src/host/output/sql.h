@@ -11,8 +11,8 @@
 #include "view/summary.h"
 #include "view/view.h"
 
-// How rows are printed.
-enum seep_sql_form { SEEP_SQL_TEXT, SEEP_SQL_CSV, SEEP_SQL_JSON };
+// How rows are printed. TABLE is for people at a terminal.
+enum seep_sql_form { SEEP_SQL_TEXT, SEEP_SQL_TABLE, SEEP_SQL_CSV, SEEP_SQL_JSON };
 
 struct seep_sql;
 
