@@ -136,7 +136,7 @@ def test_count_ends_the_looks_and_few_say_nothing(tmp_path):
 
 def test_of_a_recording(tmp_path):
     trace = tmp_path / 'x.seep'
-    done = run([SEEP, 'run', '--mode', 'record', '--report', tmp_path / 'report.txt', '-o', trace, PROGRAM, 1000])
+    done = run([SEEP, 'run', '--mode', 'record', '--report', tmp_path / 'report.txt', '-o', trace, PROGRAM, 1600])
     assert done.code == 0, done
     done = run([SEEP, 'growth', '--error-exitcode', '7', '--json', trace])
     assert done.code == 7, done
@@ -149,6 +149,23 @@ def test_of_a_recording(tmp_path):
     done = run([SEEP, 'run', '--report', tmp_path / 'report.txt', '-o', trace, PROGRAM, 10])
     done = run([SEEP, 'growth', trace])
     assert done.code == 1 and messages.NO_SNAPSHOTS.encode() in done.err, done
+
+
+def test_a_recording_of_a_short_time_says_nothing(tmp_path):
+    """What a program does within a moment is its start: it does not grow without bound, however straight the line is."""
+    trace = tmp_path / 'x.seep'
+    for _ in range(5):
+        done = run([SEEP, 'run', '--mode', 'record', '-q', '-o', trace, PROGRAM, 30])
+        assert done.code == 0, done
+        value = json.loads(run([SEEP, 'growth', '--json', trace]).out)
+        report_json.spread(value)
+        times = [snapshot['at_s'] for snapshot in value['growth']['snapshots']]
+        if times[-1] - times[0] < 1:  # not on a machine that was busy meanwhile
+            break
+    assert value['growth']['live'] is None and not set(verdicts(value).values()) - {None}, value
+    assert messages.TOO_SHORT_A_TIME in run([SEEP, 'growth', trace]).out.decode()
+    done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
+    assert done.code == 1, done
 
 
 def test_quiet_and_json_have_no_reports_between(tmp_path):

@@ -538,7 +538,7 @@ static void test_growth_of_a_row_is_that_of_all_its_sites(void **state) {
         p->snapshots[i] =
             (struct seep_snapshot){.at_ns = (i + 1) * 1000000000LL, .sites = sites, .nr_sites = 2};
     }
-    assert_null(seep_growth_judge(p));
+    assert_null(seep_growth_judge(p, SEEP_GROWTH_LEAST_NS));
     struct seep_session *session = NULL;
     assert_null(seep_session_create(&session));
     assert_null(seep_session_add(session, p));

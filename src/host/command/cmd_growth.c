@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "base/numbers.h"
 #include "command/command.h"
 #include "command/report_options.h"
 #include "command/result_file.h"
@@ -98,7 +99,7 @@ static bool has_growth(const struct seep_session *session) {
 static struct seep_error *take_moments(struct seep_session *session, const char *name) {
     struct seep_error *err = seep_history_snapshots(session, name, PARTS, NULL);
     for (size_t i = 0; !err && i < session->nr_profiles; i++)
-        err = seep_growth_judge(session->profiles[i]);
+        err = seep_growth_judge(session->profiles[i], SEEP_GROWTH_RECORDING_NS);
     return err;
 }
 
@@ -157,6 +158,14 @@ static bool any_grows(const struct seep_session *session) {
 static struct seep_error *check_known(const struct seep_session *session) {
     if (seep_growth_is_known(session))
         return NULL;
+    int64_t least_ns = 0;
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        if (session->profiles[i]->growth)
+            least_ns = SEEP_MAX(least_ns, session->profiles[i]->growth->least_ns);
+    if (least_ns)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "--error-exitcode: too short a time to say what grows"),
+            "at least %s, a minute is good", seep_format_duration(least_ns).text);
     return seep_error_hint(
         seep_error_create(SEEP_E_UNSUPPORTED, "--error-exitcode: too few snapshots to say what grows"),
         "%u are needed, 20 are good: a larger --count, or a longer look", SEEP_TREND_LEAST);

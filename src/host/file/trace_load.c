@@ -274,7 +274,7 @@ static struct seep_error *finish_process(struct loader *loader) {
         return NULL;
     }
     seep_profile_derive(loader->arrays.profile);
-    error = seep_growth_judge(loader->arrays.profile);
+    error = seep_growth_judge(loader->arrays.profile, SEEP_GROWTH_LEAST_NS);
     if (error)
         return error;
     if (!same_derived(loader))

@@ -2,6 +2,7 @@
 // From snapshots to the series of each site, which trend.c judges, see growth.h.
 #include <stdlib.h>
 
+#include "base/sum.h"
 #include "growth/growth.h"
 
 // A change of one site from one snapshot on.
@@ -46,10 +47,11 @@ struct picked {
     uint32_t index[SEEP_TREND_MOST];
     double seconds[SEEP_TREND_MOST];
     size_t nr;
+    bool is_short; // nothing is said of them
 };
 
-static struct picked pick(const struct seep_profile *profile) {
-    struct picked picked = {.nr = 0};
+static struct picked pick(const struct seep_profile *profile, bool is_short) {
+    struct picked picked = {.is_short = is_short};
     uint32_t nr = profile->nr_snapshots, step = (nr + SEEP_TREND_MOST - 1) / SEEP_TREND_MOST;
     for (uint32_t i = (nr - 1) % step; i < nr; i += step) {
         picked.index[picked.nr] = i;
@@ -71,7 +73,8 @@ static struct seep_growth_of judge(const struct picked *picked, const double *by
         growth.least_bytes = SEEP_MIN(growth.least_bytes, whole(bytes[i]));
         growth.most_bytes = SEEP_MAX(growth.most_bytes, whole(bytes[i]));
     }
-    seep_trend_judge(picked->seconds, bytes, picked->nr, &growth.trend);
+    if (!picked->is_short)
+        seep_trend_judge(picked->seconds, bytes, picked->nr, &growth.trend);
     if (blocks && last)
         growth.blocks_per_s = (blocks[last] - blocks[0]) / (picked->seconds[last] - picked->seconds[0]);
     growth.last_blocks = blocks ? whole(blocks[last]) : 0;
@@ -116,7 +119,12 @@ static void judge_all(const struct seep_profile *profile, const struct picked *p
         growth->rss = judge(picked, rss, NULL);
 }
 
-struct seep_error *seep_growth_judge(struct seep_profile *profile) {
+static bool covers(const struct seep_profile *profile, int64_t least_ns) {
+    const struct seep_snapshot *all = profile->snapshots;
+    return seep_time_less(all[profile->nr_snapshots - 1].at_ns, all[0].at_ns) >= least_ns;
+}
+
+struct seep_error *seep_growth_judge(struct seep_profile *profile, int64_t least_ns) {
     if (!profile->nr_snapshots)
         return NULL;
     struct seep_growth *growth = seep_arena_alloc(&profile->arena, 1, sizeof(*growth));
@@ -128,7 +136,9 @@ struct seep_error *seep_growth_judge(struct seep_profile *profile) {
             error = seep_error_no_memory();
     }
     if (!error) {
-        struct picked picked = pick(profile);
+        if (profile->nr_snapshots >= SEEP_TREND_LEAST && !covers(profile, least_ns))
+            growth->least_ns = least_ns;
+        struct picked picked = pick(profile, growth->least_ns != 0);
         judge_all(profile, &picked, &changes, growth);
         profile->growth = growth;
     }
@@ -153,7 +163,7 @@ static void sort_by_group(const struct seep_profile *profile, const uint32_t *gr
 static void judge_groups(const struct seep_profile *profile, const struct changes *changes,
                          const uint32_t *first, const uint32_t *sites, uint32_t nr_groups,
                          struct seep_growth_of *groups) {
-    struct picked picked = pick(profile);
+    struct picked picked = pick(profile, profile->growth && profile->growth->least_ns);
     for (uint32_t group = 1; group <= nr_groups; group++) {
         double bytes[SEEP_TREND_MOST] = {0}, blocks[SEEP_TREND_MOST] = {0};
         bool any = false;

@@ -24,10 +24,17 @@ struct seep_growth {
     struct seep_growth_of live;          // all of the heap
     struct seep_growth_of rss;           // verdict unknown where it was not taken
     uint32_t nr_verdicts[SEEP_TREND_NR]; // sites with anything live in any snapshot
+    int64_t least_ns; // not 0: the snapshots cover less time, which says nothing, and no verdict is known
 };
 
+// What the snapshots must cover, because what a program does in less is its start. Of a recording, whose
+// moments were not chosen by the user, it is more.
+#define SEEP_GROWTH_LEAST_NS     INT64_C(100000000)
+#define SEEP_GROWTH_RECORDING_NS INT64_C(1000000000)
+
 // Fills profile->growth from its snapshots; does nothing where there are none. Once they are complete.
-SEEP_MUST_CHECK struct seep_error *seep_growth_judge(struct seep_profile *profile);
+// `least_ns`: one of those above.
+SEEP_MUST_CHECK struct seep_error *seep_growth_judge(struct seep_profile *profile, int64_t least_ns);
 
 // Judges groups of sites: the sites of a group are one series. `group_of` is indexed by site: 1 to nr_groups,
 // 0: no group. groups[group - 1] is written if a site of the group was live in a snapshot. Call it after

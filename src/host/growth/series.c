@@ -148,7 +148,7 @@ struct seep_error *seep_series_give(const struct seep_series *series, struct see
         return seep_error_no_memory();
     profile->snapshots = all;
     profile->nr_snapshots = series->nr_snapshots;
-    struct seep_error *error = seep_growth_judge(profile);
+    struct seep_error *error = seep_growth_judge(profile, SEEP_GROWTH_LEAST_NS);
     if (!error && series->nr_still)
         error = seep_profile_note(
             profile, SEEP_NOTE_STOOD_STILL, "the process %s between looks: %u of %u say nothing of growth",

@@ -110,6 +110,11 @@ static void put_process(FILE *out, const struct seep_view *view, uint32_t proces
                 SEEP_TREND_LEAST);
         return;
     }
+    if (growth->least_ns) {
+        fprintf(out, "  too short a time to say what grows: at least %s, a minute is good\n",
+                seep_format_duration(growth->least_ns).text);
+        return;
+    }
     if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN) {
         fprintf(out,
                 "  too few snapshots to say what grows: %u are needed, 20 are good (a larger --count, or a "

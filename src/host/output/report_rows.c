@@ -104,7 +104,7 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
                     "free memory\nof the heap that cannot be used. 'seep report PID --rss' says what it is.\n"
               : seep_growth_is_known(view->session)
                   ? "Nothing grows without bound, as far as the snapshots go.\n"
-                  : "Whether anything grows cannot be told from so few snapshots.\n",
+                  : "Whether anything grows cannot be told from so little.\n",
               out);
         return;
     }

@@ -4,5 +4,5 @@
 #include <unistd.h>
 void *volatile keep;
 static void other(void) { keep = malloc(2000); }
-int main(void) { for (int i = 0; i < 60; i++, usleep(3000)) { keep = malloc(1000); keep = malloc(3000); free(malloc(i));
+int main(void) { for (int i = 0; i < 60; i++, usleep(20000)) { keep = malloc(1000); keep = malloc(3000); free(malloc(i));
     other(); } }
