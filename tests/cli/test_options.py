@@ -141,6 +141,10 @@ def test_unknown_options_name_the_nearest(seep, enough):
         assert "'--%s'" % wrong in text and "did you mean '--" in text, text
 
 
+def test_of_names_as_near_the_one_with_all_letters_is_meant(seep):
+    assert "did you mean '--keep'" in refused(seep, "serve", "--kep")
+
+
 def test_help_takes_no_value(seep, names):
     for name in names:
         text = refused(seep, name, "--help=3")

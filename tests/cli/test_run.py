@@ -735,6 +735,7 @@ def test_small_files_do_not_kill_the_tool(run, seep, libseep):
     done = run(*limited_files(0, seep, "run", "-q", "-o", "x.seep", SH, "-c", "exit 5"))
     assert done.returncode == 5
     one_line(done.stderr, "x.seep", os.strerror(errno.EFBIG))
+    assert messages.FILES_AT_MOST % 0 in done.stderr and messages.MAKE_ROOM not in done.stderr, done
     done = run(*limited_files(10000, seep, "info"))
     assert done.returncode == 0, done.stderr
     assert "ulimit -f unlimited" in done.stdout
@@ -756,7 +757,7 @@ def test_small_files_are_named_as_the_reason(run, seep, libseep):
     done = run(*limited_files(60000, seep, "run", "-o", "x.seep", SH, "-c", "exit 5"))
     assert done.returncode == 5
     assert "NOT TRACED" in done.stderr
-    assert "60000 KiB at most (ulimit -f)" in done.stderr and "'ulimit -f unlimited'" in done.stderr
+    assert messages.FILES_AT_MOST % 60000 in done.stderr and "'ulimit -f unlimited'" in done.stderr
     done = run(*limited_files(88064, seep, "run", "-o", "x.seep", SH, "-c", "exit 5"))
     assert done.returncode == 5
     assert "health: complete" in done.stderr

@@ -139,3 +139,41 @@ def test_what_a_command_is_fills_its_lines(seep, columns):
                 assert len(line) + 1 + len(after.split()[0]) > min(columns, 100), (name, line, after)
             # A line of a list may go on below its own.
             assert line[-1] not in ".:" or not after.startswith("    "), (name, line, after)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 132])
+def test_rows_of_sql_are_a_table(root, seep, run, columns):
+    """Numbers at the right, texts cut where they have no room, which is told; in a pipe all of it."""
+    trace = os.path.join(root, "tests", "golden", "recording-v2.seep")
+    statement = "select id, text, length(text) from site_text order by id"
+    shown = on_terminal(columns, str(seep), "sql", trace, statement).split("\n")
+    piped = [line.split("\t") for line in run(seep, "sql", trace, statement).stdout.splitlines()]
+    rows = shown[:len(piped)]
+    assert len(piped) > 20 and piped[0] == ["id", "text", "length(text)"]
+    assert all(len(line) <= columns for line in shown), shown
+    assert {len(line) for line in rows} == {len(rows[0])}, rows
+    cut = 0
+    for line, (number, text, length) in zip(rows[1:], piped[1:]):
+        assert line.split()[0] == number and line.endswith(" " + length), line
+        shortened = line[rows[0].index("text"):-len("length(text)")].rstrip()
+        assert shortened == text or (shortened.endswith("…") and text.startswith(shortened[:-1])), (line, text)
+        cut += shortened != text
+    assert ("%d values" % cut if cut else "") in " ".join(shown[len(piped):])
+
+
+def test_rows_of_sql_without_room_are_groups(root, seep):
+    trace = os.path.join(root, "tests", "golden", "recording-v2.seep")
+    shown = on_terminal(40, str(seep), "sql", trace, "select * from site order by id limit 3")
+    groups = [[line.split()[0] for line in group.split("\n") if line] for group in shown.split("\n\n")]
+    assert len(groups) == 3 and groups[0] == groups[1] == groups[2] and "live_bytes" in groups[0], shown
+
+
+def test_progress_of_a_replay_counts_to_the_most(root, seep):
+    """One line, which each round writes again; no round is beyond the number that it is said to be of."""
+    trace = os.path.join(root, "tests", "golden", "recording-v2.seep")
+    for words in (["--rounds", "11"], []):
+        shown = on_terminal(100, str(seep), "replay", trace, "--allocator", "glibc,glibc:glibc.malloc.tcache_count=0", *words)
+        rounds = [(int(a), int(b)) for a, b in re.findall(r"\rround (\d+) of (\d+)", shown)]
+        assert rounds and all(at <= most for at, most in rounds), rounds
+        assert [at for at, _ in rounds] == list(range(len(rounds))) and "\nround" not in shown, rounds
+        assert words or rounds[1][1] == 10, rounds

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/error.h"
 
@@ -58,6 +59,22 @@ static enum seep_error_code code_of_errno(int sys_errno) {
     }
 }
 
+// More room does not help there. No hint where the file system itself takes no larger file.
+static void hint_file_limit(struct seep_error *error) {
+    struct rlimit limit;
+    char higher[40] = "start it in a shell with a higher limit";
+    if (error == &no_memory || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    unsigned long long most = limit.rlim_max >> 10;
+    if (limit.rlim_max == RLIM_INFINITY)
+        snprintf(higher, sizeof(higher), "ulimit -f unlimited");
+    else if (limit.rlim_cur < limit.rlim_max)
+        snprintf(higher, sizeof(higher), "ulimit -f %llu", most);
+    if (asprintf(&error->hint, "files may have %llu KiB at most (ulimit -f): %s",
+                 (unsigned long long)limit.rlim_cur >> 10, higher) < 0)
+        error->hint = NULL;
+}
+
 struct seep_error *seep_error_system(int sys_errno, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -67,11 +84,14 @@ struct seep_error *seep_error_system(int sys_errno, const char *format, ...) {
     if (what && asprintf(&message, "%s: %s", what, strerror(sys_errno)) < 0)
         message = NULL;
     free(what);
-    return make(code_of_errno(sys_errno), sys_errno, message);
+    struct seep_error *error = make(code_of_errno(sys_errno), sys_errno, message);
+    if (sys_errno == EFBIG)
+        hint_file_limit(error);
+    return error;
 }
 
 struct seep_error *seep_error_hint(struct seep_error *error, const char *format, ...) {
-    if (error == &no_memory)
+    if (error == &no_memory || (error->sys_errno == EFBIG && error->hint))
         return error;
     va_list args;
     va_start(args, format);

@@ -30,14 +30,15 @@ SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_error_create(enum seep
                                                                        const char *format, ...);
 
 // Takes errno's code from `sys_errno`: EACCES and EPERM give SEEP_E_PERMISSION, ENOENT and ESRCH
-// SEEP_E_NOT_FOUND, ENOMEM SEEP_E_MEMORY, others SEEP_E_IO. Appends ": <strerror>".
+// SEEP_E_NOT_FOUND, ENOMEM SEEP_E_MEMORY, others SEEP_E_IO. Appends ": <strerror>". EFBIG has
+// its hint from the start, which names the limit of file sizes (ulimit -f) if one is set.
 SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_error_system(int sys_errno, const char *format,
                                                                        ...);
 
 // Static, see seep_error_create.
 SEEP_MUST_CHECK struct seep_error *seep_error_no_memory(void);
 
-// Adds or replaces the hint; returns `error`, so that it can stand in a return.
+// Adds or replaces the hint, but not the one of EFBIG; returns `error`, so that it can stand in a return.
 SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_error_hint(struct seep_error *error,
                                                                      const char *format, ...);
 

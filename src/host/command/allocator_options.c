@@ -10,10 +10,16 @@
 #include "replay/allocator_choice.h"
 #include "replay/compare_runs.h"
 
-void seep_show_rounds(void *data, uint32_t round, uint32_t nr_rounds) {
+void seep_show_rounds(void *data, uint32_t round, uint32_t nr_rounds, uint32_t nr_most) {
     (void)data;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\rround %u of %u%s", round, nr_rounds, round == nr_rounds ? "\n" : "");
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (round > nr_most)
+        fputs("\r\033[K", stderr);
+    else if (round > nr_rounds)
+        fprintf(stderr, "\rround %u of %u at most\033[K", round, nr_most);
+    else
+        fprintf(stderr, "\rround %u of %u\033[K", round, nr_rounds);
 }
 
 static struct seep_error *put(FILE *out, const struct seep_compared_run *run,

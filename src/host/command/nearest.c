@@ -30,6 +30,14 @@ static unsigned distance(const char *a, size_t na, const char *b, size_t nb) {
     return row[na % 3][nb];
 }
 
+// Whether all letters of `text` are in `name`, in this order.
+static bool is_within(const char *text, const char *name) {
+    for (; *text && *name; name++)
+        text += *text == *name;
+    return !*text;
+}
+
+// As near as another one: a letter that was left out is a commoner mistake than a wrong one.
 const char *seep_nearest(const char *text, const char *const *names) {
     size_t nr_text = strlen(text);
     if (nr_text == 0 || nr_text > LONGEST)
@@ -45,10 +53,10 @@ const char *seep_nearest(const char *text, const char *const *names) {
         // The beginning of a name is the commonest way to mean it.
         if (nr_text >= 2 && nr_text < nr_name && strncmp(text, *names, nr_text) == 0)
             d = 1;
-        if (d < best) {
-            best = d;
-            nearest = *names;
-        }
+        if (d > best || (d == best && !(nearest && is_within(text, *names) && !is_within(text, nearest))))
+            continue;
+        best = d;
+        nearest = *names;
     }
     return nearest;
 }

@@ -35,9 +35,14 @@ static void put_name(FILE *out, const char *name, int column, int width) {
         fprintf(out, "%*s", left, "");
 }
 
+// A wider interval does not tell that two are alike.
+#define ALIKE_PARTS 0.05
+
 static struct seep_number against(const struct seep_replay_figures *row) {
     struct seep_number number;
-    if (!row->differs && (row->against.low > 1 || row->against.high < 1))
+    const struct seep_interval *of = &row->against;
+    bool alike = of->low <= 1 && of->high >= 1 && of->low >= 1 - ALIKE_PARTS && of->high <= 1 + ALIKE_PARTS;
+    if (!row->differs && !alike)
         snprintf(number.text, sizeof(number.text), "not sure (%.3f-%.3f)", row->against.low,
                  row->against.high);
     else if (!row->differs)

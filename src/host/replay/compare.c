@@ -287,7 +287,7 @@ static struct seep_error *run_rounds(struct compared *compared, struct seep_comp
     for (uint32_t round = options->first ? 1 : 0; !error && !enough && round <= most_rounds(options);
          round++) {
         if (options->progress)
-            options->progress(options->data, round, SEEP_MAX(round, options->nr_rounds));
+            options->progress(options->data, round, options->nr_rounds, most_rounds(options));
         // Every other round in the reverse order, so that no allocator always runs after the same one.
         for (size_t k = 0; !error && k < options->nr_names; k++) {
             size_t i = round % 2 ? options->nr_names - 1 - k : k;
@@ -299,6 +299,8 @@ static struct seep_error *run_rounds(struct compared *compared, struct seep_comp
         comparison->nr_rounds = round;
         enough = !error && is_enough(compared, comparison);
     }
+    if (options->progress)
+        options->progress(options->data, most_rounds(options) + 1, options->nr_rounds, most_rounds(options));
     return error;
 }
 

@@ -54,7 +54,8 @@ struct seep_compare_options {
     // Asked after each round that counts, with the interval of the last allocator so far. May be NULL.
     bool (*is_enough)(void *data, uint32_t nr_rounds, double first_ns, const struct seep_interval *interval,
                       const struct seep_replay_figures *last);
-    void (*progress)(void *data, uint32_t round, uint32_t nr_rounds); // may be NULL
+    // May be NULL. A round beyond `nr_most` is the end.
+    void (*progress)(void *data, uint32_t round, uint32_t nr_rounds, uint32_t nr_most);
 };
 
 // Errors: no such allocator, one that crashed in the replay, not enough memory for it: before anything is

@@ -278,7 +278,7 @@ static struct seep_error *run_rounds(struct running *running, struct seep_compar
         error = sample_memory(running, i, &comparison->rows[i]);
     for (uint32_t round = 0; !error && round <= options->nr_rounds; round++) {
         if (options->progress)
-            options->progress(options->data, round, options->nr_rounds);
+            options->progress(options->data, round, options->nr_rounds, options->nr_rounds);
         for (size_t k = 0; !error && k < options->nr_names; k++) {
             size_t i = round % 2 ? options->nr_names - 1 - k : k;
             struct outcome outcome;
@@ -287,6 +287,8 @@ static struct seep_error *run_rounds(struct running *running, struct seep_compar
                 take_outcome(&running->allocators[i], round - 1, &outcome);
         }
     }
+    if (options->progress)
+        options->progress(options->data, options->nr_rounds + 1, options->nr_rounds, options->nr_rounds);
     return error;
 }
 

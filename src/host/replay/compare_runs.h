@@ -13,7 +13,8 @@ struct seep_compare_runs_options {
     size_t nr_names;
     uint32_t nr_rounds; // that count; one more comes before them
     void *data;
-    void (*progress)(void *data, uint32_t round, uint32_t nr_rounds); // may be NULL
+    // May be NULL. A round beyond `nr_most` is the end.
+    void (*progress)(void *data, uint32_t round, uint32_t nr_rounds, uint32_t nr_most);
 };
 
 // What the program writes is seen of its first run, with the first allocator; *ret_status is that run's
