@@ -34,7 +34,7 @@ packages_of() {
         golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm valgrind autoconf openssh-server openssh-client gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-i686-linux-gnu g++-i686-linux-gnu libc6-dev-i386-cross libc6-i386 gcc-s390x-linux-gnu g++-s390x-linux-gnu libc6-dev-s390x-cross \
         gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user ;;
     cross) echo qemu-user gcc-riscv64-linux-gnu g++-riscv64-linux-gnu gcc-powerpc64le-linux-gnu g++-powerpc64le-linux-gnu \
-        gcc-powerpc64-linux-gnu g++-powerpc64-linux-gnu ;;
+        gcc-powerpc64-linux-gnu g++-powerpc64-linux-gnu gcc-mips64el-linux-gnuabi64 g++-mips64el-linux-gnuabi64 ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     sarif) echo python3-jsonschema ;;
     web) echo chromium firefox-esr fonts-dejavu-core nodejs npm lowdown mandoc ;;

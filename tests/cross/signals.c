@@ -29,6 +29,10 @@
 #define TRAP_BYTES 4
 #endif
 #define TRAP_PC(c) ((c)->uc_mcontext.arm_pc)
+#elif defined(__mips__)
+#define TRAP()     __asm__ volatile("break")
+#define TRAP_BYTES 4
+#define TRAP_PC(c) ((c)->uc_mcontext.pc)
 #elif defined(__riscv)
 #define TRAP()                                                                                               \
     do {                                                                                                     \

@@ -100,6 +100,9 @@ CPUS = {
                     USUAL, starts=frozenset({'main'}), hides_signals=(0,)),
     'ppc64': Cpu('powerpc64-linux-gnu', 'qemu-ppc64', 'libc6-dev-ppc64-cross', 'ld64.so.1', 'PowerPC, 64 bits, big-endian',
                   USUAL, starts=frozenset({'main'}), hides_signals=(0,)),
+    'mips64el': Cpu('mips64el-linux-gnuabi64', 'qemu-mips64el', 'libc6-dev-mips64el-cross', 'ld.so.1', 'MIPS, 64 bits, little-endian',
+                    USUAL, ('-fasynchronous-unwind-tables',), without=frozenset({'library'}),
+                    starts=frozenset({'main', '__start'})),
     'armhf': Cpu('arm-linux-gnueabihf', 'qemu-arm', 'libc6-dev-armhf-cross', 'ld-linux-armhf.so.3', 'ARM, 32 bits, little-endian',
                  {**USUAL, 'gcc-O2-arm': ('gcc', '-O2', '-marm'), 'gcc-O0-arm': ('gcc', '-O0', '-marm')}, ('-funwind-tables',),
                  without=frozenset({'library'}), share=frozenset({'callbacks', 'exceptions'}), everywhere=False),
@@ -121,7 +124,7 @@ LONG = {'exceptions', 'forks', 'operators'}
 
 
 def need_tools(cpu, *names):
-    purpose = 'cross' if cpu in (CPUS['riscv64'], CPUS['ppc64le'], CPUS['ppc64']) else 'traced'
+    purpose = 'cross' if cpu in (CPUS['riscv64'], CPUS['ppc64le'], CPUS['ppc64'], CPUS['mips64el']) else 'traced'
     for name in (f'{cpu.triplet}-gcc', f'{cpu.triplet}-g++', cpu.qemu, *names):
         if not shutil.which(name):
             pytest.skip(f'{name} is not installed (tools/install-deps.sh {purpose})')
@@ -363,6 +366,23 @@ def test_threads_end(name, tmp_path):
     functions = [frame['function'] for frame in works['stack']]
     assert functions[0] == 'works' and len(functions) == 2 and works['stack'][1]['module'] == 'libc.so.6', works
     assert (works['cut'], inner['cut']) == (None, 'no_cfi'), (works, inner)
+
+
+@pytest.mark.parametrize('name', TESTED)
+@pytest.mark.parametrize('how', ['deep', 'deep_lazy'])
+def test_a_library_that_is_bound_deep(name, how, tmp_path):
+    """Whatever form its relocations have, its calls come to the hooks, by its linkage table and by words of its data."""
+    cpu, cross = CPUS[name], built(name)
+    program = compile_program(cpu, SOURCES / 'small/loading_loader.c', tmp_path, 'gcc-O2')
+    library = compile_program(cpu, SOURCES / 'small/cross_deep_library.c', tmp_path, 'gcc-O2', '-shared', '-fPIC', '-fno-builtin',
+                              name='libplugin.so')
+    done = emulated(cpu, cross / 'libseep.so', [program, how, library], tmp_path)
+    assert (done.code, done.out) == (5, b'done\n'), done
+    (main,) = images(tmp_path)
+    no_losses(main)
+    figures = {site['via']: (site['allocations'], site['live_blocks'], site['live_bytes']) for site in main['sites']
+               if site['stack'] and site['stack'][0]['function'] == 'library_alloc'}
+    assert figures == {'malloc': (100, 25, 1925), 'calloc': (100, 0, 0)}, figures
 
 
 @pytest.mark.parametrize('name', TESTED)

@@ -45,6 +45,13 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
 #define STOP _URC_NORMAL_STOP
 #endif
 
+// Of what a signal has interrupted libgcc says two bytes more on MIPS, whose instructions have four.
+#ifdef __mips__
+#define PC_OF(pc) ((pc) & ~UINT64_C(3))
+#else
+#define PC_OF(pc) (pc)
+#endif
+
 // A walk of libgcc's, compared as it goes: nothing is stored but where it stands.
 struct comparison {
     const uint64_t *pcs;
@@ -61,7 +68,7 @@ struct comparison {
 static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *arg) {
     struct comparison *c = arg;
     int exact = 0;
-    uint64_t pc = _Unwind_GetIPInfo(context, &exact);
+    uint64_t pc = PC_OF(_Unwind_GetIPInfo(context, &exact));
     if (pc == 0)
         return _URC_NO_REASON; // beyond the outermost frame
     if (!c->begun) {

@@ -14,6 +14,7 @@
 
 #include "unwind/calls_aarch64.h"
 #include "unwind/calls_arm.h"
+#include "unwind/calls_mips64.h"
 #include "unwind/calls_ppc64.h"
 #include "unwind/calls_riscv64.h"
 #include "unwind/calls_s390x.h"
@@ -152,10 +153,31 @@ static void test_ppc64(void **state) {
     assert_false(seep_ppc64_follows_call((uintptr_t)(&calls[0] + 1) + 2));
 }
 
+static void test_mips64(void **state) {
+    (void)state;
+    ENDS(mips64, "\x09\xf8\x20\x03\x00\x00\x00\x00");                     // jalr t9; nop
+    ENDS_AT(mips64, 4, "\x09\xfc\x20\x03\x25\x20\x00\x02");               // jalr.hb t9; move a0, s0
+    ENDS(mips64, "\x34\x12\x00\x0c\x00\x00\x00\x00");                     // jal; nop
+    ENDS(mips64, "\x08\x00\x11\x04\x00\x00\x00\x00");                     // bal; nop
+    ENDS(mips64, "\x08\x00\x50\x04\x00\x00\x00\x00");                     // bltzal v0; nop
+    ENDS(mips64, "\x08\x00\x53\x04\x00\x00\x00\x00");                     // bgezall v0; nop
+    ENDS(mips64, "\x00\x00\x00\x00\x08\x00\x00\xe8");                     // balc
+    ENDS(mips64, "\x00\x00\x00\x00\x00\x00\x19\xf8");                     // jialc t9
+    ENDS_NOT(mips64, "\x09\xf8\x20\x03");                                 // jalr t9, its delay slot missing
+    ENDS_NOT(mips64, "\x09\xf8\x20\x03\x00\x00\x00\x00\x00\x00\x00\x00"); // jalr t9; nop; nop
+    ENDS_NOT(mips64, "\x08\x00\xe0\x03\x00\x00\x00\x00");                 // jr ra; nop
+    ENDS_NOT(mips64, "\x09\x10\x20\x03\x00\x00\x00\x00");                 // jalr v0, t9; nop
+    ENDS_NOT(mips64, "\x34\x12\x00\x08\x00\x00\x00\x00");                 // j; nop
+    ENDS_NOT(mips64, "\x08\x00\x41\x04\x00\x00\x00\x00");                 // bgez v0; nop
+    ENDS_NOT(mips64, "\x00\x00\x00\x00\x08\x00\x40\xf8");                 // bnezc v0
+    ENDS_NOT(mips64, "\x00\x00\x00\x00\x0c\x00\x00\x00");                 // syscall
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_x86),     cmocka_unit_test(test_aarch64), cmocka_unit_test(test_arm),
         cmocka_unit_test(test_riscv64), cmocka_unit_test(test_s390x),   cmocka_unit_test(test_ppc64),
+        cmocka_unit_test(test_mips64),
     };
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
 }

@@ -25,6 +25,8 @@ struct seep_platform {
 #define SEEP_MACHINE_HERE EM_RISCV
 #elif defined(__powerpc64__)
 #define SEEP_MACHINE_HERE EM_PPC64
+#elif defined(__mips__)
+#define SEEP_MACHINE_HERE EM_MIPS
 #elif defined(__s390x__)
 #define SEEP_MACHINE_HERE EM_S390
 #else

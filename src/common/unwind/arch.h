@@ -17,6 +17,8 @@
 #include "unwind/arch_riscv64.h"
 #elif defined(__powerpc64__)
 #include "unwind/arch_ppc64.h"
+#elif defined(__mips64) && _MIPS_SIM == _ABI64
+#include "unwind/arch_mips64.h"
 #elif defined(__s390x__)
 #include "unwind/arch_s390x.h"
 #else

@@ -156,8 +156,12 @@ static const char *plain_name(const char *function) {
 }
 
 static bool is_below_main(const char *function) {
-    static const char *const names[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
-                                        "__libc_start_call_main", "generic_start_main"};
+    static const char *const names[] = {"_start",
+                                        "__start",
+                                        "__libc_start_main",
+                                        "__libc_start_main_impl",
+                                        "__libc_start_call_main",
+                                        "generic_start_main"};
     for (size_t i = 0; function && i < SEEP_ARRAY_SIZE(names); i++)
         if (strcmp(function, names[i]) == 0)
             return true;

@@ -78,7 +78,8 @@ static bool is_allocator(const char *function) {
 // What is in every stack.
 static bool is_main(const struct seep_view_frame *frame) {
     return frame->function &&
-           (strcmp(frame->function, "main") == 0 || strcmp(frame->function, "_start") == 0);
+           (strcmp(frame->function, "main") == 0 || strcmp(frame->function, "_start") == 0 ||
+            strcmp(frame->function, "__start") == 0); // on MIPS
 }
 
 static struct seep_error *make_lines(const struct seep_view_frame *frame, struct seep_lsan_lines *ret_lines) {

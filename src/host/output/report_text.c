@@ -330,8 +330,9 @@ static void put_platform(FILE *out, const struct seep_platform *platform) {
     static const struct {
         uint16_t machine;
         const char *name;
-    } names[] = {{EM_X86_64, "x86-64"}, {EM_AARCH64, "AArch64"}, {EM_386, "x86"},       {EM_ARM, "ARM"},
-                 {EM_RISCV, "RISC-V"},  {EM_PPC, "PowerPC"},     {EM_PPC64, "PowerPC"}, {EM_S390, "S/390"}};
+    } names[] = {{EM_X86_64, "x86-64"}, {EM_AARCH64, "AArch64"}, {EM_386, "x86"},
+                 {EM_ARM, "ARM"},       {EM_RISCV, "RISC-V"},    {EM_PPC, "PowerPC"},
+                 {EM_PPC64, "PowerPC"}, {EM_S390, "S/390"},      {EM_MIPS, "MIPS"}};
     struct seep_platform here = seep_platform_here();
     bool same = platform->word_bytes == here.word_bytes && platform->big_endian == here.big_endian &&
                 (platform->machine == here.machine || platform->machine == EM_NONE);

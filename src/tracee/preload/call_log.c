@@ -169,11 +169,10 @@ static void put_columns(struct line *line, const seep_stack_word *frame) {
 // The signals that a write to a closed pipe or beyond a limit makes are ours alone: blocked
 // meanwhile, and taken back, unless the same was waiting before.
 static bool write_line(int fd, const char *text, size_t length) {
-    enum { SIGPIPE_NR = 13, SIGXFSZ_NR = 25 };
-    const uint64_t ours = UINT64_C(1) << (SIGPIPE_NR - 1) | UINT64_C(1) << (SIGXFSZ_NR - 1);
-    uint64_t before = 0, waiting = 0;
-    sys6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&ours, (long)&before, 8, 0, 0);
-    sys6(SYS_rt_sigpending, (long)&waiting, 8, 0, 0, 0, 0);
+    const uint64_t ours[SYS_SIGSET_WORDS] = {UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1)};
+    uint64_t before[SYS_SIGSET_WORDS] = {0}, waiting[SYS_SIGSET_WORDS] = {0};
+    sys6(SYS_rt_sigprocmask, SIG_BLOCK, (long)ours, (long)before, SYS_SIGSET_BYTES, 0, 0);
+    sys6(SYS_rt_sigpending, (long)waiting, SYS_SIGSET_BYTES, 0, 0, 0, 0);
     long written = 0;
     while (length) {
         written = sys3(SYS_write, fd, text, length);
@@ -184,12 +183,12 @@ static bool write_line(int fd, const char *text, size_t length) {
         text += written;
         length -= (size_t)written;
     }
-    const uint64_t fresh = ours & ~waiting;
-    if ((written == -EPIPE || written == -EFBIG) && fresh) {
+    const uint64_t fresh[SYS_SIGSET_WORDS] = {ours[0] & ~waiting[0]};
+    if ((written == -EPIPE || written == -EFBIG) && fresh[0]) {
         struct timespec none = {0, 0};
-        sys6(SYS_rt_sigtimedwait, (long)&fresh, 0, (long)&none, 8, 0, 0);
+        sys6(SYS_rt_sigtimedwait, (long)fresh, 0, (long)&none, SYS_SIGSET_BYTES, 0, 0);
     }
-    sys6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, 8, 0, 0);
+    sys6(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, SYS_SIGSET_BYTES, 0, 0);
     return length == 0;
 }
 

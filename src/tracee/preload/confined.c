@@ -22,11 +22,9 @@
 
 struct seep_confined seep_confined;
 
-enum { ENOSYS_NR = 38 };
-
 long sys6(long nr, long a, long b, long c, long d, long e, long f) {
     if (atomic_load_explicit(&seep_confined.filtered, memory_order_relaxed))
-        return -ENOSYS_NR;
+        return -ENOSYS;
     long fault = seep_fault(nr);
     return fault ? fault : sys6_real(nr, a, b, c, d, e, f);
 }
@@ -261,7 +259,7 @@ static _Noreturn void try_all(void *page) {
     sys6(SYS_prctl, 25 /* PR_GET_TSC */, (long)name, 0, 0, 0, 0);
     sys3(SYS_sigaltstack, 0, &stack, 0);
     sys6(SYS_prlimit64, 0, UINT32_MAX, (long)&limit, 0, 0, 0);
-    sys6(SYS_rt_sigprocmask, ~0L, (long)page, 0, 8, 0, 0);
+    sys6(SYS_rt_sigprocmask, ~0L, (long)page, 0, SYS_SIGSET_BYTES, 0, 0);
     sys3(SYS_tgkill, sys_getpid(), sys_gettid(), 0);
     sys3(SYS_sched_yield, 0, 0, 0);
     sys3(SYS_nanosleep, &none, 0, 0);

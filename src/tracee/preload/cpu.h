@@ -17,7 +17,18 @@
 //   CPU_GLIBC_OLDEST     the version of dlsym that every glibc has
 //   CPU_R_SLOT, CPU_R_GLOBAL, CPU_R_WORD
 //                        relocations that bind a function's address
-//   CPU_DESCRIPTOR_FROM, CPU_DESCRIPTOR_TO, CPU_GLIBC_TID
+//   CPU_R_IS_REL, CPU_R_TYPE, CPU_R_SYMBOL
+//                        where relocations are of another form than those of CPUs of the same word
+//   CPU_GOT, CPU_GOT_LOCALS, CPU_GOT_SYMBOL, CPU_GOT_NR_SYMBOL
+//                        where words of the global offset table are bound without relocations: what the
+//                        dynamic section calls the table, how many words in front have no symbol, the first
+//                        symbol with a word, and how many symbols there are
+//   CPU_NO_ADDRESS       whether a symbol without a section has an address that is no function's, where that
+//                        can be
+//   CPU_STAT, cpu_stat_convert
+//                        what the kernel writes for newfstatat, where that is not libc's struct stat64
+//   CPU_HANDLER_WORD     where it is not the first: the word of the kernel's struct sigaction with the
+//   handler CPU_DESCRIPTOR_FROM, CPU_DESCRIPTOR_TO, CPU_GLIBC_TID
 //                        where a thread's descriptor lies, from its thread pointer; where glibc keeps the id
 //                        in it, 0: to be found
 #ifndef SEEP_PRELOAD_CPU_H
@@ -35,10 +46,20 @@
 #include "preload/cpu_riscv64.h"
 #elif defined(__powerpc64__)
 #include "preload/cpu_ppc64.h"
+#elif defined(__mips64) && _MIPS_SIM == _ABI64
+#include "preload/cpu_mips64.h"
 #elif defined(__s390x__)
 #include "preload/cpu_s390x.h"
 #else
 #error "this CPU has no header yet: see docs/cpus.md"
+#endif
+
+#ifndef CPU_HANDLER_WORD
+#define CPU_HANDLER_WORD 0
+#endif
+
+#ifndef CPU_NO_ADDRESS
+#define CPU_NO_ADDRESS(symbol) false
 #endif
 
 #ifndef CPU_FRAME

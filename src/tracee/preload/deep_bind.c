@@ -92,6 +92,18 @@ static bool put(const struct tables *tables, void **slot, void *value) {
     return true;
 }
 
+// A word that is bound by `name`.
+static void bind_word(struct pass *pass, const struct tables *tables, const struct link_map *ours,
+                      const char *name, uint32_t type, void **slot) {
+    const ElfW(Sym) *hook = seep_loader_symbol(ours, name);
+    if (!hook || hook->st_shndx == SHN_UNDEF)
+        return;
+    void *value = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if (is_before_ours(pass, tables, name, type, value) &&
+        !put(tables, slot, (void *)(ours->l_addr + hook->st_value)))
+        pass->failed = true;
+}
+
 static void bind_table(struct pass *pass, const struct tables *tables, const struct link_map *ours,
                        const seep_relocation *entries, size_t bytes) {
     for (size_t i = 0; entries && i < bytes / sizeof(*entries); i++) {
@@ -99,14 +111,7 @@ static void bind_table(struct pass *pass, const struct tables *tables, const str
         if (type != CPU_R_SLOT && type != CPU_R_GLOBAL && (type != CPU_R_WORD || SEEP_R_ADDEND(entries[i])))
             continue;
         const char *name = tables->names + tables->symbols[SEEP_R_SYMBOL(entries[i].r_info)].st_name;
-        const ElfW(Sym) *hook = seep_loader_symbol(ours, name);
-        if (!hook || hook->st_shndx == SHN_UNDEF)
-            continue;
-        void **slot = (void **)(tables->map.l_addr + entries[i].r_offset);
-        void *value = __atomic_load_n(slot, __ATOMIC_RELAXED);
-        if (is_before_ours(pass, tables, name, type, value) &&
-            !put(tables, slot, (void *)(ours->l_addr + hook->st_value)))
-            pass->failed = true;
+        bind_word(pass, tables, ours, name, type, (void **)(tables->map.l_addr + entries[i].r_offset));
     }
 }
 
@@ -150,6 +155,12 @@ static int bind_one(struct dl_phdr_info *info, size_t size, void *data) {
                seep_loader_number(&tables.map, DT_PLTRELSZ)); // of the same kind on these processors
     bind_table(pass, &tables, ours, seep_loader_table(&tables.map, SEEP_RELOCATIONS),
                seep_loader_number(&tables.map, SEEP_RELOCATIONS_BYTES));
+#ifdef CPU_GOT
+    const struct seep_loader_got got = seep_loader_got(&tables.map);
+    for (uint32_t i = 0; got.words && i < got.nr; i++)
+        bind_word(pass, &tables, ours, tables.names + tables.symbols[got.first_symbol + i].st_name,
+                  CPU_R_SLOT, got.words + i);
+#endif
     return 0;
 }
 

@@ -105,9 +105,9 @@ uint64_t seep_fork_image_ns(void) {
 // meanwhile: events of other threads that waited too long, and of signal handlers in that thread.
 static void *_Atomic setter;
 static _Atomic uint32_t nr_passed, nr_reentered;
-static _Atomic bool is_overdue;    // a thread has waited for it as long as one may
-static uint64_t setter_frame;      // where it began
-static uint64_t blocked_by_setter; // signals that the program has not blocked itself
+static _Atomic bool is_overdue;                      // a thread has waited for it as long as one may
+static uint64_t setter_frame;                        // where it began
+static uint64_t blocked_by_setter[SYS_SIGSET_WORDS]; // signals that the program has not blocked itself
 
 static bool another_sets_up(void) {
     return atomic_load_explicit(seep_g.alive, memory_order_acquire) == SETTING_UP &&
@@ -206,18 +206,21 @@ static void forget_parent(void) {
 // is made as large as the image, mapped and closed. Not faults: where one is blocked the kernel kills, and
 // the stack may end here.
 static bool create_without_signals(void) {
-    enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11, SYS = 31 };
     const uint64_t one = 1;
-    const uint64_t all = ~(one << (ILL - 1) | one << (TRAP - 1) | one << (BUS - 1) | one << (FPE - 1) |
-                           one << (SEGV - 1) | one << (SYS - 1));
-    uint64_t before = 0;
-    if (sys6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all, (long)&before, 8, 0, 0) != 0)
+    const uint64_t faults = one << (SIGILL - 1) | one << (SIGTRAP - 1) | one << (SIGBUS - 1) |
+                            one << (SIGFPE - 1) | one << (SIGSEGV - 1) | one << (SIGSYS - 1);
+    uint64_t all[SYS_SIGSET_WORDS], before[SYS_SIGSET_WORDS] = {0};
+    for (int i = 0; i < SYS_SIGSET_WORDS; i++)
+        all[i] = i ? UINT64_MAX : ~faults;
+    if (sys6(SYS_rt_sigprocmask, SIG_BLOCK, (long)all, (long)before, SYS_SIGSET_BYTES, 0, 0) != 0)
         return false;
-    blocked_by_setter = all & ~before;
+    for (int i = 0; i < SYS_SIGSET_WORDS; i++)
+        blocked_by_setter[i] = all[i] & ~before[i];
     bool done = seep_image_create_as_copy();
-    blocked_by_setter = 0;
+    for (int i = 0; i < SYS_SIGSET_WORDS; i++)
+        blocked_by_setter[i] = 0;
     // Whatever filter came meanwhile: the mask is the program's own, and libc's fork makes this call, too.
-    sys6_real(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, 8, 0, 0);
+    sys6_real(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, SYS_SIGSET_BYTES, 0, 0);
     return done;
 }
 
@@ -275,14 +278,17 @@ static bool is_left(uint64_t frame) {
 // blocks its own signals for a program, so then these are not blocked any more.
 static void give_up_set_up(void) {
     const uint64_t of_libc = UINT64_C(3) << 31; // 32 and 33
-    uint64_t unblocked = blocked_by_setter, now = 0;
+    uint64_t unblocked[SYS_SIGSET_WORDS], now[SYS_SIGSET_WORDS] = {0};
     seep_news_tell(SEEP_LOST_FORK, 1);
     atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
-    blocked_by_setter = 0;
+    for (int i = 0; i < SYS_SIGSET_WORDS; i++) {
+        unblocked[i] = blocked_by_setter[i];
+        blocked_by_setter[i] = 0;
+    }
     atomic_store_explicit(&setter, NULL, memory_order_relaxed);
-    sys6(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, 0, (long)&now, 8, 0, 0);
-    if (!(unblocked & of_libc & ~now))
-        sys6(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, (long)&unblocked, 0, 8, 0, 0);
+    sys6(SYS_rt_sigprocmask, SIG_UNBLOCK, 0, (long)now, SYS_SIGSET_BYTES, 0, 0);
+    if (!(unblocked[0] & of_libc & ~now[0]))
+        sys6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)unblocked, 0, SYS_SIGSET_BYTES, 0, 0);
 }
 
 // Whether an event that found no image has one now after all.

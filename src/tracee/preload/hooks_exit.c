@@ -86,13 +86,12 @@ SEEP_EXPORT _Noreturn void quick_exit(int status) {
     leave_now(status, CPU_FRAME());
 }
 
-// Whether the program has a handler of SIGABRT, which may leave by longjmp: then it goes on. In what the
-// kernel has of a signal the handler comes first.
+// Whether the program has a handler of SIGABRT, which may leave by longjmp: then it goes on.
 static bool catches_abort(void) {
-    uintptr_t action[32] = {(uintptr_t)SIG_DFL};
+    uintptr_t action[32] = {[CPU_HANDLER_WORD] = (uintptr_t)SIG_DFL};
     if (seep_image_is_ours() && seep_calls_seem_free())
-        sys6(SYS_rt_sigaction, SIGABRT, 0, (long)action, 8, 0, 0);
-    return action[0] != (uintptr_t)SIG_DFL && action[0] != (uintptr_t)SIG_IGN;
+        sys6(SYS_rt_sigaction, SIGABRT, 0, (long)action, SYS_SIGSET_BYTES, 0, 0);
+    return action[CPU_HANDLER_WORD] != (uintptr_t)SIG_DFL && action[CPU_HANDLER_WORD] != (uintptr_t)SIG_IGN;
 }
 
 SEEP_EXPORT _Noreturn void abort(void) {

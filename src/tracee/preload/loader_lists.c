@@ -55,8 +55,36 @@ static bool binds(const struct link_map *map, const seep_relocation *entries, si
     return false;
 }
 
+#ifdef CPU_GOT
+struct seep_loader_got seep_loader_got(const struct link_map *map) {
+    void **words = (void **)seep_loader_table(map, CPU_GOT);
+    size_t first = seep_loader_number(map, CPU_GOT_SYMBOL), end = seep_loader_number(map, CPU_GOT_NR_SYMBOL);
+    struct seep_loader_got got = {.first_symbol = (uint32_t)first, .nr = (uint32_t)(end - first)};
+    if (words && first < end)
+        got.words = words + seep_loader_number(map, CPU_GOT_LOCALS);
+    return got;
+}
+
+static bool binds_in_got(const struct link_map *map, bool (*is_one)(const char *name)) {
+    const struct seep_loader_got got = seep_loader_got(map);
+    const ElfW(Sym) *symbols = seep_loader_table(map, DT_SYMTAB);
+    const char *names = seep_loader_table(map, DT_STRTAB);
+    for (uint32_t i = 0; got.words && symbols && names && i < got.nr; i++)
+        if (is_one(names + symbols[got.first_symbol + i].st_name))
+            return true;
+    return false;
+}
+#else
+static bool binds_in_got(const struct link_map *map, bool (*is_one)(const char *name)) {
+    (void)map;
+    (void)is_one;
+    return false;
+}
+#endif
+
 bool seep_loader_binds(const struct link_map *map, bool (*is_one)(const char *name)) {
-    return binds(map, seep_loader_table(map, DT_JMPREL), seep_loader_number(map, DT_PLTRELSZ), is_one) ||
+    return binds_in_got(map, is_one) ||
+           binds(map, seep_loader_table(map, DT_JMPREL), seep_loader_number(map, DT_PLTRELSZ), is_one) ||
            binds(map, seep_loader_table(map, SEEP_RELOCATIONS),
                  seep_loader_number(map, SEEP_RELOCATIONS_BYTES), is_one);
 }
@@ -66,7 +94,8 @@ static const ElfW(Sym) * matching(const struct link_map *map, uint32_t at, const
     const ElfW(Sym) *symbol = (const ElfW(Sym) *)seep_loader_table(map, DT_SYMTAB) + at;
     const ElfW(Half) *versions = seep_loader_table(map, DT_VERSYM);
     bool hidden = versions && (versions[at] & VERSION_HIDDEN) && symbol->st_shndx != SHN_UNDEF;
-    if (!symbol->st_value || hidden || ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ||
+    if (!symbol->st_value || CPU_NO_ADDRESS(symbol) || hidden ||
+        ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ||
         __builtin_strcmp((const char *)seep_loader_table(map, DT_STRTAB) + symbol->st_name, name) != 0)
         return NULL;
     return symbol;

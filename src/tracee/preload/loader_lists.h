@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "preload/cpu.h"
 #include "unwind/arch.h"
 
 // As dlfcn.h has it from glibc 2.35 on, on processors without a base of their own for unwind data.
@@ -33,6 +34,13 @@ typedef ElfW(Rel) seep_relocation;
 #define SEEP_R_TYPE(info)      ELF32_R_TYPE(info)
 #define SEEP_R_SYMBOL(info)    ELF32_R_SYM(info)
 #define SEEP_R_ADDEND(entry)   0
+#elif defined(CPU_R_IS_REL)
+typedef ElfW(Rel) seep_relocation;
+#define SEEP_RELOCATIONS       DT_REL
+#define SEEP_RELOCATIONS_BYTES DT_RELSZ
+#define SEEP_R_TYPE(info)      CPU_R_TYPE(info)
+#define SEEP_R_SYMBOL(info)    CPU_R_SYMBOL(info)
+#define SEEP_R_ADDEND(entry)   0
 #else
 typedef ElfW(Rela) seep_relocation;
 #define SEEP_RELOCATIONS       DT_RELA
@@ -40,6 +48,15 @@ typedef ElfW(Rela) seep_relocation;
 #define SEEP_R_TYPE(info)      ELF64_R_TYPE(info)
 #define SEEP_R_SYMBOL(info)    ELF64_R_SYM(info)
 #define SEEP_R_ADDEND(entry)   ((entry).r_addend)
+#endif
+
+#ifdef CPU_GOT
+// The words of a module's global offset table that are bound by names, without relocations.
+struct seep_loader_got {
+    void **words; // NULL: none
+    uint32_t first_symbol, nr;
+};
+struct seep_loader_got seep_loader_got(const struct link_map *map);
 #endif
 
 // The modules in the order of the search, the program first. NULL: not known.

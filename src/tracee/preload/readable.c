@@ -141,7 +141,7 @@ static bool can_be_copied(uint64_t address) {
     if (how == NOT_TRIED)
         how = read_as_limit(NO_MEMORY_RT) == -EFAULT_NR ? BY_LIMIT : BY_MASK;
     long result = how == BY_LIMIT ? read_as_limit(address & ~UINT64_C(15)) // it reads 16 bytes
-                                  : sys6(SYS_rt_sigprocmask, ~0L, (long)address, 0, 8, 0, 0);
+                                  : sys6(SYS_rt_sigprocmask, ~0L, (long)address, 0, SYS_SIGSET_BYTES, 0, 0);
     return result == -EINVAL_NR;
 }
 

@@ -6,6 +6,7 @@
 #define SEEP_PRELOAD_SYS_H
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -43,6 +44,10 @@ SEEP_INLINE uint64_t seep_fault_area(uint64_t bytes) {
     return bytes;
 }
 #endif
+
+// Sets of signals as the kernel has them: signal 1 is bit 0 of the first word.
+#define SYS_SIGSET_BYTES (_NSIG / 8)
+#define SYS_SIGSET_WORDS (SYS_SIGSET_BYTES / 8)
 
 // A call of ours: not made, and -ENOSYS, once a filter of system calls is there (confined.c). What the
 // program itself asks for is made by sys6_real.
@@ -130,9 +135,16 @@ SEEP_INLINE int sys_open(const char *path, int flags, int mode) {
     return (int)sys6(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
 }
 
-// struct stat64 is what the kernel writes, on all CPUs.
+// struct stat64 is what the kernel writes, but where the CPU's header has a structure for that: then device,
+// inode, mode and owner are told.
 SEEP_INLINE bool sys_stat_at(int fd, const char *path, struct stat64 *ret_about, int flags) {
-#ifdef SYS_newfstatat
+#ifdef CPU_STAT
+    CPU_STAT about;
+    if (sys6(SYS_newfstatat, fd, (long)path, (long)&about, flags, 0, 0) != 0)
+        return false;
+    cpu_stat_convert(&about, ret_about);
+    return true;
+#elif defined(SYS_newfstatat)
     return sys6(SYS_newfstatat, fd, (long)path, (long)ret_about, flags, 0, 0) == 0;
 #else
     return sys6(SYS_fstatat64, fd, (long)path, (long)ret_about, flags, 0, 0) == 0;
