@@ -276,15 +276,22 @@ def test_hostile_names_stay_names(run, seep, build, require, tmp_path):
     trace = str(tmp_path / "hostile.seep")
     call(os.path.join(build, "tests", "web", "page_traces"), "hostile", trace)
     totals = json.loads(run(seep, "report", "--json", trace).stdout)["totals"]
-    raw, bidi = re.compile("[\x00-\x08\x0b-\x1f\x7f]"), re.compile("[\u202a-\u202e]")
+    raw, deceiving = re.compile("[\x00-\x08\x0b-\x1f\x7f]"), re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\U000e0000-\U000e0fff]")
 
     def export(name):
         path = tmp_path / ("out." + name)
         done = run(seep, "export", trace, "--format", name, "-o", str(path))
         assert (done.returncode, done.stderr) == (0, ""), done
         return path
-    for name in ("text", "tree", "folded", "csv", "md", "dot", "massif", "callgrind"):
-        assert not bidi.search(export(name).read_text(encoding="utf-8")), name
+    formats = ("text", "tree", "folded", "csv", "md", "dot", "massif", "callgrind", "dhat", "speedscope", "json", "json1", "quickfix")
+    for name in formats:
+        assert not deceiving.search(export(name).read_text(encoding="utf-8")), name
+    for words in (["diff", trace, trace, "--json"], ["report", trace, "--json", "--by", "function"],
+                  ["connect", trace, "--json", "-e", "sites 0; functions 0; modules; processes; dump"]):
+        said = run(seep, *words)
+        assert said.returncode == 0 and not deceiving.search(said.stdout), words
+    names = {frame["function"] for frame in json.loads(export("json").read_text())["frames"]}
+    assert "\x9b31mred\x7f\u200b\U000e0041" in names
     for name in ("text", "tree", "folded", "csv", "md", "dot", "massif", "callgrind", "dhat", "speedscope", "json"):
         assert not raw.search(export(name).read_text(encoding="utf-8")), name
     assert sum(int(line.rpartition(" ")[2]) for line in export("folded").read_text().splitlines()) == totals["live_bytes"] > 0

@@ -81,6 +81,7 @@ static void make_hostile(struct seep_session *session) {
                                         "\"quoted\" 'twice' `thrice`",
                                         "two\nlines\tand\ra tab",
                                         "\x1b[31mred\x1b]0;title\x07",
+                                        "\xc2\x9b\x33\x31mred\x7f\xe2\x80\x8b\xf3\xa0\x81\x81",
                                         "left\xe2\x80\xaethgir\xe2\x80\xac",
                                         "broken \xff\xfe\xc3 utf-8",
                                         "__proto__",

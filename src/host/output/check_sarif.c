@@ -278,8 +278,7 @@ static struct seep_error *put(FILE *out, json_t *invocation, json_t *results) {
     set(&root, "$schema", json_string("https://json.schemastore.org/sarif-2.1.0.json"));
     set(&root, "version", json_string("2.1.0"));
     set(&root, "runs", list_of(run));
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(root);
+    char *text = text_of_json(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
     if (!text)
         return seep_error_no_memory();
     fprintf(out, "%s\n", text);

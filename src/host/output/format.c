@@ -34,9 +34,8 @@ unsigned seep_utf8_next(const char *text, uint32_t *ret_code) {
     return length;
 }
 
-// Characters that change how the text around them is shown, or show nothing themselves.
-static bool is_deceiving(uint32_t code) {
-    return (code >= 0x80 && code < 0xa0) || code == 0x00ad || code == 0x061c ||
+bool seep_is_deceiving(uint32_t code) {
+    return (code >= 0x7f && code < 0xa0) || code == 0x00ad || code == 0x061c ||
            (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
            (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb) ||
            (code >= 0xe0000 && code <= 0xe0fff);
@@ -68,7 +67,7 @@ void seep_put_escaped(FILE *out, const char *text) {
             fprintf(out, "\\%c", byte == '\n' ? 'n' : byte == '\t' ? 't' : 'r');
         } else if (code < 0x20 || code == 0x7f) {
             fprintf(out, "\\x%02x", byte);
-        } else if (is_deceiving(code)) {
+        } else if (seep_is_deceiving(code)) {
             fprintf(out, "\\u{%04x}", (unsigned)code);
         } else {
             fwrite(text, 1, length, out);

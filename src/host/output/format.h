@@ -6,6 +6,7 @@
 #ifndef SEEP_OUTPUT_FORMAT_H
 #define SEEP_OUTPUT_FORMAT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -26,6 +27,9 @@ size_t seep_text_width(const char *text);
 // The next character of UTF-8 text: its bytes, and its code point in *ret_code. 0: not UTF-8 (the
 // text ends at its NUL: do not call there).
 unsigned seep_utf8_next(const char *text, uint32_t *ret_code);
+
+// Whether a character changes how the text around it is shown, or shows nothing itself. (C0 controls: no.)
+bool seep_is_deceiving(uint32_t code);
 
 // Decimal digits, as fprintf() writes them, for formats with millions.
 void seep_put_number(FILE *out, uint64_t value);

@@ -217,8 +217,7 @@ struct seep_error *seep_grid_put_json(FILE *out, const struct seep_grid *grid, c
     }
     if (grid->nr_notes)
         set(&whole, "notes", notes_of(grid));
-    char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
-    json_decref(whole);
+    char *text = text_of_json(whole, JSON_COMPACT);
     if (!text)
         return seep_error_no_memory();
     fprintf(out, "%s\n", text);

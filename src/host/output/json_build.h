@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "output/format.h"
+#include "output/json_text.h"
 
 // A number; jansson has none above INT64_MAX. NULL: out of memory.
 static inline json_t *integer(uint64_t value) {
@@ -65,14 +66,21 @@ static inline void append(json_t **array, json_t *value) {
     }
 }
 
+// The text of `root`, which it takes; NULL: out of memory.
+static inline char *text_of_json(json_t *root, size_t flags) {
+    char *text = root ? seep_json_harmless(json_dumps(root, flags)) : NULL;
+    json_decref(root);
+    return text;
+}
+
 // Writes and takes `root`, for people to read too.
 static inline struct seep_error *put_document(FILE *out, json_t *root) {
-    if (!root)
+    char *text = text_of_json(root, JSON_INDENT(1));
+    if (!text)
         return seep_error_no_memory();
-    int failed = json_dumpf(root, out, JSON_INDENT(1));
-    json_decref(root);
-    fputc('\n', out);
-    return failed ? seep_error_create(SEEP_E_IO, "cannot write the report") : NULL;
+    fprintf(out, "%s\n", text);
+    free(text);
+    return NULL;
 }
 
 #endif

@@ -32,8 +32,7 @@ json_t *seep_json_frame(const struct seep_view_frame *frame) {
 static struct seep_error *make_text(struct seep_json_stack *stack, const struct seep_view_frame *frame,
                                     const char **ret_text) {
     json_t *object = seep_json_frame(frame);
-    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(object);
+    char *text = text_of_json(object, JSON_COMPACT | JSON_PRESERVE_ORDER);
     *ret_text = text ? seep_arena_strdup(&stack->arena, text) : NULL;
     free(text);
     return *ret_text ? NULL : seep_error_no_memory();

@@ -204,10 +204,11 @@ struct seep_error *seep_history_json(FILE *out, const struct seep_history_report
     }
     set(&whole, "seep", json_pack("{s:s,s:s}", "version", SEEP_VERSION, "kind", "history"));
     set(&whole, "processes", processes);
-    if (!error && (!whole || json_dumpf(whole, out, JSON_COMPACT | JSON_PRESERVE_ORDER) != 0))
+    char *text = text_of_json(whole, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    if (!error && !text)
         error = seep_error_no_memory();
     if (!error)
-        fputc('\n', out);
-    json_decref(whole);
+        fprintf(out, "%s\n", text);
+    free(text);
     return error;
 }

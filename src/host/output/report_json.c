@@ -23,10 +23,7 @@
 #include "view/stack_table.h"
 
 struct seep_error *seep_json_dump(FILE *out, json_t *value) {
-    if (!value)
-        return seep_error_no_memory();
-    char *text = json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
-    json_decref(value);
+    char *text = text_of_json(value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
     if (!text)
         return seep_error_no_memory();
     fputs(text, out);

@@ -3,12 +3,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <jansson.h>
-
 #include "base/words.h"
 #include "base/file_name.h"
 #include "base/version.h"
 #include "output/format.h"
+#include "output/json_build.h"
 #include "output/report_text.h"
 #include "output/report_whois.h"
 #include "output/wrap.h"
@@ -134,36 +133,21 @@ void seep_whois_text(FILE *to, const struct seep_whois *whois) {
 
 // ---- JSON ----
 
-static json_t *text_or_null(const char *text) {
-    json_t *string = text ? json_string(text) : json_null();
-    if (string || !text)
-        return string;
-    char *escaped = seep_escape(text); // not UTF-8
-    string = escaped ? json_string(escaped) : NULL;
-    free(escaped);
-    return string;
-}
-
 static json_t *address_of(uint64_t address) {
     char text[32];
     snprintf(text, sizeof(text), "0x%" PRIx64, address);
     return json_string(text);
 }
 
-static json_t *integer(uint64_t value) {
-    return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
-}
-
 static json_t *stack_json(const struct seep_whois_stack *stack) {
     json_t *array = json_array();
     for (size_t i = 0; i < stack->nr_frames; i++) {
         const struct seep_whois_frame *frame = &stack->frames[i];
-        json_array_append_new(array,
-                              json_pack("{s:o,s:o,s:o,s:o,s:o,s:b}", "function",
-                                        text_or_null(frame->function), "file", text_or_null(frame->file),
-                                        "line", frame->line ? json_integer(frame->line) : json_null(),
-                                        "module", text_or_null(frame->module), "offset",
-                                        integer(frame->offset), "inlined", (int)frame->inlined));
+        json_array_append_new(array, json_pack("{s:o,s:o,s:o,s:o,s:o,s:b}", "function",
+                                               string(frame->function), "file", string(frame->file), "line",
+                                               frame->line ? json_integer(frame->line) : json_null(),
+                                               "module", string(frame->module), "offset",
+                                               integer(frame->offset), "inlined", (int)frame->inlined));
     }
     return array;
 }
@@ -191,7 +175,7 @@ static json_t *pointers_json(const struct seep_whois *whois) {
     for (size_t i = 0; i < whois->nr_pointers; i++) {
         const struct seep_whois_pointer *pointer = &whois->pointers[i];
         json_array_append_new(pointers,
-                              json_pack("{s:o,s:o,s:o}", "from", text_or_null(pointer->from), "address",
+                              json_pack("{s:o,s:o,s:o}", "from", string(pointer->from), "address",
                                         pointer->address ? address_of(pointer->address) : json_null(),
                                         "offset", integer(pointer->to_off)));
     }
@@ -201,33 +185,27 @@ static json_t *pointers_json(const struct seep_whois *whois) {
 static json_t *block_json(const struct seep_whois *whois) {
     const struct seep_block *block = &whois->block;
     bool scanned = whois->kind != SEEP_KIND_UNKNOWN;
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "address",
-                     address_of(block->address), "size", integer(block->size), "offset",
-                     integer(whois->address - block->address), "age_s",
-                     block->age_ns >= 0 ? json_real((double)block->age_ns / 1e9) : json_null(), "thread",
-                     whois->tid ? json_integer(whois->tid) : json_null(), "via", seep_via_name(whois->via),
-                     "class", text_or_null(whois->class_name), "type", text_or_null(whois->type), "kind",
-                     scanned ? json_string(seep_kind_name(whois->kind)) : json_null(), "held_by",
-                     text_or_null(whois->held_by), "retained_bytes",
-                     whois->retained_blocks ? integer(whois->retained_bytes) : json_null(), "retained_blocks",
-                     whois->retained_blocks ? integer(whois->retained_blocks) : json_null(), "pointers",
-                     pointers_json(whois), "pointers_left_out",
-                     whois->pointers_known ? integer(whois->nr_pointers_all - whois->nr_pointers)
-                                           : json_null(),
-                     "cut", cut_json(&whois->stack), "stack", stack_json(&whois->stack));
+    return json_pack(
+        "{s:o,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "address",
+        address_of(block->address), "size", integer(block->size), "offset",
+        integer(whois->address - block->address), "age_s",
+        block->age_ns >= 0 ? json_real((double)block->age_ns / 1e9) : json_null(), "thread",
+        whois->tid ? json_integer(whois->tid) : json_null(), "via", seep_via_name(whois->via), "class",
+        string(whois->class_name), "type", string(whois->type), "kind",
+        scanned ? json_string(seep_kind_name(whois->kind)) : json_null(), "held_by", string(whois->held_by),
+        "retained_bytes", whois->retained_blocks ? integer(whois->retained_bytes) : json_null(),
+        "retained_blocks", whois->retained_blocks ? integer(whois->retained_blocks) : json_null(), "pointers",
+        pointers_json(whois), "pointers_left_out",
+        whois->pointers_known ? integer(whois->nr_pointers_all - whois->nr_pointers) : json_null(), "cut",
+        cut_json(&whois->stack), "stack", stack_json(&whois->stack));
 }
 
 struct seep_error *seep_whois_json(FILE *out, const struct seep_whois *whois) {
     bool is_block = whois->place == SEEP_PLACE_BLOCK;
     json_t *answer = json_pack("{s:{s:s,s:i},s:{s:o,s:o},s:o,s:s,s:o,s:o,s:o}", "seep", "version",
                                SEEP_VERSION, "schema", 1, "process", "pid", json_integer(whois->pid), "exe",
-                               text_or_null(whois->exe), "address", address_of(whois->address), "place",
-                               seep_place_name(whois->place), "what", text_or_null(whois->what), "block",
+                               string(whois->exe), "address", address_of(whois->address), "place",
+                               seep_place_name(whois->place), "what", string(whois->what), "block",
                                is_block ? block_json(whois) : json_null(), "freed", freed_json(whois));
-    if (!answer)
-        return seep_error_no_memory();
-    int trouble = json_dumpf(answer, out, JSON_INDENT(1));
-    fputc('\n', out);
-    json_decref(answer);
-    return trouble ? seep_error_create(SEEP_E_IO, "the answer cannot be written") : NULL;
+    return put_document(out, answer);
 }
