@@ -53,10 +53,14 @@ struct seep_ring {
     uint64_t read; // events, ever
     uint64_t unused_too[7];
 };
-#define SEEP_RING_EVENTS 131072u
-// Threads are few or many: of the slots from the first on, from the fifth on, and so on.
+#define SEEP_RING_EVENTS 262144u // at most: 6 MiB
+// Threads are few or many: of the slots from the first on, from the fifth on, and so on. The first rings take
+// the bursts of a thread that allocates faster than the tool packs. The address space of 32 bits is short.
 #define SEEP_RING_CAPACITY(slot)                                                                             \
-    ((slot) < 4u ? SEEP_RING_EVENTS : (slot) < 64u ? 16384u : (slot) < 1024u ? 4096u : 1024u)
+    ((slot) < 4u      ? (sizeof(void *) < 8 ? SEEP_RING_EVENTS / 2 : SEEP_RING_EVENTS)                       \
+     : (slot) < 64u   ? 16384u                                                                               \
+     : (slot) < 1024u ? 4096u                                                                                \
+                      : 1024u)
 
 // header.ring_dir_page: the page where a table of so many uint32_t begins, the page of each slot's ring; 0:
 // none.
