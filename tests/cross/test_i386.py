@@ -2,10 +2,12 @@
 """32-bit x86 programs, which the kernel of an x86-64 machine runs by itself: every stack is what libgcc's unwinder sees,
 every program of tests/programs has the figures of its EXPECT block, and `seep run` takes the library that fits.
 """
+import json
 import mmap
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -222,15 +224,58 @@ def test_without_its_library(tmp_path):
     assert re.search(r'32-bit programs +left out of this build', said), said
 
 
-def test_a_copy_is_refused(tmp_path):
+def traced_alone(program, *args, runtime, folder):
+    """With the library alone, until it says that it is ready."""
+    env = environment(LD_PRELOAD=NARROW, LD_LIBRARY_PATH=runtime, SEEP_OUT=folder / 'left.seep')
+    running = subprocess.Popen([program, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+    assert running.stdout.readline() == b'ready\n'
+    return running
+
+
+def scanned(pid, *options):
+    done = run([SEEP, 'scan', '--json', *options, pid])
+    assert done.code == 0, done
+    assert Path(f'/proc/{pid}/task/{pid}/children').read_text() == '', 'the copy is there'
+    return json.loads(done.out)
+
+
+def test_a_copy(runtime, tmp_path):
+    """`--cow` finds what a scan finds."""
     need_library()
-    program = compile_program(program_source_file(tmp_path), tmp_path)
-    with subprocess.Popen([SEEP, 'run', '-q', '--scan=no', '-o', tmp_path / 'x.seep', '--', program], stdin=subprocess.PIPE) as running:
-        pid = child_of(running.pid, program.name)
-        done = run([SEEP, 'scan', '--cow', pid])
-        assert done.code == 1 and b'cannot be copied: it is a 32-bit program (scan it without --cow)' in done.err, done
+    (tmp_path / 'held.c').write_text(program_source('agent_held.c'))
+    program = compile_program(tmp_path / 'held.c', tmp_path, '-fno-builtin', '-fno-inline')
+    with traced_alone(program, '7', runtime=runtime, folder=tmp_path) as running:
+        for options in ([], ['--cow'], ['--cow'], []):
+            process = scanned(running.pid, *options)
+            kinds = {kind: process['leaks'][kind]['blocks'] for kind in ('lost', 'indirect', 'possible', 'reachable')}
+            assert kinds == {'lost': 7, 'indirect': 0, 'possible': 0, 'reachable': 13}, kinds
         running.stdin.close()
-        assert running.wait(60) == 0
+        assert running.wait(60) == 5
+
+
+@pytest.mark.parametrize('way', range(6))
+def test_the_call_that_a_copied_thread_was_in_goes_on(way, runtime, tmp_path):
+    """poll, read, nanosleep, sigwaitinfo, epoll_wait, and none."""
+    need_library()
+    (tmp_path / 'waits.c').write_text(program_source('scan_cow_in_a_call.c'))
+    program = compile_program(tmp_path / 'waits.c', tmp_path)
+    with traced_alone(program, str(way), runtime=runtime, folder=tmp_path) as running:
+        stat = Path(f'/proc/{running.pid}/stat')
+        for _ in range(4):
+            if way < 5:
+                wait_until(lambda: stat.read_text().rsplit(')', 1)[1].split()[0] == 'S', 'it waits')
+            scanned(running.pid, '--cow')
+        if way < 5:
+            wait_until(lambda: stat.read_text().rsplit(')', 1)[1].split()[0] == 'S', 'it waits again')
+        if way == 1:
+            assert running.communicate(b'x')[0] == b'0\nend\n'
+        else:
+            running.send_signal(signal.SIGUSR1)
+            if way in (0, 2, 4):
+                assert running.communicate(b'')[0] == b'signal\n1\nend\n'
+            else:
+                assert running.stdout.readline() == b'signal\n'
+                running.kill()
 
 
 def test_lost_at_the_end(tmp_path):

@@ -29,6 +29,9 @@
 #define STOPS_MAX   64                  // on the way through one call
 #define EVENT_OF(s) ((s) >> 16)
 
+// Of 32-bit programs. Source: arch/x86/entry/syscalls/syscall_32.tbl of Linux.
+enum { NARROW_WAIT4 = 114, NARROW_CLONE = 120 };
+
 enum { END_EVERY_NS = 20000000, END_TRIES = 500 }; // ten seconds and more
 
 // Of Linux 5.13, and of older headers unknown; rseq_cs is a field of struct rseq, <linux/rseq.h>.
@@ -36,14 +39,15 @@ enum { PTRACE_GET_RSEQ_CONFIGURATION_ = 0x420f, RSEQ_CS = 8 };
 
 // ---- where the process can make a call ----
 
-// syscall; ret
-static uint64_t find_call(const unsigned char *code, size_t nr_bytes) {
-    static const unsigned char call[] = {0x0f, 0x05, 0xc3};
-    const unsigned char *found = memmem(code, nr_bytes, call, sizeof(call));
+// syscall; ret. In a 32-bit program: int $0x80
+static uint64_t find_call(const unsigned char *code, size_t nr_bytes, bool narrow) {
+    static const unsigned char call[] = {0x0f, 0x05, 0xc3}, narrow_call[] = {0xcd, 0x80};
+    const unsigned char *found = narrow ? memmem(code, nr_bytes, narrow_call, sizeof(narrow_call))
+                                        : memmem(code, nr_bytes, call, sizeof(call));
     return found ? (uint64_t)(found - code) : UINT64_MAX;
 }
 
-static struct seep_error *find_call_in(const struct seep_memory *memory, uint64_t *ret_call_rt) {
+static struct seep_error *find_call_in(const struct seep_memory *memory, bool narrow, uint64_t *ret_call_rt) {
     unsigned char *code = malloc((size_t)CODE_BYTES);
     if (!code)
         return seep_error_no_memory();
@@ -55,27 +59,27 @@ static struct seep_error *find_call_in(const struct seep_memory *memory, uint64_
             strcmp(mapping->path, "[vsyscall]") == 0 ||
             !seep_memory_read(memory, mapping->start, code, nr_bytes))
             continue;
-        uint64_t off = find_call(code, nr_bytes);
+        uint64_t off = find_call(code, nr_bytes, narrow);
         *ret_call_rt = off == UINT64_MAX ? 0 : mapping->start + off;
     }
     free(code);
     return NULL;
 }
 
-// Why its own state speaks against it; NULL: nothing does.
 // System calls of 32-bit programs have other numbers, and other registers.
 static bool is_narrow(pid_t pid) {
     char path[64];
-    unsigned char ident[EI_NIDENT] = {0};
+    Elf32_Ehdr header = {.e_machine = EM_NONE};
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool narrow = fd >= 0 && pread(fd, ident, sizeof(ident), 0) == (ssize_t)sizeof(ident) &&
-                  ident[EI_CLASS] == ELFCLASS32;
+    bool narrow =
+        fd >= 0 && pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.e_machine == EM_386;
     if (fd >= 0)
         close(fd);
     return narrow;
 }
 
+// Why its own state speaks against it; NULL: nothing does.
 static const char *obstacle(pid_t pid) {
     const char *found = NULL;
     struct seep_stat stat;
@@ -84,8 +88,6 @@ static const char *obstacle(pid_t pid) {
         found = "it is stopped, and has to stay so";
     if (seep_status_number(thread, 0, "Seccomp:") > 0)
         found = "its seccomp filter decides which system calls it may make";
-    if (is_narrow(pid))
-        found = "it is a 32-bit program";
     return found;
 }
 
@@ -102,8 +104,10 @@ struct seep_error *seep_process_copy_prepare(pid_t pid, struct seep_process_copy
     if (why)
         return refused(pid, why);
     struct seep_error *err = seep_memory_open(pid, &memory);
-    if (!err)
-        err = find_call_in(memory, &ret_copy->call_rt);
+    if (!err) {
+        ret_copy->narrow = is_narrow(pid);
+        err = find_call_in(memory, ret_copy->narrow, &ret_copy->call_rt);
+    }
     if (!err && !ret_copy->call_rt)
         err = refused(pid, "no code to make a system call with was found in it");
     seep_memory_close(memory);
@@ -124,6 +128,7 @@ static bool wait_for(pid_t tid, int *ret_status) {
 
 struct injection {
     pid_t tid;
+    bool narrow; // it runs a 32-bit program
     struct user_regs_struct before;
     uint64_t mask_before;
     int64_t result;
@@ -140,11 +145,19 @@ static bool start_call(struct injection *injection, uint64_t call_rt, const uint
     regs.rip = call_rt;
     regs.orig_rax = UINT64_MAX; // it is in no call: nothing is to begin again
     regs.rax = arguments[0];
-    regs.rdi = arguments[1];
-    regs.rsi = arguments[2];
-    regs.rdx = arguments[3];
-    regs.r10 = arguments[4];
-    regs.r8 = 0;
+    if (injection->narrow) {
+        regs.rbx = arguments[1];
+        regs.rcx = arguments[2];
+        regs.rdx = arguments[3];
+        regs.rsi = arguments[4];
+        regs.rdi = 0;
+    } else {
+        regs.rdi = arguments[1];
+        regs.rsi = arguments[2];
+        regs.rdx = arguments[3];
+        regs.r10 = arguments[4];
+        regs.r8 = 0;
+    }
     return ptrace(PTRACE_SETOPTIONS, tid, NULL,
                   (void *)(long)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE)) == 0 &&
            ptrace(PTRACE_SETSIGMASK, tid, sizeof(all), &all) == 0 &&
@@ -172,7 +185,7 @@ static bool go_through(struct injection *injection) {
     struct user_regs_struct regs;
     if (nr_syscall_stops < 2 || ptrace(PTRACE_GETREGS, injection->tid, NULL, &regs) != 0)
         return false;
-    injection->result = (int64_t)regs.rax;
+    injection->result = injection->narrow ? (int32_t)regs.rax : (int64_t)regs.rax;
     return true;
 }
 
@@ -208,8 +221,9 @@ static void end_child(pid_t child) {
 
 // The process takes the child out of the table of processes.
 static void reap(pid_t tid, const struct seep_process_copy *copied) {
-    const uint64_t wait_arguments[5] = {SYS_wait4, (uint64_t)copied->own_pid, 0, __WALL | WNOHANG, 0};
-    struct injection injection = {.tid = tid};
+    const uint64_t wait_arguments[5] = {copied->narrow ? NARROW_WAIT4 : SYS_wait4, (uint64_t)copied->own_pid,
+                                        0, __WALL | WNOHANG, 0};
+    struct injection injection = {.tid = tid, .narrow = copied->narrow};
     (void)!call(&injection, copied->call_rt, wait_arguments);
 }
 
@@ -237,12 +251,13 @@ static const struct seep_stopped_thread *choose_thread(const struct seep_stopped
 }
 
 static struct seep_error *make_copy(struct seep_process_copy *copied, const struct seep_stopped *stopped) {
-    const uint64_t clone_arguments[5] = {SYS_clone, 0, NO_STACK, 0, 0}; // no signal at its end
+    const uint64_t clone_arguments[5] = {copied->narrow ? NARROW_CLONE : SYS_clone, 0, NO_STACK, 0,
+                                         0}; // no signal at its end
     const struct seep_stopped_thread *thread = choose_thread(stopped);
     if (!thread)
         return refused(copied->of,
                        "each of its threads is about to take a signal, or in a restartable sequence");
-    struct injection injection = {.tid = thread->tid};
+    struct injection injection = {.tid = thread->tid, .narrow = copied->narrow};
     bool done = call(&injection, copied->call_rt, clone_arguments);
     copied->own_pid = injection.result;
     if (done && injection.child && injection.result > 0) {

@@ -17,7 +17,7 @@
 //  __WCLONE, and
 //    what is left of it in the table of processes is waited for by the process, in the way that it was made.
 // What the process shares with others is shared with the copy as well, and goes on changing.
-// Source: ptrace(2), clone(2). x86-64 only.
+// Source: ptrace(2), clone(2). x86-64 only, 32-bit programs included.
 #ifndef SEEP_SCAN_PROCESS_COPY_H
 #define SEEP_SCAN_PROCESS_COPY_H
 
@@ -27,6 +27,7 @@ struct seep_process_copy {
     pid_t pid;       // as we see it; 0: none
     int64_t own_pid; // as the process sees it
     pid_t of;
+    bool narrow;      // it runs a 32-bit program
     uint64_t call_rt; // where the process has a syscall instruction
     pid_t guard;      // our helper; 0: none
     int fd;           // to it
