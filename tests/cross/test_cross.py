@@ -92,8 +92,9 @@ USUAL = {
 CPUS = {
     'aarch64': Cpu('aarch64-linux-gnu', 'qemu-aarch64', 'libc6-dev-arm64-cross', 'ld-linux-aarch64.so.1', 'AArch64, 64 bits, little-endian',
                    {**USUAL, 'gcc-O2-signed': ('gcc', '-O2', '-mbranch-protection=standard')}),
-    's390x': Cpu('s390x-linux-gnu', 'qemu-s390x', 'libc6-dev-s390x-cross', 'ld64.so.1', 'S/390, 64 bits, big-endian', USUAL, trap=signal.SIGFPE,
-                  hides_signals=(8, 2)),
+    's390x': Cpu('s390x-linux-gnu', 'qemu-s390x', 'libc6-dev-s390x-cross', 'ld64.so.1', 'S/390, 64 bits, big-endian',
+                  {**USUAL, 'clang-O2': ('clang', '-O2', '-fasynchronous-unwind-tables')},  # without it clang makes no tables
+                  trap=signal.SIGFPE, hides_signals=(8, 2)),
     'riscv64': Cpu('riscv64-linux-gnu', 'qemu-riscv64', 'libc6-dev-riscv64-cross', 'ld-linux-riscv64-lp64d.so.1',
                    'RISC-V, 64 bits, little-endian', USUAL, ('-fasynchronous-unwind-tables',), without=frozenset({'library'})),
     'ppc64le': Cpu('powerpc64le-linux-gnu', 'qemu-ppc64le', 'libc6-dev-ppc64el-cross', 'ld64.so.2', 'PowerPC, 64 bits, little-endian',
