@@ -23,7 +23,7 @@ from harness import LIBSEEP, SEEP, environment, state_of, status_of
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / 'golden'))
 import seep_reader  # noqa: E402
-from small_programs import program_source
+from small_programs import built_program, program_source
 PATIENCE_S = 60
 LOOKS = int(os.environ.get('SEEP_LOOKS') or 8)  # at programs at work, which is costly: make hostile takes more
 
@@ -447,6 +447,25 @@ def test_memory_that_jemalloc_hands_out_beside_malloc(tmp_path):
     kinds = {site['live_bytes']: site['kind'] for site in report['sites'] if site['live_bytes'] in (77, 1234)}
     assert kinds[1234] == 'reachable' and 77 in kinds, kinds
     assert any('mallocx of jemalloc' in note for note in report['health']['notes']), report['health']
+
+
+@pytest.mark.parametrize('own', ['MI', 'JE'])
+def test_each_of_two_allocators_beside_malloc(own, tmp_path):
+    """The program calls functions of one of them, whichever it is that the loader has put first."""
+    program = built_program('beside_two.c', tmp_path, '-fno-builtin', f'-D{own}', '-Wl,--no-as-needed,-ljemalloc,-lmimalloc')
+    done = harness.run([SEEP, 'run', '-q', '-o', tmp_path / 'p.seep', program])
+    assert done.code == 0, done
+    report = json.loads(seep('report', '--json', tmp_path / 'p.seep').out)
+    assert [note['code'] for note in report['health']['notes']] == ['beside_malloc'], report['health']
+
+
+def test_a_signal_stack_of_a_handler_within_a_hook(tmp_path):
+    """The handler leaves by longjmp, so the kernel keeps the stack, and nothing else leads to it."""
+    with Traced(built_program('signal_stack_in_hook.c', tmp_path, '-O1', '-fno-builtin'), cwd=tmp_path) as program:
+        report = scan_json(program.pid)
+    (site,) = (site for site in report['sites'] if site['size_min'] == 70001)
+    assert (site['kind'], site['live_blocks']) == ('reachable', 8), site
+    assert 'reentered' not in report['health']['lost'], report['health']
 
 
 def test_questions_to_an_allocator_are_no_memory_beside_malloc(tmp_path):

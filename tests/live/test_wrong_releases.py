@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 import messages
+import report_json
 from harness import BUILD, LIBSEEP, PROGRAMS, SEEP, environment, exit_status, need, plain_name, report, run, traced
 from raw_image import Image
 from small_programs import built_program, program_source
@@ -231,6 +232,38 @@ def test_blocks_of_libcs_own_malloc(tmp_path):
     assert (under.code, under.out) == (0, b'1\n'), under
     (process,) = under.report()
     assert process['mismatches'] == [] and process['totals']['unknown_frees'] == 20, process['totals']
+
+
+def test_what_libcs_own_malloc_carves_out_of_a_block(tmp_path):
+    """libc's own free is not seen either: the block around the freed address may be gone."""
+    program = built_program('wrong_releases_past_inside.c', tmp_path, '-fno-builtin', '-ldl')
+    under = traced([program], tmp_path)
+    assert (under.code, under.out) == (0, b'1\n'), under
+    (process,) = under.report()
+    assert process['mismatches'] == [] and process['totals']['unknown_frees'] == 1, process
+
+
+def test_a_live_block_is_more_certain_than_one_that_was_freed(tmp_path):
+    """A freed block began at the address; another one is around it now."""
+    program = built_program('wrong_releases_stale.c', tmp_path, '-O1', '-fno-builtin')
+    plain, under = run([program]), traced([program], tmp_path)
+    assert (under.code, under.out) == (exit_status(plain.code), b'1 1\n'), (plain, under)
+    (process,) = under.report()
+    assert [(row['kind'], row['size']) for row in process['mismatches']] == [('inside', 4000)], process['mismatches']
+
+
+@pytest.mark.parametrize('options', [('--scan', 'no'), ('--scan', 'no', '--free-stacks'), ('--mode', 'record'), ('--sample', '64')],
+                         ids=' '.join)
+@pytest.mark.parametrize('library', ['jemalloc', 'tcmalloc_minimal', 'mimalloc'])
+def test_blocks_of_functions_beside_malloc(library, options, tmp_path):
+    """What was handed out or freed by an allocator's other functions, at addresses of freed blocks, is no wrong free."""
+    name = f'-DOF_{library.split("_")[0].upper()}'
+    program = built_program('beside_malloc.c', tmp_path, '-O1', '-fno-builtin', name, f'-Wl,--no-as-needed,-l{library}')
+    under = traced([program], tmp_path, options=options)
+    assert (under.code, under.out) == (0, b'ended\n'), under
+    (process,) = under.report()
+    assert process['mismatches'] == [], process['mismatches']
+    assert 'beside_malloc' in report_json.codes(process), process['health']
 
 
 def test_a_double_free_under_a_limit_of_address_space(tmp_path):

@@ -90,7 +90,9 @@ static const struct seep_profile *profile_before(const struct seep_look *before,
 struct seep_error *seep_look_keep_notes(struct seep_profile *profile, const struct seep_profile *old) {
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < old->health.nr_notes; i++)
-        if (is_of_files(&old->health.notes[i]))
+        if (old->health.notes[i].code == SEEP_NOTE_BESIDE_MALLOC) // a scan may have noted it
+            error = seep_profile_note_beside(profile);
+        else if (is_of_files(&old->health.notes[i]))
             error = seep_profile_note(profile, old->health.notes[i].code, "%s", old->health.notes[i].text);
     return error;
 }

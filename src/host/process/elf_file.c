@@ -266,8 +266,15 @@ bool seep_elf_address(const struct seep_elf_file *elf, uint64_t file_off, uint64
     return found;
 }
 
+// What a linker knows of a function of another module: often not even that it is one.
+static bool is_elsewhere(const Elf64_Sym *symbol) {
+    unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    return symbol->st_shndx == SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE);
+}
+
 static struct seep_error *visit_table(const struct seep_elf_file *elf, const Elf64_Shdr *table,
-                                      seep_elf_visit_function *visit, void *context, bool *ret_stop) {
+                                      seep_elf_visit_function *visit, seep_elf_visit_name *elsewhere,
+                                      void *context, bool *ret_stop) {
     if (table->sh_link >= elf->nr_sections || table->sh_entsize != bytes_in_file(elf, &symbol_element))
         return NULL;
     const Elf64_Shdr *names = &elf->sections[table->sh_link];
@@ -280,6 +287,8 @@ static struct seep_error *visit_table(const struct seep_elf_file *elf, const Elf
         if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
             symbol->st_shndx < SHN_LORESERVE && symbol->st_name <= names->sh_size)
             *ret_stop = !visit(context, strings + symbol->st_name, symbol->st_value, symbol->st_size);
+        else if (elsewhere && is_elsewhere(symbol) && symbol->st_name <= names->sh_size)
+            elsewhere(context, strings + symbol->st_name);
     }
     free(symbols);
     free(strings);
@@ -289,24 +298,31 @@ static struct seep_error *visit_table(const struct seep_elf_file *elf, const Elf
 // A file has at most one table of each type: more of them could take any time.
 // Source: System V ABI, "Section Header", SHT_SYMTAB.
 static struct seep_error *visit_table_of(const struct seep_elf_file *elf, uint32_t type,
-                                         seep_elf_visit_function *visit, void *context, bool *ret_stop) {
+                                         seep_elf_visit_function *visit, seep_elf_visit_name *elsewhere,
+                                         void *context, bool *ret_stop) {
     for (uint32_t i = 0; i < elf->nr_sections && !*ret_stop; i++)
         if (elf->sections[i].sh_type == type)
-            return visit_table(elf, &elf->sections[i], visit, context, ret_stop);
+            return visit_table(elf, &elf->sections[i], visit, elsewhere, context, ret_stop);
     return NULL;
 }
 
 struct seep_error *seep_elf_functions_of(const struct seep_elf_file *elf, uint32_t type,
                                          seep_elf_visit_function *visit, void *context) {
     bool stop = false;
-    return visit_table_of(elf, type, visit, context, &stop);
+    return visit_table_of(elf, type, visit, NULL, context, &stop);
+}
+
+struct seep_error *seep_elf_dynamic(const struct seep_elf_file *elf, seep_elf_visit_function *visit,
+                                    seep_elf_visit_name *elsewhere, void *context) {
+    bool stop = false;
+    return visit_table_of(elf, SHT_DYNSYM, visit, elsewhere, context, &stop);
 }
 
 struct seep_error *seep_elf_functions(const struct seep_elf_file *elf, seep_elf_visit_function *visit,
                                       void *context) {
     bool stop = false;
-    struct seep_error *err = visit_table_of(elf, SHT_SYMTAB, visit, context, &stop);
-    return err ? err : visit_table_of(elf, SHT_DYNSYM, visit, context, &stop);
+    struct seep_error *err = visit_table_of(elf, SHT_SYMTAB, visit, NULL, context, &stop);
+    return err ? err : visit_table_of(elf, SHT_DYNSYM, visit, NULL, context, &stop);
 }
 
 uint32_t seep_elf_build_id(const struct seep_elf_file *elf, uint8_t *ret_id, uint32_t room) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/beside_malloc.h"
 #include "process/own_allocator.h"
 
 #define CONSTANTS_BYTES_MAX (8u << 20)
@@ -36,6 +37,7 @@ struct search {
     bool is_python;
     bool is_free_threaded; // Python without its global lock
     const struct known *named;
+    unsigned calls; // of other modules, see beside_malloc.h
 };
 
 static bool look_at(void *context, const char *name, uint64_t address, uint64_t nr_bytes) {
@@ -67,6 +69,11 @@ static bool look_at_exported(void *context, const char *name, uint64_t address, 
     search->is_python |= strcmp(name, "PyObject_Malloc") == 0;
     search->is_free_threaded |= strcmp(name, "_Py_MergeZeroLocalRefcount") == 0;
     return !search->malloc_here;
+}
+
+static void look_at_called(void *context, const char *name) {
+    struct search *search = context;
+    search->calls |= seep_beside_of_name(name);
 }
 
 // As memmem, which takes four times as long: the first characters of the messages are not frequent.
@@ -131,7 +138,8 @@ struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
         return NULL;
     }
     struct search exported = {.named = NULL}, search = {.named = NULL};
-    struct seep_error *err = seep_elf_functions_of(elf, SHT_DYNSYM, look_at_exported, &exported);
+    struct seep_error *err = seep_elf_dynamic(elf, look_at_exported, look_at_called, &exported);
+    ret_own->calls = exported.calls;
     if (err || exported.malloc_here)
         return err;
     err = seep_elf_functions_of(elf, SHT_SYMTAB, look_at, &search);
@@ -140,19 +148,21 @@ struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
     search.named = search.named ? search.named : exported.named;
     search.free_here |= exported.free_here;
     if (search.named)
-        *ret_own = (struct seep_own_allocator){SEEP_OWN_NAMED, search.named->allocator, search.named->prefix};
+        *ret_own = (struct seep_own_allocator){SEEP_OWN_NAMED, search.named->allocator, search.named->prefix,
+                                               exported.calls};
     else if (search.malloc_here && search.free_here)
-        *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_MALLOC};
+        ret_own->kind = SEEP_OWN_MALLOC;
     const struct known *message = NULL;
     if (!has_symbols(elf) && !search.named)
         err = find_message(elf, &message);
     if (message)
-        *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_MESSAGE, .allocator = message->allocator};
+        *ret_own = (struct seep_own_allocator){
+            .kind = SEEP_OWN_MESSAGE, .allocator = message->allocator, .calls = exported.calls};
     // Python has mimalloc inside from 3.13 on, and allocates with it where it is free-threaded; else with
     // pymalloc.
     if (exported.is_python && !exported.is_free_threaded && ret_own->allocator &&
         strcmp(ret_own->allocator, "mimalloc") == 0)
-        *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE};
+        *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE, .calls = exported.calls};
     return err;
 }
 
@@ -166,14 +176,17 @@ void seep_own_allocator_put(struct seep_put *put, const struct seep_own_allocato
         i++;
     seep_put_leb(put, own->kind);
     seep_put_leb(put, i);
+    seep_put_leb(put, own->calls);
 }
 
 bool seep_own_allocator_take(struct seep_take *take, struct seep_own_allocator *ret_own) {
-    uint64_t kind = seep_take_leb(take), i = seep_take_leb(take);
+    uint64_t kind = seep_take_leb(take), i = seep_take_leb(take), calls = seep_take_leb(take);
     *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE};
-    if (take->failed || seep_take_left(take) || kind > SEEP_OWN_GO || i >= SEEP_ARRAY_SIZE(known_ones))
+    if (take->failed || seep_take_left(take) || kind > SEEP_OWN_GO || i >= SEEP_ARRAY_SIZE(known_ones) ||
+        calls >> SEEP_BESIDE_NR)
         return false;
     ret_own->kind = (enum seep_own_kind)kind;
+    ret_own->calls = (unsigned)calls;
     if (kind == SEEP_OWN_GO)
         ret_own->allocator = "Go";
     if (kind == SEEP_OWN_NAMED || kind == SEEP_OWN_MESSAGE)

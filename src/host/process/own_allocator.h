@@ -22,6 +22,7 @@ struct seep_own_allocator {
     enum seep_own_kind kind;
     const char *allocator; // "jemalloc"; NULL: not known which
     const char *prefix;    // of its names, for --symbols-prefix: "je_" for je_malloc
+    unsigned calls;        // allocators whose functions beside malloc it calls, see beside_malloc.h
 };
 
 // Reads the symbol tables, and of files without one at most 8 MiB of constants.

@@ -39,8 +39,10 @@ SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_profile_note(struct se
                                                                        enum seep_note_code code,
                                                                        const char *format, ...);
 bool seep_profile_has_note(const struct seep_profile *profile, enum seep_note_code code);
+// Notes once that functions of the allocator beside malloc may be called.
+SEEP_MUST_CHECK struct seep_error *seep_profile_note_beside(struct seep_profile *profile);
 // Whether what looks like a wrong free may free a block whose allocation was not seen: its address was
-// another block's before, or lies in one that seems live.
+// another block's before, or lies in one that seems live, or is that of one.
 bool seep_profile_may_be_right(const struct seep_profile *profile, const struct seep_wrong_release *wrong);
 
 // Lower-case names as they appear in reports and JSON, "no_leaf", say; "unknown" for a value outside the

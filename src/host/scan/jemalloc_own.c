@@ -3,30 +3,18 @@
 #include <elf.h>
 #include <string.h>
 
+#include "process/beside_malloc.h"
 #include "scan/jemalloc_own.h"
 
 #define SEGMENTS_MAX 64
 #define ENTRIES_MAX  128
 #define NAMES_MAX    ((uint64_t)8 << 20) // of one module's names
 #define PIECE_BYTES  4096u
-#define NAME_BYTES   32u // more than any of `names`
+#define NAME_BYTES   32u // more than any of the names
 
-// How names of functions begin that allocate or free, as they stand in a table of names. Source: the headers
-// of each: jemalloc.h, tcmalloc.h, mimalloc.h.
-static const struct beside {
-    const char *library;  // what its name begins with
-    const char *names[8]; // each after the NUL of the one before it
-} allocators[] = {
-    {"libjemalloc", {"mallocx", "rallocx", "dallocx", "sdallocx"}},
-    {"libtcmalloc",
-     {"tc_malloc", "tc_calloc", "tc_realloc", "tc_memalign", "tc_posix_memalign", "tc_new", "tc_free",
-      "tc_delete"}},
-    {"libmimalloc", {"mi_malloc", "mi_calloc", "mi_zalloc", "mi_realloc", "mi_new", "mi_heap_", "mi_free"}},
-};
-
-static const char *base_name(const struct seep_memory_area *mapping) {
-    const char *slash = strrchr(mapping->path, '/');
-    return slash && mapping->file_off == 0 && !mapping->shared ? slash + 1 : "";
+// The allocators whose library it is the start of.
+static unsigned allocators_of(const struct seep_memory_area *mapping) {
+    return mapping->file_off == 0 && !mapping->shared ? seep_beside_of_path(mapping->path) : 0;
 }
 
 // Where the names of dynamic symbols are. Source: ELF, "Dynamic Section"; glibc writes addresses over the
@@ -58,32 +46,21 @@ static bool find_names(const struct seep_memory *memory, uint64_t start, uint64_
     return *ret_names && *ret_bytes;
 }
 
-// Those that only ask begin as those that allocate: tc_malloc_size, mi_malloc_usable_size.
-static bool only_asks(const char *rest, size_t nr_bytes) {
-    static const char *const ends[] = {"_size", "_usable_size", "_good_size", "_stats"};
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(ends); i++) {
-        size_t length = strlen(ends[i]) + 1;
-        if (nr_bytes >= length && memcmp(rest, ends[i], length) == 0)
-            return true;
-    }
-    return false;
-}
-
 // What begins behind PIECE_BYTES is whole in the next piece.
-static bool is_named(const struct beside *beside, const char *piece, size_t nr_bytes) {
+static bool is_named(const struct seep_beside *beside, const char *piece, size_t nr_bytes) {
     const char *end = piece + nr_bytes;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(beside->names) && beside->names[i]; i++) {
         size_t length = strlen(beside->names[i]);
         for (const char *at = piece; (at = memmem(at, (size_t)(end - at), beside->names[i], length)); at++)
             if (at > piece && at - piece <= (ptrdiff_t)PIECE_BYTES && !at[-1] &&
-                !only_asks(at + length, (size_t)(end - at) - length))
+                !seep_beside_only_asks(beside->names[i], at + length, (size_t)(end - at) - length))
                 return true;
     }
     return false;
 }
 
 static bool names_it(const struct seep_memory *memory, const struct seep_memory_area *mapping,
-                     const struct beside *beside) {
+                     const struct seep_beside *beside) {
     uint64_t names, nr_bytes;
     if (!find_names(memory, mapping->start, &names, &nr_bytes))
         return false;
@@ -98,21 +75,18 @@ static bool names_it(const struct seep_memory *memory, const struct seep_memory_
     return false;
 }
 
-static bool is_of(const struct beside *beside, const char *name) {
-    return strncmp(name, beside->library, strlen(beside->library)) == 0;
-}
-
 bool seep_is_beside_malloc(const struct seep_memory *memory) {
-    const struct beside *beside = NULL;
-    for (size_t i = 0; i < memory->nr_mappings && !beside; i++)
-        for (size_t k = 0; k < SEEP_ARRAY_SIZE(allocators) && !beside; k++)
-            if (is_of(&allocators[k], base_name(&memory->mappings[i])))
-                beside = &allocators[k];
-    for (size_t i = 0; beside && i < memory->nr_mappings; i++) {
+    unsigned loaded = 0;
+    for (size_t i = 0; i < memory->nr_mappings; i++)
+        loaded |= allocators_of(&memory->mappings[i]);
+    for (size_t i = 0; loaded && i < memory->nr_mappings; i++) {
         const struct seep_memory_area *mapping = &memory->mappings[i];
-        const char *name = base_name(mapping);
-        if (*name && !is_of(beside, name) && names_it(memory, mapping, beside))
-            return true;
+        if (mapping->file_off || mapping->shared || *mapping->path != '/')
+            continue;
+        unsigned others = loaded & ~allocators_of(mapping);
+        for (unsigned k = 0; k < SEEP_BESIDE_NR; k++)
+            if (others & 1u << k && names_it(memory, mapping, &seep_besides[k]))
+                return true;
     }
     return false;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// jemalloc, tcmalloc and mimalloc have functions of their own beside malloc (mallocx, tc_malloc, mi_malloc).
-// What they hand out is in no map of blocks, and may hold blocks that are (the interpreters of redis do).
+// Whether a scan must expect memory that no hook has seen, which may hold blocks: the interpreters of redis
+// lie there. See process/beside_malloc.h.
 #ifndef SEEP_SCAN_JEMALLOC_OWN_H
 #define SEEP_SCAN_JEMALLOC_OWN_H
 

@@ -308,11 +308,7 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
             "the same place lead to the same few bytes behind the start",
             (unsigned long long)nr_headed, nr_headed == 1 ? " is" : "s are");
     if (!err && scan->ranges.beside_malloc)
-        err = seep_profile_note(
-            scan->profile, SEEP_NOTE_BESIDE_MALLOC,
-            "the program may call functions of its allocator beside malloc (mallocx of jemalloc, tc_malloc, "
-            "mi_malloc), which are not traced: pointers in that memory, and in what is free there, hold; "
-            "what looks freed twice, or inside a block, may be such memory and is not named");
+        err = seep_profile_note_beside(scan->profile);
     if (!err && was_stopped(scan->profile))
         err = seep_profile_note(
             scan->profile, SEEP_NOTE_SCAN_STOPPED,

@@ -150,9 +150,13 @@ void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep
     uint64_t first = seep_freed_at(address);
     if (first && SEEP_ENTRY_SUB(first) != map_sub(address))
         freed = 0; // a neighbour: the block at `address` was there before it
-    if (seep_g.libc_opened || seep_g.header->nr_deep_bound)
-        freed = 0; // libc's own malloc is not seen, and may have returned the address again
-    if (freed && freed < seep_g.header->areas[SEEP_AREA_SITES].used) {
+    // libc's own malloc is not seen: it may have returned the address again, or freed a block that the map
+    // has.
+    bool past = seep_g.libc_opened || seep_g.header->nr_deep_bound;
+    uint64_t size;
+    uint32_t around = thread->filter || past ? 0 : block_around(address, &size);
+    // A block that lies there now is known; that the address was freed before is a guess.
+    if (freed && !around && !past && freed < seep_g.header->areas[SEEP_AREA_SITES].used) {
         found(thread,
               (struct seep_image_misuse){.kind = SEEP_MISUSE_DOUBLE_FREE,
                                          .site = freed,
@@ -162,8 +166,6 @@ void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep
               release, caller);
         return;
     }
-    uint64_t size;
-    uint32_t around = thread->filter ? 0 : block_around(address, &size);
     enum seep_misuse kind = around ? SEEP_MISUSE_INSIDE : kind_of_place(thread, address);
     if (kind != SEEP_MISUSE_NONE)
         found(thread,

@@ -10,6 +10,7 @@
 #include "confine/opener.h"
 #include "confine/worker.h"
 #include "confine/untrusted.h"
+#include "process/beside_malloc.h"
 #include "process/own_allocator.h"
 #include "profile/verdict.h"
 #include "source/image/unseen_allocators.h"
@@ -205,18 +206,29 @@ static struct seep_error *note(struct seep_profile *profile, const char *path,
     return NULL;
 }
 
+// Of allocators with functions beside malloc, a bit each: see beside_malloc.h.
+struct beside_seen {
+    unsigned loaded;
+    unsigned called;
+};
+
 // Notes what is in a file once, however often it was loaded. `module` or `area` is what it must be the file
 // of.
 static struct seep_error *note_file(struct seep_unseen *unseen, struct seep_profile *profile,
                                     struct seep_map *noted, const char *path,
-                                    const struct seep_module *module, const struct seep_code_area *area) {
+                                    const struct seep_module *module, const struct seep_code_area *area,
+                                    struct beside_seen *seen) {
     const struct seep_unseen_file *file = NULL;
     bool is_new = false;
     struct seep_error *err =
         path[0] == '/' ? find_known(unseen, path, key_of(path, module, area), &file) : NULL;
-    if (err || !file || file->own.kind == SEEP_OWN_NONE || (module && !is_of_module(file, module)) ||
+    seen->loaded |= seep_beside_of_path(path);
+    if (err || !file || (module && !is_of_module(file, module)) ||
         (area && file->status.st_ino != area->inode))
         return err;
+    seen->called |= file->own.calls & ~seep_beside_of_path(path);
+    if (file->own.kind == SEEP_OWN_NONE)
+        return NULL;
     if (!seep_map_at(noted, (uint64_t)(file - unseen->found), &is_new))
         return seep_error_no_memory();
     return is_new ? note(profile, path, &file->own) : NULL;
@@ -225,13 +237,14 @@ static struct seep_error *note_file(struct seep_unseen *unseen, struct seep_prof
 struct seep_error *seep_unseen_note_allocators(struct seep_unseen *unseen, struct seep_profile *profile,
                                                const struct seep_process_map *map) {
     struct seep_map noted = SEEP_MAP_INIT; // by index in `found`
+    struct beside_seen seen = {0};
     struct seep_error *err = NULL;
     for (uint32_t i = 1; i < profile->nr_modules && !err; i++)
-        err = note_file(unseen, profile, &noted, profile->modules[i].path, &profile->modules[i], NULL);
+        err = note_file(unseen, profile, &noted, profile->modules[i].path, &profile->modules[i], NULL, &seen);
     for (size_t i = 0; map && i < map->nr_areas && !err; i++)
-        err = note_file(unseen, profile, &noted, map->areas[i].path, NULL, &map->areas[i]);
+        err = note_file(unseen, profile, &noted, map->areas[i].path, NULL, &map->areas[i], &seen);
     seep_map_deinit(&noted);
-    return err;
+    return !err && seen.loaded & seen.called ? seep_profile_note_beside(profile) : err;
 }
 
 struct seep_error *seep_profile_note_allocators(struct seep_profile *profile, pid_t pid) {
