@@ -159,3 +159,20 @@ def test_a_thread_whose_stack_pointer_is_nowhere(tmp_path):
             process.kill()
     assert done.code == 0, done
     assert kinds_of(json.loads(done.out))[100] == {'reachable': 1}
+
+
+def test_a_library_that_is_loaded_twice(tmp_path):
+    """Both copies have data, though they lie side by side and are of one file."""
+    need('gcc')
+    for name, options in (('scan_loaded_twice_library', ['-shared', '-fPIC']), ('scan_loaded_twice', ['-ldl'])):
+        (tmp_path / 'source.c').write_text(program_source(name + '.c'))
+        subprocess.run(['gcc', '-w', 'source.c', '-o', name, *options], cwd=tmp_path, check=True, timeout=PATIENCE_S)
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null')
+    with subprocess.Popen([tmp_path / 'scan_loaded_twice', tmp_path / 'scan_loaded_twice_library'], env=env, stdout=subprocess.PIPE) as process:
+        try:
+            wait_ready(process)
+            done = harness.run([SEEP, 'scan', process.pid, '--json', '--blocks', '--roots', 'lsan'])
+        finally:
+            process.kill()
+    assert done.code == 0, done
+    assert kinds_of(json.loads(done.out))[1007] == {'reachable': 2}

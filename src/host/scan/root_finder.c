@@ -29,8 +29,10 @@ bool seep_root_feed(struct seep_root_finder *finder, uint64_t start, uint64_t en
 bool seep_root_enter_file(struct seep_root_finder *finder, const struct seep_memory_area *mapping) {
     struct seep_root_ranges *ranges = finder->ranges;
     struct seep_root_module found = {.id = 0};
-    if (mapping->shared || mapping->path[0] != '/' || mapping->file_off != 0 ||
-        (finder->path && strcmp(finder->path, mapping->path) == 0) ||
+    // Data of a module may also be at the start of its file. Behind its end the file is loaded once more.
+    bool is_inside =
+        finder->path && strcmp(finder->path, mapping->path) == 0 && mapping->start < finder->data_end;
+    if (mapping->shared || mapping->path[0] != '/' || mapping->file_off != 0 || is_inside ||
         !seep_loaded_module_read(finder->memory, mapping, &found.module))
         return true;
     found.module.path = finder->path = mapping->path;
