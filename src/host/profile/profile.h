@@ -290,7 +290,7 @@ struct seep_hints {
     size_t nr_stacks;
     const struct seep_moving *moving; // reallocs at work
     size_t nr_moving;
-    const struct seep_signal_stack *signal_stacks;
+    const struct seep_signal_stack *signal_stacks; // by tid
     size_t nr_signal_stacks;
     bool is_glibc; // its allocator
 };

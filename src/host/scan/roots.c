@@ -2,6 +2,7 @@
 // Which memory is a root, see roots.h. Everything here runs while the process is stopped.
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "process/proc_fields.h"
 #include "profile/chain.h"
 #include "scan/jemalloc_own.h"
@@ -74,10 +75,10 @@ static bool feed_signal_stack(struct seep_root_finder *finder, pid_t tid, uint32
     const struct seep_hints *hints = &finder->profile->hints;
     struct seep_root_range range = {.kind = SEEP_ROOT_KERNEL, .start = SEEP_KERNEL_SIGNAL_STACK, .tid = tid};
     bool fits = true;
-    for (size_t i = 0; fits && i < hints->nr_signal_stacks; i++)
-        if (hints->signal_stacks[i].tid == own_tid)
-            fits = seep_root_add_range(finder, range) &&
-                   seep_graph_feed_start(finder->graph, finder->range, 0, hints->signal_stacks[i].start);
+    size_t first = SEEP_FIRST_WHERE(at, hints->nr_signal_stacks, hints->signal_stacks[at].tid >= own_tid);
+    for (size_t i = first; fits && i < hints->nr_signal_stacks && hints->signal_stacks[i].tid == own_tid; i++)
+        fits = seep_root_add_range(finder, range) &&
+               seep_graph_feed_start(finder->graph, finder->range, 0, hints->signal_stacks[i].start);
     return fits;
 }
 

@@ -138,6 +138,12 @@ static struct seep_error *read_misuses(struct seep_image_reader *reader) {
     return NULL;
 }
 
+static int by_thread(const void *left, const void *right) {
+    uint32_t a = ((const struct seep_signal_stack *)left)->tid;
+    uint32_t b = ((const struct seep_signal_stack *)right)->tid;
+    return (a > b) - (a < b);
+}
+
 static struct seep_error *read_hints(struct seep_image_reader *reader) {
     const struct seep_image_header *header = &reader->copy->head.header;
     struct seep_profile *profile = reader->profile;
@@ -175,6 +181,7 @@ static struct seep_error *read_hints(struct seep_image_reader *reader) {
         if (range.start && range.bytes <= UINT64_MAX - range.start)
             own[hints.nr_own++] = range;
     }
+    qsort(signal_stacks, hints.nr_signal_stacks, sizeof(*signal_stacks), by_thread);
     profile->hints = hints;
     return NULL;
 }
