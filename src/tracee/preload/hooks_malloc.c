@@ -72,7 +72,8 @@ struct intent {
     uint64_t size;
 };
 
-SEEP_INLINE struct intent begin_realloc(const void *block) {
+// `quick`: else small, by the functions for special modes, which serve all.
+SEEP_INLINE struct intent begin_realloc(const void *block, bool quick) {
     struct intent intent = {.site = 0};
     struct seep_thread *thread = thread_enter();
     if (SEEP_UNLIKELY(!thread)) {
@@ -85,7 +86,7 @@ SEEP_INLINE struct intent begin_realloc(const void *block) {
     slot->moving_bytes = 0;
     slot->moving_rt = (uintptr_t)block;
     atomic_signal_fence(memory_order_release);
-    if (SEEP_UNLIKELY(is_special())) {
+    if (SEEP_UNLIKELY(!quick || is_special())) {
         struct seep_caller caller = SEEP_HOOK_CALLER(); // here, and nowhere else
         intent.site = seep_record_take_special(thread, block, &intent.size, SEEP_RELEASE_REALLOC, caller.pc,
                                                caller.sp, caller.bp);
@@ -120,8 +121,8 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
         return;
     }
     if (SEEP_LIKELY(intent.site != 0)) {
-        struct seep_image_counters *suspect =
-            count_taken(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
+        struct seep_image_counters *suspect = (quick ? count_taken : seep_record_free_special)(
+            thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
         if (SEEP_UNLIKELY(suspect != NULL))
             seep_misuse_check(thread, suspect, intent.site, (uintptr_t)block, intent.size,
                               SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
@@ -155,7 +156,7 @@ SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, bool q
     }
     if (SEEP_UNLIKELY(seep_boot_has(block)))
         return seep_boot_move(block, size);
-    struct intent intent = begin_realloc(block);
+    struct intent intent = begin_realloc(block, quick);
     void *fresh = quick ? seep_g.real.realloc(block, size) : other(block, size);
     // realloc(p, 0) that returns NULL has freed the block (C17 7.22.3.5, glibc, musl before 1.2.3).
     end_realloc(block, intent, fresh, !fresh && size == 0, size, via, quick);
