@@ -113,18 +113,18 @@ def test_descriptor_that_another_process_takes(tmp_path):
 
 
 def test_descriptor_that_another_process_takes_at_any_moment(tmp_path):
-    """The same at every system call of the child from the size of its image's file on: the library maps no file but its
+    """The same at every system call of the child once its image's file is there: the library sizes and maps no file but its
     own, and a child of that child is as ever."""
     program = built_program('fork_descriptors_stepped.c', tmp_path)
     under = traced([program, 'file'], tmp_path, cwd=tmp_path)
     assert (under.code, under.out, under.err) == (0, b'put\n', b''), under
 
 
-@pytest.mark.parametrize('mask', [[], ['own']], ids=['kept', 'own'])
+@pytest.mark.parametrize('mask', [[], ['own'], ['fork'], ['exec'], ['spawn']], ids=['kept', 'own', 'fork', 'exec', 'spawn'])
 def test_fault_handler_that_leaves_the_making_of_an_image(tmp_path, mask):
     """The handler of a SIGSEGV that comes from outside leaves the making of a child's image by longjmp: the signals that were
-    blocked for it are not blocked any more, and the report says that a child has no image. If the longjmp brings a mask, the
-    program's mask from then on is its own."""
+    blocked for it are not blocked any more, neither in what it forks or executes, and the report says that a child has no
+    image. If the longjmp brings a mask, the program's mask from then on is its own."""
     under = traced([built_program('fork_fault_jump.c', tmp_path), *mask], tmp_path)
     assert (under.code, under.out, under.err) == (0, b'jumped\n', b''), under
     assert under.report()[0]['health']['lost']['fork'] == 1

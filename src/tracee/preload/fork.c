@@ -165,6 +165,7 @@ static uint64_t stack_of_first(void) {
 }
 
 void seep_fork_prepare(void) {
+    seep_fork_end_left();
     if (seep_g.alive) // half of an image is no start for a child
         wait_for_setter();
     pending.fork_ns = pending.image_ns = seep_clock_ns(CLOCK_MONOTONIC);
@@ -289,6 +290,14 @@ static void give_up_set_up(void) {
     sys6(SYS_rt_sigprocmask, SIG_UNBLOCK, 0, (long)now, SYS_SIGSET_BYTES, 0, 0);
     if (!(unblocked[0] & of_libc & ~now[0]))
         sys6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)unblocked, 0, SYS_SIGSET_BYTES, 0, 0);
+}
+
+void seep_fork_end_left(void) {
+    enum {
+        OF_FORK = 512
+    }; // what libc's fork has on the stack; the kernel puts more there before it runs a handler
+    if (is_left(CPU_FRAME() + OF_FORK))
+        give_up_set_up();
 }
 
 // Whether an event that found no image has one now after all.

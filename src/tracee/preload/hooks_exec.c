@@ -14,10 +14,15 @@
 #include "preload/fork_undo.h"
 #include "preload/proc_path.h"
 
+static void begin(void) {
+    seep_start(); // or there are no real functions yet
+    seep_fork_end_left();
+}
+
 // `path` NULL: it cannot be named.
 #define BECOME(call, flags, path, environment)                                                               \
     do {                                                                                                     \
-        seep_start(); /* or there are no real functions yet */                                               \
+        begin();                                                                                             \
         seep_undo_leave();                                                                                   \
         bool counted_ = seep_handshake_notice((flags), 0, (path), (environment));                            \
         uint32_t filters_ = seep_filter_leaves();                                                            \
@@ -83,7 +88,7 @@ static int spawned(int result, pid_t pid, pid_t *ret_pid, uint32_t flags, const 
 SEEP_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                             const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
     pid_t child = 0;
-    seep_start();
+    begin();
     int result = seep_g.real.posix_spawn(&child, path, actions, attributes, argv, envp);
     return spawned(result, child, pid, 0, path, envp);
 }
@@ -91,7 +96,7 @@ SEEP_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file
 SEEP_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                              const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
     pid_t child = 0;
-    seep_start();
+    begin();
     int result = seep_g.real.posix_spawnp(&child, file, actions, attributes, argv, envp);
     return spawned(result, child, pid, SEEP_NOTICE_SEARCHED, file, envp);
 }

@@ -46,12 +46,20 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_PAGED_NR], uint64_
     return round_up(off, SEEP_LARGEST_PAGE);
 }
 
+// A file that was there before has a name or bytes.
+static bool identify_new(int fd, struct seep_file_id *ret_file) {
+    struct stat64 about;
+    bool is_new = sys_stat_at(fd, "", &about, AT_EMPTY_PATH) && !about.st_nlink && !about.st_size;
+    *ret_file = (struct seep_file_id){about.st_dev, about.st_ino};
+    return is_new;
+}
+
 // A sparse memory file of `bytes`, or -1. A low RLIMIT_FSIZE would make ftruncate raise SIGXFSZ, so
 // the soft limit is lifted for that one call where the hard limit allows it. `ret_file` not NULL: another
 // process may have this one's table of descriptors, and put another file in place of it.
 static int memory_file(uint64_t bytes, struct seep_file_id *ret_file) {
     long fd = sys3(SYS_memfd_create, "seep-image", 1 /* MFD_CLOEXEC */, 0);
-    if (sys_failed(fd) || (ret_file && !seep_file_identify((int)fd, ret_file)))
+    if (sys_failed(fd) || (ret_file && !identify_new((int)fd, ret_file)))
         return -1;
     struct rlimit64 before;
     bool limited = sys_limit(RLIMIT_FSIZE, NULL, &before) && before.rlim_cur < bytes;

@@ -200,15 +200,14 @@ bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
     if (seep_confined.filtered || (seep_self()->slot && !seep_calls_are_free()))
         return false;
     // Before it is mapped: another thread may find it in /proc/self/maps, and unmap it (give_up.c).
-    seep_g.opening_start = (uintptr_t)start + from;
-    __atomic_store_n(&seep_g.opening_end, (uintptr_t)start + wanted, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&seep_g.opening, (uintptr_t)wanted | (area + 1), __ATOMIC_SEQ_CST);
     bool done = seep_g.reserved ? sys_mprotect(start + from, wanted - from, PROT_READ | PROT_WRITE)
                                 : grow(start, from, wanted);
     done = done && populate(start + from, wanted - from);
     // Without the lock it is read by seep_area_lock_and_open().
     if (done)
         __atomic_store_n(&seep_g.opened[area], wanted, __ATOMIC_RELEASE);
-    __atomic_store_n(&seep_g.opening_end, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&seep_g.opening, 0, __ATOMIC_RELEASE);
     if (done)
         seep_window_tell_space();
     return done;
@@ -539,7 +538,7 @@ SEEP_COLD bool seep_window_see_all(void) {
     // Under a limit, which the child may have set for itself, it takes over all that its parent has by now,
     // as far as the kernel allows. Its budget begins when that is known.
     seep_g.budget_bytes = address_limit() >= NO_LIMIT ? UINT64_MAX : UINT64_MAX - 1;
-    seep_g.opening_end = 0; // by a thread of the parent
+    seep_g.opening = 0; // by a thread of the parent
     place = seep_g.base;
     unsigned char *view = room_for_view();
     is_view = view && see_pieces(view);

@@ -424,8 +424,9 @@ struct seep_global {
     struct seep_image_odd *odd;
     _Atomic uint32_t *alive; // in MADV_WIPEONFORK memory: 1 while the image is this process's own; then
                              // whether the handler of fork ran in it
-    uint64_t opened[SEEP_AREA_PAGED_NR];   // bytes of each area that are accessible
-    uintptr_t opening_start, opening_end;  // what a thread maps at the moment of an area; 0: none does
+    uint64_t opened[SEEP_AREA_PAGED_NR]; // bytes of each area that are accessible
+    uintptr_t
+        opening; // of an area, at the moment: its bytes, which are whole pages, and its number + 1; 0: none
     uint64_t area_off[SEEP_AREA_PAGED_NR]; // the layout, which is not taken from memory that others can write
     uint64_t area_size[SEEP_AREA_PAGED_NR];
     uint64_t window_bytes;
@@ -577,6 +578,9 @@ bool seep_fork_lacks_image(void);
 void seep_fork_make_image(void);
 // The handlers of pthread_atfork: no guard is taken in them.
 void seep_fork_prepare(void);
+// If the making of an image was left, ends it: what the program executes is to begin without the signals
+// blocked.
+void seep_fork_end_left(void);
 void seep_fork_in_child(void);
 uint64_t seep_fork_ns(void);       // CLOCK_MONOTONIC at the fork of this process; UINT64_MAX: not known
 uint64_t seep_fork_image_ns(void); // and of when the image is that it copies

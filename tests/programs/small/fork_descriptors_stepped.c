@@ -38,7 +38,7 @@ static void be_child(void) {
 
 // Whether the moment came. The child's status is what it ended with.
 static int put_at(int moment, int file, int *ret_status) {
-    int nr = 0, number = -1, image = -1, sized = 0, put = 0, status;
+    int nr = 0, number = -1, image = -1, put = 0, status;
     pid_t child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
     if (child == 0)
         be_child();
@@ -56,12 +56,11 @@ static int put_at(int moment, int file, int *ret_status) {
             continue;
         if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
             number = (int)info.entry.nr;
-            if (sized && !put && nr++ == moment)
+            // Between the last look at the descriptor and the call that sizes the file nothing can be seen.
+            if (image >= 0 && !put && number != SYS_ftruncate && nr++ == moment)
                 put = dup2(file, image);
         } else if (number == SYS_memfd_create && image < 0) {
             image = (int)info.exit.rval;
-        } else if (number == SYS_ftruncate && image >= 0) {
-            sized = 1;
         }
     }
     if (put)
