@@ -123,7 +123,7 @@ def compare_sums(expected, report, process, look):
             sums.add(site)
     nameless = Look(**{**vars(look), 'lines': False})
     old_words = expected['dangling'] or expected['old_words'] and not look.wiped
-    return compare_row(('any', ('any',), None), group, [sums], nameless, old_words)
+    return compare_row(('any', ('any',), None), group, [sums], nameless, old_words, expected['in_allocator'])
 
 
 def compare_sites(expected, report, process, look):
@@ -158,7 +158,8 @@ def compare_sites(expected, report, process, look):
                         found.append(row)
                         used.add((direct, other))
         group = [row for key in keys for row in wanted[key]]
-        wrong += compare_row(keys[0], group, found, look, expected['dangling'] or expected['old_words'] and not look.wiped)
+        wrong += compare_row(keys[0], group, found, look, expected['dangling'] or expected['old_words'] and not look.wiped,
+                             expected['in_allocator'])
     for key, row in rows[True].items():
         if (True, key) not in used and key[1] and key[1][0] not in expected['vague']:
             wrong.append(f'unexpected: {key} {dict(row.figures)}')
@@ -167,7 +168,7 @@ def compare_sites(expected, report, process, look):
     return wrong
 
 
-def compare_row(key, group, found, look, old_words):
+def compare_row(key, group, found, look, old_words, in_allocator):
     wrong = []
     if any(row['uncounted'] for row in group):
         return wrong
@@ -185,11 +186,11 @@ def compare_row(key, group, found, look, old_words):
         if wish != got:
             wrong.append(f'{what}: temporary {got}, expected {wish}')
     if look.classes:
-        wrong += compare_kinds(what, group, found, look, old_words)
+        wrong += compare_kinds(what, group, found, look, old_words, in_allocator)
     return wrong
 
 
-def compare_kinds(what, group, found, look, old_words):
+def compare_kinds(what, group, found, look, old_words, in_allocator):
     wish, got = collections.Counter(), collections.Counter()
     for row in group:
         wish.update(row['kinds'])
@@ -204,6 +205,10 @@ def compare_kinds(what, group, found, look, old_words):
     if +wish != +got and old_words and sum(wish.values()) == sum(got.values()) \
             and got['reachable'] >= wish['reachable'] and got['lost'] <= wish['lost']:
         return []  # old words hold what is lost
+    # A thread in glibc's allocator has the address of its block's head, the last word of the block before. (Seed 57259.)
+    by_heads = wish['lost'] - got['lost']
+    if 0 < by_heads <= in_allocator and got['possible'] - wish['possible'] == by_heads and got['reachable'] == wish['reachable']:
+        return []
     if +wish != +got:
         return [f'{what}: classes {dict(got)}, expected {dict(wish)}']
     wrong = []

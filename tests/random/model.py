@@ -102,6 +102,7 @@ class Life:
         self.parent = None
         self.vague = set()        # sites of which it is not known what of them a child of fork begins with
         self.old_words = False    # libc has got memory that it does not fill
+        self.in_allocator = 0     # threads that are in calls of the allocator when it leaves
         self.ticks = False        # a timer's handler leaves registers far below the frames that scrub() clears
         self.maybe = False        # libc may have made one for it
         self.optional = False     # what has it may be counted as lost
@@ -198,7 +199,7 @@ class Life:
             row['kinds'] = {kind: n for kind, n in row['kinds'].items() if n}
             row['held_by'] = dict(row['held_by'])
         return {'origin': self.origin, 'program': self.program, 'left_behind': self.left_behind,
-                'old_words': self.old_words, 'dangling': self.dangling,
+                'old_words': self.old_words, 'dangling': self.dangling, 'in_allocator': self.in_allocator,
                 'goes_on': self.goes_on, 'nameless': self.nameless, 'vague': sorted(site.path[0] for site in self.vague),
                 'may_be_cut': self.may_be_cut, 'optional': self.optional or not self.seen, 'exit': self.exit, 'looked_at': self.looked_at,
                 'leaves_file': self.leaves_file, 'health': sorted(self.health),

@@ -130,7 +130,7 @@ def expected_site(path):
 def test_a_cut_stack_is_the_inner_part_of_an_expected_one():
     leaf, one, two = 'p0_leaf_1', 'p0_one_2', 'p0_two_3'
     expected = {'sites': [expected_site([leaf, one, 'main']), expected_site([leaf, two, 'main'])],
-                'nameless': False, 'vague': [], 'dangling': False, 'old_words': False}
+                'nameless': False, 'vague': [], 'dangling': False, 'old_words': False, 'in_allocator': 0}
     look = compare.Look('attach', classes=False, temporary=False, by_probes=True)
 
     def differences(*stacks):

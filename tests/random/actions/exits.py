@@ -156,6 +156,7 @@ def beside_work(p):
     p.line('scrub();')
     p.allocate(site, size, 1, model.unknown())
     p.life.old_words = True
+    p.life.in_allocator = threads
     how = p.random.choice(['exit', '_exit'])
     p.line(f'leave_by({how}, {code});')
     if how == 'exit':
