@@ -32,7 +32,7 @@ help:
 	@echo "make soak ONLY=random random programs, run and scanned in all ways: what is told is what they do (TIMES=n seeds, FROM=seed)"
 	@echo "make soak ONLY=stale  the corpus with old words in its memory, beside memcheck: each difference has a reason"
 	@echo "make soak ONLY=leaks  threads that hand blocks on, recorded: no leak is told but the planted one (TIMES=n processes)"
-	@echo "make soak ONLY=programs  programs of others, untraced, in each mode and under memcheck: same output, same counts"
+	@echo "make soak ONLY=programs  programs of others, untraced, in each mode and under memcheck: same output, counts, blocks"
 	@echo "make soak ONLY=cross  all test programs on all CPUs under qemu-user: stacks are libgcc's (15 minutes)"
 	@echo "make hostile  files and processes that want to hurt seep, and kills at any moment: minutes (ROUNDS=n, root)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
