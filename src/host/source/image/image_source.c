@@ -349,6 +349,12 @@ static struct seep_error *borrow_pages(struct seep_image_copy *copy, const struc
     return err;
 }
 
+struct seep_error *seep_image_file_damaged(struct seep_error *error) {
+    if (!error || error->code != SEEP_E_FORMAT || error->hint)
+        return error;
+    return seep_error_hint(error, "the file is damaged: copy it again from where it was made");
+}
+
 struct seep_error *seep_image_raw_check(const struct seep_raw_record *record, const char *name, uint64_t at) {
     if (record->image_offset == SEEP_RAW_EVENTS || record->image_offset == SEEP_RAW_WHOLE ||
         (record->image_offset % SEEP_IMAGE_PAGE == 0 && record->nr_bytes % SEEP_IMAGE_PAGE == 0 &&
@@ -430,7 +436,7 @@ struct seep_error *seep_image_copy_from_raw(const void *bytes, size_t nr_bytes, 
     copy->taken_ns = copy->head.header.copied_ns;
     if (err) {
         seep_image_copy_destroy(copy);
-        return err;
+        return seep_image_file_damaged(err);
     }
     *ret_copy = copy;
     return NULL;

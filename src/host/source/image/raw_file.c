@@ -219,5 +219,5 @@ struct seep_error *seep_raw_file_read(int fd, const char *name, uint64_t most_by
         seep_raw_file_deinit(&file);
     else
         *ret_file = file;
-    return error;
+    return seep_image_file_damaged(error);
 }
