@@ -129,11 +129,13 @@ def compare(ours, theirs):
             only_here[place] = collections.Counter(rest_here)
         if rest_there:
             only_there[place] = collections.Counter(rest_there)
-    # The same allocator frame first, so that a stack that one unwinder leaves earlier keeps its function.
-    for depth in (3, 2, 1, 0):
+    # The nearest places first: so many frames are the same, the function that allocates is the same, anything.
+    function = {place: names.split(' < ')[0] for names_of in (ours.names, theirs.names) for place, names in names_of.items()}
+    same = [lambda here, there, depth=depth: here[:depth] == there[:depth] for depth in (3, 2, 1)]
+    for near in (*same, lambda here, there: function[here] == function[there], lambda here, there: True):
         for here in only_here:
             for there in only_there:
-                if here[:depth] == there[:depth]:
+                if near(here, there):
                     take(only_here[here], only_there[there])
     for depth in (2, 1):
         for here in only_here:
