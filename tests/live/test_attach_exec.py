@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import SEEP, children_of, environment, has_ended, need, report, root_only, run, wait_until, waits_of
-from small_programs import program_source
+from small_programs import built_program, program_source
 from test_attach import can  # noqa: F401 (fixture)
 
 
@@ -191,3 +191,18 @@ def test_libraries_of_ld_library_path(can, tmp_path):  # noqa: F811
     process, = [process for process in report(trace) if process['process']['exe'].endswith('/program')]
     assert process['health']['cut'] == {}, process['health']
     assert sum(site['allocations'] for site in process['sites'] if site['stack'][0]['function'] == 'allocate') == 16
+
+
+@pytest.mark.parametrize('then', [[], ['/bin/true']], ids=['ends', 'executes'])
+def test_a_child_that_shares_the_memory(can, tmp_path, then):  # noqa: F811
+    """By CLONE_VM: what it allocates is the parent's to free, and counts for it. A program that it executes is of its own."""
+    root_only()
+    trace = tmp_path / 's.seep'
+    program = built_program('shares_memory.c', tmp_path, '-O1', '-fno-builtin')
+    done = run([SEEP, 'attach', '--output', trace, '--', program, *then])
+    assert done.code == 0, done
+    first, *others = report(trace)
+    totals = first['totals']
+    assert (totals['allocations'], totals['frees'], totals['live_blocks'], totals['unknown_frees']) == (1000, 984, 16, 0), totals
+    assert [Path(other['process']['exe']).name for other in others] == ['true'] * len(then), others
+    assert [other['process']['parent'] for other in others] == [first['process']['pid']] * len(then), others

@@ -533,7 +533,8 @@ int seep_modules(struct pt_regs *regs) {
 }
 
 // (parent, child), before the child's first instruction. Where probes are not of one process only, it is
-// traced from there on. One that borrows its parent's memory (vfork) is a process of its own when it execs.
+// traced from there on. One that borrows its parent's memory (vfork, CLONE_VM) is a process of its own when
+// it execs; what it does before counts for the parent, whose blocks it shares.
 SEC("tp_btf/sched_process_fork")
 int seep_fork(uint64_t *arguments) {
     const struct task_struct *parent = (const struct task_struct *)arguments[0];
@@ -552,7 +553,9 @@ int seep_fork(uint64_t *arguments) {
         copy.flags = SEEP_BPF_PROCESS_IGNORED;
     if (bpf_map_update_elem(&seep_processes, &pid, &copy, BPF_ANY))
         seep_count_lost(SEEP_BPF_LOST_OTHER);
-    if (seep_follow && !borrows)
+    if (seep_follow && borrows)
+        seep_send_detailed(SEEP_BPF_FORK, 0, SEEP_BPF_BORROWS, pid, 0, 0);
+    else if (seep_follow)
         seep_send(SEEP_BPF_FORK, 0, pid, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
     return 0;
 }

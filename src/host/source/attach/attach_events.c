@@ -75,9 +75,36 @@ static size_t args_bytes(const struct seep_bpf_exec *exec) {
     return exec->nr_args_bytes <= SEEP_BPF_ARGS_BYTES ? (size_t)exec->nr_args_bytes : 0;
 }
 
+// The process whose blocks are those of one that shares its memory, until that executes a program.
+static struct seep_traced_process *lender_of(struct seep_attached *attached,
+                                             const struct seep_bpf_event *event) {
+    const uint64_t *lender = seep_map_find(&attached->lenders, event->pid);
+    if (!lender)
+        return NULL;
+    uint32_t pid = (uint32_t)*lender;
+    if (event->kind != SEEP_BPF_EXEC && event->kind != SEEP_BPF_EXIT)
+        return seep_attach_process_of(attached, pid);
+    seep_map_remove(&attached->lenders, event->pid);
+    return NULL;
+}
+
+static struct seep_error *took_fork(struct seep_attached *attached, struct seep_traced_process *parent,
+                                    const struct seep_bpf_event *event, int64_t at_ns) {
+    seep_map_remove(&attached->lenders, event->address); // of an earlier process of this pid
+    if (!(event->detail & SEEP_BPF_BORROWS))
+        return seep_attach_took_fork(attached, parent, (pid_t)event->address, at_ns);
+    uint64_t *lender = seep_map_at(&attached->lenders, event->address, NULL);
+    if (!lender)
+        return seep_error_no_memory();
+    *lender = (uint32_t)parent->heap.pid;
+    return NULL;
+}
+
 static struct seep_error *took(struct seep_attached *attached, const struct seep_bpf_event *event,
                                size_t nr_bytes) {
     struct seep_traced_process *process = seep_attach_process_of(attached, event->pid);
+    if (!process)
+        process = lender_of(attached, event);
     const struct seep_bpf_exec *exec =
         event->kind == SEEP_BPF_EXEC && nr_bytes >= sizeof(*exec) ? (const void *)event : NULL;
     const char *program = exec ? exec->path : NULL;
@@ -132,7 +159,7 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
         err = seep_attach_took_rest(process, (const void *)event, nr_bytes);
         break;
     case SEEP_BPF_FORK:
-        err = seep_attach_took_fork(attached, process, (pid_t)event->address, birth.at_ns);
+        err = took_fork(attached, process, event, birth.at_ns);
         break;
     default:
         return NULL;

@@ -447,6 +447,7 @@ void seep_attached_destroy(struct seep_attached *attached) {
         seep_traced_process_destroy(attached->processes[i]);
     free(attached->processes);
     seep_map_deinit(&attached->process_ids);
+    seep_map_deinit(&attached->lenders);
     seep_map_deinit(&attached->steps);
     seep_map_deinit(&attached->owner_steps);
     seep_map_deinit(&attached->owner_files);
