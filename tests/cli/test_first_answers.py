@@ -122,3 +122,49 @@ def test_a_process_is_one_line(seep, root):
     shown = on_terminal(80, seep, "report", os.path.join(root, "tests", "golden", "v1-forked.seep"))
     (heading,) = [line for line in shown.splitlines() if " live blocks " in line]
     assert heading.endswith(" program") and heading.split()[0] == "pid", shown
+
+
+def built(folder, name):
+    (folder / (name + ".c")).write_text(program_source(name + ".c"))
+    subprocess.run(["gcc", "-g", "-O0", "-fno-builtin", "-o", name, name + ".c"], check=True, cwd=folder)
+    return "./" + name
+
+
+def findings_of(run, seep, trace):
+    whole = json.loads(run(seep, "report", "--json", trace).stdout)
+    return {finding["kind"]: finding for finding in whole["findings"]}, [note["code"] for note in whole["health"]["notes"]]
+
+
+def test_lost_cycles_are_named(run, seep, tmp_path):
+    """Before, blocks that point to one another were lost with "no pointer to it anywhere". One that points to itself is no cycle."""
+    program = built(tmp_path, "first_cycle")
+    run(seep, "run", "-q", "-o", "pairs.seep", program)
+    found, codes = findings_of(run, seep, "pairs.seep")
+    assert "lost_cycles" in codes and messages.CYCLES in found["leaks"]["text"] and found["leaks"]["place"].startswith("pair ("), found
+    assert found["leaks"]["value"] == 8 * 208, found
+    assert re.search(r"^  note: 3 lost blocks ", run(seep, "report", "pairs.seep").stdout, re.M)
+    run(seep, "run", "-q", "-o", "alone.seep", program, "alone")
+    found, codes = findings_of(run, seep, "alone.seep")
+    assert found["leaks"]["value"] == 2 * 208 and "lost_cycles" not in codes and messages.CYCLES not in found["leaks"]["text"], found
+
+
+def test_the_buffer_of_stdout_is_not_what_the_program_holds(run, seep, tmp_path):
+    """And the holder is named at once."""
+    run(seep, "run", "-q", "-o", "stdio.seep", built(tmp_path, "first_stdio"))
+    found, _ = findings_of(run, seep, "stdio.seep")
+    for kind in ("holds", "peak"):
+        assert found[kind]["place"].startswith("open_session ("), found
+        assert found[kind]["place_value"] == 640 and messages.STDIO_BUFFERS in found[kind]["text"], found
+    assert re.search(r"; held by global struct session \*sessions \(first_stdio.c:\d+\)", found["holds"]["text"]), found
+    shown = run(seep, "report", "stdio.seep").stdout
+    holders = shown.split("\ntop holders")[1].split("\n\n")[0]
+    assert holders.index("sessions") < holders.index("stdout"), shown
+
+
+def test_rows_of_zeros_are_left_out(run, seep, tmp_path):
+    """But for what is lost, which is asked first."""
+    run(seep, "run", "-q", "-o", "stdio.seep", built(tmp_path, "first_stdio"))
+    shown = run(seep, "report", "stdio.seep").stdout
+    classes = re.findall(r"^  ([a-z ]+?) {2,}\d", shown.split("\nleaks  ")[-1].split("\n\n")[0], re.M)
+    assert classes == ["lost", "reachable"], shown
+    assert not re.search("^  temporary", shown, re.M), shown

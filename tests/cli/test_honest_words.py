@@ -83,10 +83,12 @@ def test_the_pool_of_the_cxx_library(run, seep, build, option):
     assert found["totals"]["live_blocks"] == 21 and pool_bytes > 70000
     holds, = [finding for finding in found["findings"] if finding["kind"] == "holds"]
     assert holds["place"].startswith("main (pool.cc:") and "holds    %s\n" % holds["text"] in report, (holds, report)
-    assert re.search(r" in 21 blocks: [\d.]+ KiB of libstdc\+\+'s emergency pool, all of the rest from main \(pool\.cc:\d+\)$", holds["text"]), holds
+    assert re.search(r" in 21 blocks: [\d.]+ KiB of libstdc\+\+'s emergency pool, all of the rest from main \(pool\.cc:\d+\); held by global [^;]*kept", holds["text"]), holds
     holders = re.findall(r"^ +\d+ +([\d,]+)   (global .*|" + re.escape(pool) + ": .*)$", report, re.M)
     assert [int(size.replace(",", "")) for size, _ in holders] == [2000, pool_bytes] and holders[1][1].startswith(pool), report
     assert "    %s, in each program that uses it\n" % pool in report
+    # Of the saved trace, too.
+    assert "   %s: " % pool in run(seep, "report", "p.seep").stdout
 
 
 def test_each_holder_of_a_site(run, seep, build):

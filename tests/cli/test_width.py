@@ -101,7 +101,7 @@ def test_tables_keep_their_columns_on_a_narrow_terminal(root, seep):
 def test_totals_and_classes_take_a_line_each(root, seep, more):
     words = [str(seep), "report", os.path.join(root, "tests", "golden", "v1-scanned.seep"), *more]
     narrow, wide = (on_terminal(width, *words) for width in (80, 4000))
-    rows = [line for line in wide.split("\n") if re.match("  (temporary|lost|indirectly lost|possibly lost|reachable) +[0-9]", line)]
+    rows = [line for line in wide.split("\n") if re.match("  (still live|lost|indirectly lost|possibly lost|reachable) +[0-9]", line)]
     assert len(rows) == 5 and not set(rows) - set(narrow.split("\n")), narrow
 
 

@@ -82,6 +82,7 @@ static const struct {
     [SEEP_NOTE_STOOD_STILL] = {"stood_still", 0},
     [SEEP_NOTE_EVENTS_DROPPED] = {"events_dropped", SEEP_NOTE_MISSING},
     [SEEP_NOTE_SCAN_STOPPED] = {"scan_stopped", 0},
+    [SEEP_NOTE_LOST_CYCLES] = {"lost_cycles", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

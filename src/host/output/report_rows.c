@@ -567,10 +567,12 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
         if (row->growth && row->growth->trend.verdict == SEEP_TREND_GROWING)
             fputs("  growing", out);
         fprintf(out, "%s\n", seep_style_off(style));
-        bool is_pool = false;
-        struct seep_error *error = view->options.by == SEEP_BY_SITE
-                                       ? seep_is_exception_pool(view->stacks, row->node, &is_pool)
-                                       : NULL;
+        bool is_pool = false, is_stdio = false, by_site = view->options.by == SEEP_BY_SITE;
+        struct seep_error *error = by_site ? seep_is_exception_pool(view->stacks, row->node, &is_pool) : NULL;
+        if (!error && by_site && !is_pool)
+            error = seep_is_stdio_buffer(view->stacks, row->node, &is_stdio);
+        if (is_stdio)
+            fputs("    the buffer of a stream of stdio, made when it is first used\n", out);
         if (is_pool)
             fputs("    " SEEP_EXCEPTION_POOL ", in each program that uses it\n", out);
         bool owns = put_owned(out, row);

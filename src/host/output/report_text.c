@@ -501,8 +501,8 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     char remark[96];
     snprintf(remark, sizeof(remark), "%s freed at once",
              seep_format_share(t->temporary, t->allocations).text);
-    if (!kernel) // its frees are not told by the block that came before
-        put_total(out, "temporary", seep_format_count(t->temporary).text, "", t->allocations ? remark : "");
+    if (!kernel && t->temporary) // its frees are not told by the block that came before
+        put_total(out, "temporary", seep_format_count(t->temporary).text, "", remark);
     if (t->failed)
         put_total(out, "failed", seep_format_count(t->failed).text, "", "allocations that returned NULL");
     uint64_t nr_unknown = t->unknown_frees - SEEP_MIN(t->unknown_frees, nr_mistaken(view));

@@ -272,3 +272,24 @@ struct seep_error *seep_graph_classify(struct seep_graph *graph) {
     free(flood.later);
     return fits ? NULL : seep_error_no_memory();
 }
+
+// What is lost and leads to a block that is not led to from elsewhere is led to by it.
+bool seep_graph_count_cycles(const struct seep_graph *graph, uint64_t *ret_nr) {
+    bool *seen = calloc(SEEP_MAX(graph->nr_blocks, 1u), sizeof(*seen));
+    *ret_nr = 0;
+    for (uint32_t b = 0; seen && b < graph->nr_blocks; b++) {
+        if (graph->kinds[b] != SEEP_KIND_LOST && graph->kinds[b] != SEEP_KIND_INDIRECT)
+            continue;
+        for (uint64_t e = graph->first_edge[b]; e < graph->first_edge[b + 1]; e++) {
+            uint32_t target = graph->edges[e].target;
+            if (target == b || seen[target] || !is_start(graph, target, graph->edges[e].to_off) ||
+                graph->kinds[target] != SEEP_KIND_LOST)
+                continue;
+            seen[target] = true;
+            ++*ret_nr;
+        }
+    }
+    bool fits = seen != NULL;
+    free(seen);
+    return fits;
+}

@@ -298,6 +298,15 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
             scan->profile, SEEP_NOTE_SCAN_UNREAD,
             "%llu bytes of memory could not be read: what only they point to is shown as lost",
             (unsigned long long)leaks->unread_bytes);
+    uint64_t nr_cycles = 0;
+    if (!err && leaks->blocks[SEEP_KIND_INDIRECT] && !seep_graph_count_cycles(scan->graph, &nr_cycles))
+        err = seep_error_no_memory();
+    if (!err && nr_cycles)
+        err = seep_profile_note(
+            scan->profile, SEEP_NOTE_LOST_CYCLES,
+            "%llu lost block%s in cycles: what only they lead to points back to them, where counted "
+            "references never come to 0",
+            (unsigned long long)nr_cycles, nr_cycles == 1 ? " is" : "s are");
     uint64_t nr_headed = 0;
     for (uint32_t i = 0; i < scan->graph->nr_blocks; i++)
         nr_headed += scan->graph->kinds[i] == SEEP_KIND_REACHABLE && seep_graph_header_of(scan->graph, i);

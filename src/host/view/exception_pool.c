@@ -52,23 +52,39 @@ struct seep_error *seep_is_exception_pool(struct seep_stacks *stacks, uint32_t n
     return error;
 }
 
+struct seep_error *seep_is_stdio_buffer(struct seep_stacks *stacks, uint32_t node, bool *ret_is) {
+    *ret_is = false;
+    if (!module_of(stacks, node))
+        return NULL;
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(stacks, stacks->nodes[node].frame, &symbol);
+    for (unsigned i = 0; !error && i < symbol->nr_frames; i++)
+        *ret_is |=
+            symbol->frames[i].function && strcmp(symbol->frames[i].function, "_IO_file_doallocate") == 0;
+    return error;
+}
+
 static bool is_data(const struct seep_chain *chain) {
     return chain && chain->nr_links == 1 && chain->links[0].kind == SEEP_LINK_DATA;
 }
 
 static struct seep_error *holds_pool(struct seep_view *view, uint32_t process,
-                                     const struct seep_holder *holder, bool *ret_is) {
+                                     const struct seep_holder *holder, bool *ret_is, bool *ret_is_stdio) {
     const struct seep_profile *profile = view->session->profiles[process];
     const uint32_t *nodes = view->nodes[process - view->first_process];
-    *ret_is = false;
+    *ret_is = *ret_is_stdio = false;
     if (holder->blocks != 1 || !is_data(holder->chain))
         return NULL;
     struct seep_error *error = NULL;
-    for (uint32_t i = 0; !error && !*ret_is && i < profile->leaks.nr_held; i++) {
-        const struct seep_held *held = &profile->leaks.held[i];
-        if (held->blocks == 1 && held->bytes == holder->bytes && is_data(held->chain) &&
-            held->chain->links[0].id == holder->chain->links[0].id)
-            error = seep_is_exception_pool(view->stacks, nodes[profile->sites[held->site].node], ret_is);
+    // A saved trace keeps chains of sites with one holder only with the site.
+    for (uint32_t i = 1; !error && !*ret_is && !*ret_is_stdio && i < profile->nr_sites; i++) {
+        const struct seep_site *site = &profile->sites[i];
+        if (site->live_blocks != 1 || site->live_bytes != holder->bytes || !is_data(site->held) ||
+            site->held->links[0].id != holder->chain->links[0].id)
+            continue;
+        error = seep_is_exception_pool(view->stacks, nodes[site->node], ret_is);
+        if (!error && !*ret_is)
+            error = seep_is_stdio_buffer(view->stacks, nodes[site->node], ret_is_stdio);
     }
     return error;
 }
@@ -76,8 +92,8 @@ static struct seep_error *holds_pool(struct seep_view *view, uint32_t process,
 struct seep_error *seep_view_holder(struct seep_view *view, uint32_t process,
                                     const struct seep_holder *holder, const char **ret_text,
                                     bool *ret_is_pool) {
-    bool is_pool;
-    struct seep_error *error = holds_pool(view, process, holder, &is_pool);
+    bool is_pool, is_stdio;
+    struct seep_error *error = holds_pool(view, process, holder, &is_pool, &is_stdio);
     if (!error)
         error = seep_view_chain(view, process, holder->chain, ret_text, NULL);
     if (!error && is_pool) {
@@ -85,6 +101,6 @@ struct seep_error *seep_view_holder(struct seep_view *view, uint32_t process,
         error = *ret_text ? NULL : seep_error_no_memory();
     }
     if (ret_is_pool)
-        *ret_is_pool = is_pool;
+        *ret_is_pool = is_pool || is_stdio;
     return error;
 }

@@ -91,12 +91,26 @@ static bool is_same_name(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+static struct seep_error *name_place(struct seep_view *view, const struct seep_view_row *row,
+                                     const char **ret_name) {
+    bool is_stdio = false;
+    struct seep_error *error = row->counters.allocations <= SEEP_STANDARD_STREAMS
+                                   ? seep_is_stdio_buffer(view->stacks, row->node, &is_stdio)
+                                   : NULL;
+    if (!is_stdio)
+        return error ? error : seep_summary_place(view, row->node, ret_name);
+    *ret_name = SEEP_STDIO_BUFFERS;
+    return NULL;
+}
+
 static struct seep_error *find_places(struct maker *maker, const struct seep_view_leaders *leaders,
                                       struct places *ret_places) {
     struct places found = {0}, *sorted = ret_places;
     for (size_t i = 0; i < leaders->nr_rows; i++) {
         const char *name;
-        struct seep_error *error = seep_summary_place(maker->view, leaders->rows[i].node, &name);
+        bool is_leaked = leaders == &maker->view->leaders[SEEP_LEAD_LEAKED];
+        struct seep_error *error = is_leaked ? seep_summary_place(maker->view, leaders->rows[i].node, &name)
+                                             : name_place(maker->view, &leaders->rows[i], &name);
         if (error)
             return error;
         size_t at = 0;
@@ -287,6 +301,13 @@ static struct seep_error *name_possible(struct seep_view *view, uint64_t lost_by
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
+static bool has_cycles(const struct seep_view *view) {
+    for (size_t p = 0; p < view->nr_processes && !view->filtered; p++)
+        if (seep_profile_has_note(view->session->profiles[view->first_process + p], SEEP_NOTE_LOST_CYCLES))
+            return true;
+    return false;
+}
+
 static struct seep_error *answer_leaks(struct maker *maker) {
     const struct seep_view *view = maker->view;
     const struct seep_view_kinds *kinds = &view->all.kinds;
@@ -329,8 +350,9 @@ static struct seep_error *answer_leaks(struct maker *maker) {
         error = name_next(maker, &places, &finding, &next);
     if (error)
         return error;
-    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s%s%s%s%s", seep_format_bytes(bytes).text,
-               seep_format_count(blocks).text, seep_plural(blocks),
+    return add(maker, &finding, "%s lost in %s block%s%s, %s%s from %s%s%s%s%s",
+               seep_format_bytes(bytes).text, seep_format_count(blocks).text, seep_plural(blocks),
+               has_cycles(view) ? " (cycles among them)" : "",
                all ? "all" : seep_format_share(finding.place_value, bytes).text, all ? "" : " of it",
                finding.place, *owner ? "" : caller, owner, next, possible);
 }
@@ -428,18 +450,17 @@ static struct seep_error *answer_frees(struct maker *maker) {
                finding.place ? finding.place : "a stack that is not known");
 }
 
-// The emergency pool of the C++ library tells nothing about the program: it is no place. What it has, where
-// that is a tenth of all and more.
-static uint64_t take_out_pool(struct places *places, uint64_t all) {
+// What tells nothing about the program is no place. What it has.
+static uint64_t take_out(struct places *places, const char *name) {
     size_t at = 0;
-    while (at < places->nr && !is_same_name(places->of[at].name, SEEP_EXCEPTION_POOL))
+    while (at < places->nr && !is_same_name(places->of[at].name, name))
         at++;
     if (at == places->nr || places->nr == 1)
         return 0;
     uint64_t bytes = places->of[at].value;
     for (places->nr--; at < places->nr; at++)
         places->of[at] = places->of[at + 1];
-    return bytes < all / 10 ? 0 : bytes;
+    return bytes;
 }
 
 enum { NR_NAMED = 3 };
@@ -466,27 +487,74 @@ static struct seep_error *name_places(struct maker *maker, const struct places *
     return text ? NULL : seep_error_no_memory();
 }
 
+// "71.0 KiB of libstdc++'s emergency pool", "4.00 KiB of buffers of stdio", both with "and": what is a tenth
+// of all and more. "": neither.
+static struct seep_error *name_taken_out(struct maker *maker, uint64_t pool, uint64_t stdio,
+                                         const char **ret_text) {
+    bool both = pool && stdio;
+    *ret_text = "";
+    if (!pool && !stdio)
+        return NULL;
+    *ret_text =
+        seep_arena_printf(&maker->view->arena, "%s%s%s%s%s", pool ? seep_format_bytes(pool).text : "",
+                          pool ? " of libstdc++'s emergency pool" : "", both ? " and " : "",
+                          stdio ? seep_format_bytes(stdio).text : "", stdio ? " of " SEEP_STDIO_BUFFERS : "");
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
 // ", 91.2% from PLACE", or ": 71.0 KiB of libstdc++'s emergency pool, 91.2% of the rest from PLACE".
+// *ret_rest: what is not taken out.
 static struct seep_error *put_concentration(struct maker *maker, enum seep_lead lead,
-                                            struct seep_finding *finding, const char **ret_text) {
+                                            struct seep_finding *finding, const char **ret_text,
+                                            uint64_t *ret_rest) {
     const struct seep_view_leaders *leaders = &maker->view->leaders[lead];
     struct places places;
     *ret_text = "";
     struct seep_error *error = find_places(maker, leaders, &places);
     if (error)
         return error;
-    uint64_t pool_bytes = take_out_pool(&places, leaders->all);
+    uint64_t pool = take_out(&places, SEEP_EXCEPTION_POOL), stdio = take_out(&places, SEEP_STDIO_BUFFERS);
+    pool = pool < leaders->all / 10 ? 0 : pool;
+    stdio = stdio < leaders->all / 10 ? 0 : stdio;
+    *ret_rest = leaders->all - pool - stdio;
+    const char *taken_out;
+    error = name_taken_out(maker, pool, stdio, &taken_out);
     put_place(&places, finding);
-    if (!finding->place)
-        return NULL;
-    error =
-        name_places(maker, &places, leaders->all - pool_bytes, pool_bytes ? " of the rest" : "", ret_text);
-    if (error || !pool_bytes)
+    if (error || !finding->place)
         return error;
-    // The pool is a part of what the line says first; the share is of what is left of it.
-    *ret_text = seep_arena_printf(&maker->view->arena, ": %s of libstdc++'s emergency pool%s",
-                                  seep_format_bytes(pool_bytes).text, *ret_text);
+    // They are a part of what the line says first; the share is of what is left of it.
+    error = name_places(maker, &places, *ret_rest, *taken_out ? " of the rest" : "", ret_text);
+    if (error || !*taken_out)
+        return error;
+    *ret_text = seep_arena_printf(&maker->view->arena, ": %s%s", taken_out, *ret_text);
     return *ret_text ? NULL : seep_error_no_memory();
+}
+
+// "; held by VARIABLE", or "; 71.2% held by VARIABLE": what alone holds a tenth of it and more. Of one
+// process that was scanned. "": nothing does.
+static struct seep_error *name_holder(struct maker *maker, uint64_t all, const char **ret_text) {
+    struct seep_view *view = maker->view;
+    const struct seep_leaks *leaks = &view->session->profiles[view->first_process]->leaks;
+    *ret_text = "";
+    for (uint32_t i = 0; all && view->nr_processes == 1 && !view->filtered && i < leaks->nr_holders; i++) {
+        const struct seep_holder *holder = &leaks->holders[i];
+        const char *text;
+        bool tells_nothing;
+        if (holder->bytes < all / 10)
+            return NULL;
+        struct seep_error *error =
+            seep_view_holder(view, (uint32_t)view->first_process, holder, &text, &tells_nothing);
+        if (error)
+            return error;
+        if (tells_nothing || !text)
+            continue;
+        bool whole = (double)holder->bytes >= 0.95 * (double)all;
+        *ret_text = seep_arena_printf(&view->arena, "; %s%sheld by %s",
+                                      whole ? "" : seep_format_share(holder->bytes, all).text,
+                                      whole ? "" : " ", text);
+        return *ret_text ? NULL : seep_error_no_memory();
+    }
+    return NULL;
 }
 
 static struct seep_error *answer_holds(struct maker *maker) {
@@ -499,12 +567,15 @@ static struct seep_error *answer_holds(struct maker *maker) {
     if (!blocks)
         return add(maker, &finding, "nothing%s",
                    view->filtered ? " that matches the filters" : ": all was freed");
-    const char *who;
-    struct seep_error *error = put_concentration(maker, SEEP_LEAD_LIVE, &finding, &who);
+    const char *who, *holder;
+    uint64_t rest = 0;
+    struct seep_error *error = put_concentration(maker, SEEP_LEAD_LIVE, &finding, &who, &rest);
+    if (!error)
+        error = name_holder(maker, rest, &holder);
     if (error)
         return error;
-    return add(maker, &finding, "%s in %s block%s%s", seep_format_bytes(finding.value).text,
-               seep_format_count(blocks).text, seep_plural(blocks), who);
+    return add(maker, &finding, "%s in %s block%s%s%s", seep_format_bytes(finding.value).text,
+               seep_format_count(blocks).text, seep_plural(blocks), who, holder);
 }
 
 // Of one process: peaks of several do not add up.
@@ -514,7 +585,8 @@ static struct seep_error *answer_peak(struct maker *maker) {
     if (view->nr_processes != 1 || view->filtered || !finding.value)
         return NULL;
     const char *who;
-    struct seep_error *error = put_concentration(maker, SEEP_LEAD_PEAK, &finding, &who);
+    uint64_t rest;
+    struct seep_error *error = put_concentration(maker, SEEP_LEAD_PEAK, &finding, &who, &rest);
     if (error || !finding.place) // the totals say how high it was
         return error;
     return add(maker, &finding, "%s%s", seep_format_bytes(finding.value).text, who);
