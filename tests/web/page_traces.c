@@ -3,6 +3,7 @@
 // Traces for the tests and measurements of the page, always the same:
 //
 //   page_traces hostile FILE              names that try to be more than text
+//   page_traces random SEED FILE          0 to 400 sites of random stacks, names that try the same, extreme figures
 //   page_traces sites N MOMENTS FILE      N sites in stacks of about 50 frames, and what they had at MOMENTS moments
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,6 +200,123 @@ static void make_sites(struct seep_session *session, uint32_t nr_sites, uint32_t
     }
 }
 
+// ---- random ----
+
+// Pieces of names: markup, escapes, separators, what JavaScript and templates read, half characters.
+static char *random_name(struct seep_profile *profile) {
+    static const char *const pieces[] = {"<script>ran=1</script>",
+                                         "</script>",
+                                         "<img src=x onerror=ran=2>",
+                                         "<!--",
+                                         "]]>",
+                                         "&lt;b&gt;",
+                                         "\"'`",
+                                         "\\u003c\\",
+                                         "\x1b]0;title\x07",
+                                         "\xc2\x9b",
+                                         "\xe2\x80\xae",
+                                         "\xe2\x80\xa8",
+                                         "\xf3\xa0\x81\x81",
+                                         "\xff\xc3",
+                                         "\xf0\x9f\x92\xa7",
+                                         "\n",
+                                         "\t",
+                                         ";",
+                                         "__proto__",
+                                         "toString",
+                                         "${ran=3}",
+                                         "javascript:ran=4",
+                                         "operator()(int, <x>::*)",
+                                         "(.*+?^$|[]{})",
+                                         " ",
+                                         "0",
+                                         "very_long_name_"};
+    char text[2048] = "";
+    size_t nr = 0;
+    for (uint64_t left = next_random() % 5 ? next_random() % 4 : 60; left; left--) {
+        const char *piece = pieces[next_random() % SEEP_ARRAY_SIZE(pieces)];
+        memcpy(text + nr, piece, strlen(piece) + 1);
+        nr += strlen(piece);
+    }
+    char *name = room(profile, nr + 1, 1);
+    return strcpy(name, text);
+}
+
+// Mostly small; now and then as much as `most` has room for.
+static uint64_t random_figure(uint64_t most) {
+    static const uint64_t edges[] = {
+        0, 1, 1023, 1024, 999499, UINT32_MAX, (UINT64_C(1) << 53) - 1, (UINT64_C(1) << 53) + 1, UINT64_MAX};
+    uint64_t value = next_random() % 4 ? next_random() % 5000 : edges[next_random() % SEEP_ARRAY_SIZE(edges)];
+    return SEEP_MIN(value, most);
+}
+
+static void random_nodes(struct seep_profile *profile) {
+    for (uint32_t i = 1; i < profile->nr_nodes; i++) {
+        uint32_t back = next_random() % 3 ? 1 : 1 + (uint32_t)(next_random() % i);
+        profile->nodes[i] =
+            (struct seep_node){.parent = next_random() % 30 ? i - SEEP_MIN(back, i) : 0,
+                               .module = 1 + (uint32_t)(next_random() % (profile->nr_modules - 1)),
+                               .offset = 0x1000 + next_random() % 0x2000};
+    }
+}
+
+static void random_moments(struct seep_profile *profile) {
+    uint32_t nr = (uint32_t)(next_random() % 4 * (next_random() % 20));
+    profile->snapshots = room(profile, nr + 1, sizeof(*profile->snapshots));
+    profile->nr_snapshots = nr;
+    for (uint32_t m = 0; m < nr; m++) {
+        struct seep_snapshot *snapshot = &profile->snapshots[m];
+        *snapshot = (struct seep_snapshot){.at_ns = profile->process.duration_ns / (nr + 1) * (m + 1),
+                                           .rss_bytes = random_figure(UINT64_C(1) << 50)};
+        snapshot->sites = room(profile, profile->nr_sites, sizeof(*snapshot->sites));
+        for (uint32_t i = 1; i < profile->nr_sites; i++)
+            if (next_random() % 2)
+                snapshot->sites[snapshot->nr_sites++] =
+                    (struct seep_snapshot_site){.site = i,
+                                                .live_blocks = next_random() % 1000,
+                                                .live_bytes = random_figure(UINT64_C(1) << 50)};
+    }
+    for (uint64_t i = next_random() % 4; i; i--)
+        check(seep_profile_add_mark(
+            profile, &(struct seep_mark){
+                         .name = i % 2 ? "<b>m</b>\x1b[31m" : "\xe2\x80\xae</script>",
+                         .at_ns = (int64_t)(next_random() % (uint64_t)(profile->process.duration_ns + 1))}));
+}
+
+static void make_random(struct seep_session *session, uint64_t seed) {
+    static const uint32_t numbers[] = {0, 1, 2, 7, 60, 400};
+    random_state = seed;
+    uint32_t nr_sites = numbers[seed % SEEP_ARRAY_SIZE(numbers)];
+    struct seep_profile *profile =
+        make_profile(session, 2 + (uint32_t)(next_random() % 5), 2 + 3 * nr_sites, nr_sites + 1);
+    for (uint32_t m = 1; m < profile->nr_modules; m++) {
+        uint32_t nr = (uint32_t)(next_random() % 40);
+        struct seep_symbol_name *names = room(profile, nr + 1, sizeof(*names));
+        for (uint32_t i = 0; i < nr; i++)
+            names[i] = (struct seep_symbol_name){0x1000 + 0x100 * (uint64_t)i, 0x100, random_name(profile)};
+        make_module(&profile->modules[m], random_name(profile), names, nr);
+    }
+    random_nodes(profile);
+    for (uint32_t i = 1; i <= nr_sites; i++) {
+        // All sums have room in 63 bits.
+        uint64_t size = random_figure(UINT64_C(1) << 53), most = (UINT64_C(1) << 53) / (size + 1) + 1;
+        set_site(&profile->sites[i], (uint32_t)(next_random() % profile->nr_nodes), random_figure(most), size,
+                 random_figure(most));
+    }
+    profile->process.exe = random_name(profile);
+    profile->process.duration_ns = (int64_t)random_figure(UINT64_C(1) << 60);
+    static const char *args[3];
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(args); i++)
+        args[i] = random_name(profile);
+    profile->process.args = args;
+    profile->process.nr_args = profile->process.nr_args_all = SEEP_ARRAY_SIZE(args);
+    static struct seep_note note;
+    note.text = random_name(profile);
+    profile->health.notes = &note;
+    profile->health.nr_notes = 1;
+    random_moments(profile);
+}
+
 int main(int argc, char **argv) {
     struct seep_session *session;
     check(seep_session_create(&session));
@@ -207,8 +325,10 @@ int main(int argc, char **argv) {
         make_hostile(session);
     } else if (argc == 5 && strcmp(argv[1], "sites") == 0) {
         make_sites(session, (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]));
+    } else if (argc == 4 && strcmp(argv[1], "random") == 0) {
+        make_random(session, strtoull(argv[2], NULL, 10));
     } else {
-        fprintf(stderr, "usage: page_traces hostile FILE | sites N MOMENTS FILE\n");
+        fprintf(stderr, "usage: page_traces hostile FILE | sites N MOMENTS FILE | random SEED FILE\n");
         return 2;
     }
     seep_profile_derive(session->profiles[0]);

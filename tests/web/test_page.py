@@ -225,7 +225,7 @@ def stacks_of(whole):
 
 def shown(text):
     """As the page shows text from outside."""
-    hiding = "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+    hiding = "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
     text = re.sub(hiding, lambda m: {"\n": "\\n", "\t": "\\t"}.get(m[0], "\\u{%04x}" % ord(m[0])), text)
     return text if len(text) <= 400 else text[:399] + "…"
 

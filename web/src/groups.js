@@ -36,7 +36,7 @@ function livesOf({ below_ns: below, freed }) {
 export function groupTables(part, reports) {
   const tables = [];
   for (const [id, title, what] of [['threads', 'Threads', 'Thread'], ['sizes', 'Sizes', 'Bytes of a block']])
-    if (part.has(id)) tables.push(grouped(id, title, what, part.json(id)));
+    if (part.has(id) && part.json(id).groups.length) tables.push(grouped(id, title, what, part.json(id)));
   const ages = reports.map((report) => report.ages).filter(Boolean);
   if (ages.length)
     tables.push({ id: 'ages', title: 'Ages', what: 'Age of what is live', columns: [FIGURES.live_bytes, FIGURES.live_blocks], inOrder: true, rows: agesOf(ages) });

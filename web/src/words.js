@@ -58,7 +58,7 @@ export function plural(nr, one, many = one + 's') {
 
 // Controls, and what reorders or hides text: bidirectional controls, line separators, zero width.
 // eslint-disable-next-line no-control-regex
-const HIDING = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const HIDING = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
 /** Text from outside: what would hide or reorder is shown as an escape, and there is an end to it. */
 export function safe(text, most = 400) {

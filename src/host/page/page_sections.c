@@ -23,11 +23,12 @@ struct section {
     const char *name;
     char form; // as seep_site_forms[], or 't' for text
     const struct seep_page_column *column;
+    bool counts; // its values are counted by the page, so zeros stay, too
 };
 
 static bool has_value(const struct section *section) {
     const struct seep_page_column *column = section->column;
-    if (section->form == 't')
+    if (section->form == 't' || section->counts)
         return column->put.used != 0;
     for (size_t i = 0; i < column->put.used; i++)
         if (column->put.bytes[i])
@@ -35,8 +36,8 @@ static bool has_value(const struct section *section) {
     return false;
 }
 
-// The first line, and the sections behind it. Columns of zeros are left out: the page knows how many there
-// would be. Takes `head`.
+// The first line, and the sections behind it. Columns of zeros are left out, where the page knows from
+// another column how many there would be. Takes `head`.
 static struct seep_error *assemble(json_t *head, const struct section *sections, size_t nr_sections,
                                    struct seep_page_column *ret_part) {
     json_t *list = json_array();
@@ -224,14 +225,14 @@ struct seep_error *seep_page_assemble_sites(struct seep_page_building *building,
         {"source.lengths", 'u', &embedded.lengths},
         {"source.bytes", 't', &embedded.bytes},
         {"text.bytes", 't', &texts},
-        {"text.lengths", 'u', &lengths},
-        {"function.name", 's', &tree->function_names},
+        {"text.lengths", 'u', &lengths, true},
+        {"function.name", 's', &tree->function_names, true},
         {"function.module", 'u', &tree->function_modules},
         {"function.offset", 'u', &tree->function_offsets},
-        {"frame.function", 's', &tree->frame_functions},
+        {"frame.function", 's', &tree->frame_functions, true},
         {"frame.file", 'u', &tree->frame_files},
         {"frame.line", 'u', &tree->frame_lines},
-        {"node.parent", 'u', &tree->node_parents},
+        {"node.parent", 'u', &tree->node_parents, true},
         {"node.frame", 'p', &frames},
     };
     size_t nr = 21;
