@@ -60,4 +60,4 @@ def run_later(p):
 
 
 from . import blocks, reallocs, arenas, pools, threads, forks, execs, signals, libraries, coroutines  # noqa: E402,F401
-from . import exceptions, containers, limits, filters, exits, stale, corners, kernel, early, services  # noqa: E402,F401
+from . import exceptions, containers, limits, filters, exits, stale, corners, kernel, early, services, unusual  # noqa: E402,F401

@@ -39,6 +39,17 @@ CALLS = [
     '{ time_t now = time(NULL); struct tm parts; CHECK(localtime_r(&now, &parts)); }',
     '{ wchar_t *wide = wcsdup(L"wide"); CHECK(wide); free(wide); }',
     '{ int file = memfd_create("one", MFD_CLOEXEC); CHECK(file >= 0); close(file); }',
+    '{ char before[16]; CHECK(prctl(PR_GET_NAME, before) == 0 && prctl(PR_SET_NAME, "other") == 0); free(strdup(letters())); '
+    'CHECK(prctl(PR_SET_NAME, before) == 0); }',
+    '{ char *text = NULL; size_t room = 0; FILE *file = fmemopen((void *)"a;b;c", 5, "r"); int nr = 0; while (getdelim(&text, &room, \';\', file) > 0) nr++; '
+    'CHECK(nr == 3); free(text); fclose(file); }',
+    '{ wchar_t *text = NULL; size_t size = 0; FILE *file = open_wmemstream(&text, &size); fputws(L"wide words", file); '
+    'CHECK(fclose(file) == 0 && size == 10); free(text); }',
+    '{ regex_t regex; CHECK(regcomp(&regex, "a(b", REG_EXTENDED) != 0); }',
+    '{ posix_spawnattr_t how; posix_spawn_file_actions_t actions; CHECK(posix_spawnattr_init(&how) == 0 && posix_spawn_file_actions_init(&actions) == 0); '
+    'CHECK(posix_spawn_file_actions_addopen(&actions, 9, "/dev/null", 0, 0) == 0 && posix_spawn_file_actions_addclose(&actions, 9) == 0); '
+    'CHECK(posix_spawn_file_actions_destroy(&actions) == 0 && posix_spawnattr_destroy(&how) == 0); }',
+    '{ int self = (int)syscall(SYS_pidfd_open, getpid(), 0); CHECK(self >= 0); close(self); }',
 ]
 
 
