@@ -88,6 +88,11 @@ fi
 # The C library of its programs is no package of this machine's architecture.
 case " $purposes " in *" agent-armhf "*) "$(dirname "$0")/foreign-packages.sh" armhf musl-dev libbearssl-dev || : ;; esac
 
+case " $purposes " in *" cross "*)
+    for arch in arm64 s390x mips64el; do "$(dirname "$0")/foreign-packages.sh" $arch musl musl-dev || :; done
+    ;;
+esac
+
 if ! command -v dpkg-query >/dev/null 2>&1; then
     # Another distribution: what counts is whether it builds, so only the essentials are looked at.
     trouble=

@@ -169,11 +169,11 @@ def compile_libraries(cpu, folder, needed):
         assert done.code == 0, done
 
 
-def emulated(cpu, library, args, tmp_path):
+def emulated(cpu, library, args, tmp_path, sysroot=None):
     """Runs a program under qemu with `library` preloaded; dumps go to out.PID.seep."""
     preload = ['-E', f'LD_PRELOAD={library}', '-E', f'SEEP_OUT={tmp_path}/out.%p.seep', '-E',
                f'SEEP_ORACLE_OUT={tmp_path}/oracle'] if library else []
-    return run([cpu.qemu, '-L', cpu.sysroot, *preload, *args], cwd=tmp_path, timeout=300, env=environment())
+    return run([cpu.qemu, '-L', sysroot or cpu.sysroot, *preload, *args], cwd=tmp_path, timeout=300, env=environment())
 
 
 def oracle_of(build):
@@ -367,6 +367,30 @@ def test_threads_end(name, tmp_path):
     functions = [frame['function'] for frame in works['stack']]
     assert functions[0] == 'works' and len(functions) == 2 and works['stack'][1]['module'] == 'libc.so.6', works
     assert (works['cut'], inner['cut']) == (None, 'no_cfi'), (works, inner)
+
+
+MUSL = {'aarch64': 'arm64', 's390x': 's390x', 'mips64el': 'mips64el'}
+
+
+@pytest.mark.parametrize('name', [name for name in TESTED if name in MUSL])
+def test_a_program_of_musl(name, tmp_path):
+    """The library is built with glibc, and runs with musl, too."""
+    cpu, cross = CPUS[name], built(name)
+    said = subprocess.run([ROOT / 'tools/foreign-packages.sh', '--folder', MUSL[name]], stdout=subprocess.PIPE, check=True)
+    root = Path(said.stdout.decode().strip())
+    found = [*root.glob('usr/lib/*-musl/musl-gcc.specs')]
+    if not found or not [*root.glob('lib/ld-musl-*')]:
+        pytest.skip(f'musl for {MUSL[name]} is not there (tools/install-deps.sh cross)')
+    specs = tmp_path / 'musl.specs'
+    specs.write_text(found[0].read_text().replace('/usr/', f'{root}/usr/'))
+    program = compile_program(cpu, SOURCES / 'plain.c', tmp_path, 'gcc-O2', f'-specs={specs}', '-Wl,--eh-frame-hdr',
+                              f'-L{root / "lib" / found[0].parent.name}')
+    done = emulated(cpu, cross / 'libseep.so', [program], tmp_path, sysroot=root)
+    assert (done.code, done.err) == (0, b''), done
+    (main,) = images(tmp_path)
+    no_losses(main)
+    expected, marks = expectation(SOURCES / 'plain.c')
+    check_expectation(main, expected, [program.name], marks)
 
 
 @pytest.mark.parametrize('name', TESTED)

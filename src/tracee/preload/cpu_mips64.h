@@ -119,16 +119,20 @@ SEEP_INLINE uint64_t cpu_own_registers(uint64_t *value) {
 struct cpu_stat {
     uint32_t dev, pad[3];
     uint64_t ino;
-    uint32_t mode, nr_links, uid, gid;
-    uint64_t others[8];
+    uint32_t mode, nr_links, uid, gid, device, pad_device[3];
+    int64_t size;
+    uint64_t others[5];
 };
 _Static_assert(sizeof(struct cpu_stat) == 104, "struct stat of the kernel");
 #define CPU_STAT struct cpu_stat
 SEEP_INLINE void cpu_stat_convert(const struct cpu_stat *from, struct stat64 *ret_about) {
-    ret_about->st_dev = from->dev;
-    ret_about->st_ino = from->ino;
-    ret_about->st_mode = from->mode;
-    ret_about->st_uid = from->uid;
+    *ret_about = (struct stat64){.st_dev = from->dev,
+                                 .st_ino = from->ino,
+                                 .st_mode = from->mode,
+                                 .st_nlink = from->nr_links,
+                                 .st_uid = from->uid,
+                                 .st_gid = from->gid,
+                                 .st_size = from->size};
 }
 
 #endif

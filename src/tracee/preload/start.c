@@ -26,6 +26,15 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
 extern int plain_atfork(void (*prepare)(void), void (*parent)(void),
                         void (*child)(void)) __asm__("pthread_atfork") __attribute__((weak));
 
+#ifdef __aarch64__
+// libgcc's atomic functions ask glibc's function of this name which instructions the CPU has. musl has none:
+// its loader would end the program.
+unsigned long __getauxval(unsigned long type) __attribute__((visibility("hidden")));
+unsigned long __getauxval(unsigned long type) {
+    return getauxval(type);
+}
+#endif
+
 struct seep_global seep_g = {
     .mode = {.modules_epoch = SEEP_FIRST_EPOCH},
     .real =

@@ -136,14 +136,13 @@ SEEP_INLINE int sys_open(const char *path, int flags, int mode) {
 }
 
 // struct stat64 is what the kernel writes, but where the CPU's header has a structure for that: then device,
-// inode, mode and owner are told.
+// inode, mode, links, owner and size are told.
 SEEP_INLINE bool sys_stat_at(int fd, const char *path, struct stat64 *ret_about, int flags) {
 #ifdef CPU_STAT
-    CPU_STAT about;
-    if (sys6(SYS_newfstatat, fd, (long)path, (long)&about, flags, 0, 0) != 0)
-        return false;
+    CPU_STAT about = {0};
+    bool known = sys6(SYS_newfstatat, fd, (long)path, (long)&about, flags, 0, 0) == 0;
     cpu_stat_convert(&about, ret_about);
-    return true;
+    return known;
 #elif defined(SYS_newfstatat)
     return sys6(SYS_newfstatat, fd, (long)path, (long)ret_about, flags, 0, 0) == 0;
 #else
