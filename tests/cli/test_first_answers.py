@@ -136,16 +136,17 @@ def findings_of(run, seep, trace):
 
 
 def test_lost_cycles_are_named(run, seep, tmp_path):
-    """Before, blocks that point to one another were lost with "no pointer to it anywhere". One that points to itself is no cycle."""
+    """Before, blocks that point to one another were lost with "no pointer to it anywhere". One that points to itself is no
+    cycle, nor is one with a part that is pointed to, as the head of a std::map is (by all, which looks like an allocator's header)."""
     program = built(tmp_path, "first_cycle")
     run(seep, "run", "-q", "-o", "pairs.seep", program)
     found, codes = findings_of(run, seep, "pairs.seep")
-    assert "lost_cycles" in codes and messages.CYCLES in found["leaks"]["text"] and found["leaks"]["place"].startswith("pair ("), found
-    assert found["leaks"]["value"] == 8 * 208, found
+    assert "lost_cycles" in codes and messages.CYCLES in found["leaks"]["text"], found
+    assert found["leaks"]["value"] == 48 * 208, found
     assert re.search(r"^  note: 3 lost blocks ", run(seep, "report", "pairs.seep").stdout, re.M)
     run(seep, "run", "-q", "-o", "alone.seep", program, "alone")
     found, codes = findings_of(run, seep, "alone.seep")
-    assert found["leaks"]["value"] == 2 * 208 and "lost_cycles" not in codes and messages.CYCLES not in found["leaks"]["text"], found
+    assert found["leaks"]["value"] == 42 * 208 and "lost_cycles" not in codes and messages.CYCLES not in found["leaks"]["text"], found
 
 
 def test_the_buffer_of_stdout_is_not_what_the_program_holds(run, seep, tmp_path):

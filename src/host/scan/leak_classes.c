@@ -282,7 +282,7 @@ bool seep_graph_count_cycles(const struct seep_graph *graph, uint64_t *ret_nr) {
             continue;
         for (uint64_t e = graph->first_edge[b]; e < graph->first_edge[b + 1]; e++) {
             uint32_t target = graph->edges[e].target;
-            if (target == b || seen[target] || !is_start(graph, target, graph->edges[e].to_off) ||
+            if (target == b || seen[target] || graph->edges[e].to_off ||
                 graph->kinds[target] != SEEP_KIND_LOST)
                 continue;
             seen[target] = true;

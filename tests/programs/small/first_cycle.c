@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Three pairs of blocks that point to one another, and are lost; one that points to itself alone, and is lost too.
+// Three pairs of blocks that point to one another, and are lost; one that points to itself, and one with a node
+// that points into its middle, as the nodes of a std::map do: lost too, and no cycles.
 #include <stdlib.h>
 
 struct node {
@@ -22,6 +23,13 @@ static void alone(void) {
     a = under = NULL;
 }
 
+static void map(void) {
+    struct node *volatile head = malloc(sizeof(struct node)), *volatile under = malloc(sizeof(struct node));
+    head->other = under;
+    under->other = (struct node *)(head->data + 8);
+    head = under = NULL;
+}
+
 static void overwrite(void) {
     volatile char stack[4096];
     for (unsigned i = 0; i < sizeof(stack); i++)
@@ -32,6 +40,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < (argc > 1 ? 0 : 3); i++)
         pair();
     alone();
+    for (int i = 0; i < 20; i++)
+        map();
     overwrite();
     return 0;
 }
