@@ -373,6 +373,27 @@ def test_big_traces_are_taken(run, seep, build, tmp_path):
     assert len(json.loads(run(seep, "report", "--json", "--top", "7", str(tmp_path / "big.seep")).stdout)["sites"]) == 7
 
 
+def writes(command, output):
+    """How often it called write(): as the kernel counts for a process that has ended and was not waited for."""
+    with open(output, "wb") as file, subprocess.Popen(command, stdout=file, stdin=subprocess.DEVNULL) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        with open("/proc/%d/io" % process.pid, encoding="ascii") as counters:
+            (calls,) = re.findall(r"^syscw: (\d+)$", counters.read(), re.M)
+    assert process.returncode == 0, command
+    return int(calls)
+
+
+def test_large_outputs_are_written_in_large_parts(run, seep, build, tmp_path):
+    trace, out = str(tmp_path / "big.seep"), str(tmp_path / "out")
+    assert run(os.path.join(build, "tests", "golden", "big_trace"), trace, "15000", "80").returncode == 0
+    for words in (["report", "--json", trace], ["report", "--format", "folded", trace], ["diff", "--json", trace, trace]):
+        calls = writes([seep] + words, out)
+        assert os.path.getsize(out) > 3e6 and calls < os.path.getsize(out) / 32768 + 30, (words, calls)
+    kept = str(tmp_path / "kept")
+    calls = writes([seep, "export", "--format", "folded", "-o", kept, trace], out)
+    assert os.path.getsize(kept) > 3e6 and calls < os.path.getsize(kept) / 32768 + 30, calls
+
+
 def test_names_that_can_be_read(run, seep, build, tmp_path):
     """std::string for what it stands for and no default arguments; frames of the C++ library in one line; all of it on demand."""
     (tmp_path / "names.cpp").write_text(program_source("export_names_that_can_be_read.cpp"))

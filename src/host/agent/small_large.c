@@ -12,6 +12,11 @@ void *seep_large_alloc(size_t count, size_t size) {
     return __builtin_mul_overflow(count, size, &bytes) ? NULL : malloc(SEEP_MAX(bytes, (size_t)1));
 }
 
+void seep_large_advise(void *memory, size_t nr_bytes) {
+    (void)memory;
+    (void)nr_bytes;
+}
+
 bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes) {
     void *items;
     size_t larger = *capacity + *capacity / 2 + 1024, bytes;

@@ -5,6 +5,7 @@
 
 #include "analysis/diff.h"
 #include "base/file_name.h"
+#include "base/large.h"
 #include "base/sum.h"
 #include "view/stacks.h"
 
@@ -142,7 +143,7 @@ static struct seep_error *print_nodes(struct side *side, struct stack_prints *pr
 
 static struct seep_error *print_stacks(struct side *side) {
     size_t nr_nodes = side->view->stacks->nr_nodes, nr_frames = side->view->stacks->nr_frames + 1;
-    struct stack_prints prints = {.by_node = malloc(nr_nodes * sizeof(*prints.by_node)),
+    struct stack_prints prints = {.by_node = seep_large_alloc(nr_nodes, sizeof(*prints.by_node)),
                                   .by_frame = malloc(nr_frames * sizeof(*prints.by_frame)),
                                   .is_needed = calloc(nr_nodes, 1),
                                   .is_known = calloc(nr_frames, 1)};
@@ -207,8 +208,6 @@ static int sort_level; // of compare_prints; views are made one at a time
 
 static int compare_prints(const void *left, const void *right) {
     const struct fingerprint *a = left, *b = right;
-    if (a->paired != b->paired)
-        return a->paired ? 1 : -1;
     if (a->print.keys[sort_level] != b->print.keys[sort_level])
         return a->print.keys[sort_level] < b->print.keys[sort_level] ? -1 : 1;
     if (a->print.order != b->print.order)
@@ -252,18 +251,31 @@ static void pair_group(struct pairing *pairing, struct fingerprint *a, size_t nr
 
 static size_t group_length(const struct fingerprint *prints, size_t from, size_t nr, int level) {
     size_t to = from;
-    while (to < nr && !prints[to].paired && prints[to].print.keys[level] == prints[from].print.keys[level])
+    while (to < nr && prints[to].print.keys[level] == prints[from].print.keys[level])
         to++;
     return to - from;
 }
 
+// Those that have a partner need no further look.
+static void drop_paired(struct side *side) {
+    size_t nr = 0;
+    for (size_t i = 0; i < side->nr; i++)
+        if (!side->prints[i].paired)
+            side->prints[nr++] = side->prints[i];
+    side->nr = nr;
+}
+
 static void pair_level(struct pairing *pairing, int level) {
     struct side *before = &pairing->before, *after = &pairing->after;
+    drop_paired(before);
+    drop_paired(after);
+    if (!before->nr || !after->nr)
+        return;
     sort_level = level;
     qsort(before->prints, before->nr, sizeof(*before->prints), compare_prints);
     qsort(after->prints, after->nr, sizeof(*after->prints), compare_prints);
     size_t i = 0, j = 0;
-    while (i < before->nr && j < after->nr && !before->prints[i].paired && !after->prints[j].paired) {
+    while (i < before->nr && j < after->nr) {
         uint64_t a = before->prints[i].print.keys[level], b = after->prints[j].print.keys[level];
         size_t nr_a = group_length(before->prints, i, before->nr, level);
         size_t nr_b = group_length(after->prints, j, after->nr, level);

@@ -17,7 +17,7 @@
 static bool keeps;
 
 // What has not been touched yet of the memory is to be in huge pages.
-static void advise(void *memory, size_t nr_bytes) {
+void seep_large_advise(void *memory, size_t nr_bytes) {
     uintptr_t start = ((uintptr_t)memory + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
     uintptr_t end = ((uintptr_t)memory + nr_bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
     if (nr_bytes >= SEEP_LARGE_BYTES && start < end)
@@ -30,13 +30,13 @@ static void *alloc_bytes(size_t bytes) {
     if (bytes < SEEP_LARGE_BYTES || keeps) {
         void *plain = malloc(SEEP_MAX(bytes, (size_t)1));
         if (plain)
-            advise(plain, bytes);
+            seep_large_advise(plain, bytes);
         return plain;
     }
     bytes = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
     void *memory = aligned_alloc(HUGE_BYTES, bytes);
     if (memory)
-        advise(memory, bytes);
+        seep_large_advise(memory, bytes);
     return memory;
 }
 
@@ -52,7 +52,7 @@ static void *grow_bytes(void *items, size_t before, size_t *bytes) {
     if (before >= MAPPED_BYTES || *bytes < SEEP_LARGE_BYTES || keeps) {
         void *grown = realloc(items, *bytes);
         if (grown)
-            advise(grown, *bytes);
+            seep_large_advise(grown, *bytes);
         return grown;
     }
     *bytes = SEEP_MAX(*bytes, SEEP_MAX(2 * before, FIRST_BYTES));
@@ -94,7 +94,7 @@ void *seep_large_map(size_t *nr_bytes) {
     if (before)
         munmap(all, before);
     munmap(all + before + bytes, more - before - bytes);
-    advise(all + before, bytes);
+    seep_large_advise(all + before, bytes);
     *nr_bytes = bytes;
     return all + before;
 }

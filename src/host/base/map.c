@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/large.h"
 #include "base/map.h"
 
 // Source: the finalizer of MurmurHash3 (public domain, Austin Appleby).
@@ -142,6 +143,7 @@ bool seep_grow(void *array_of_any, size_t *capacity, size_t need, size_t element
     char *larger = realloc(array, bytes);
     if (!larger)
         return false;
+    seep_large_advise(larger, bytes);
     memset(larger + *capacity * element_bytes, 0, (wanted - *capacity) * element_bytes);
     memcpy(array_of_any, &larger, sizeof(larger));
     *capacity = wanted;

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/standard_streams.h"
 #include "base/version.h"
 #include "command/command.h"
 #include "command/options.h"
 #include "command/own_stack.h"
+#include "command/result_file.h"
 #include "output/format.h"
 
 static int run_command(const struct seep_command *command, int argc, char **argv) {
@@ -84,8 +86,16 @@ static void survive_file_limit(void) {
         sigaction(SIGXFSZ, &action, NULL);
 }
 
+// But for a terminal, which gets each line at once.
+static void enlarge_output(void) {
+    static char buffer[SEEP_OUTPUT_BUFFER_BYTES];
+    if (!isatty(STDOUT_FILENO))
+        (void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+}
+
 int main(int argc, char **argv) {
     seep_hold_standard_streams();
+    enlarge_output();
     survive_file_limit();
     return close_output(seep_on_large_stack(dispatch, argc, argv));
 }

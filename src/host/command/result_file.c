@@ -85,6 +85,9 @@ struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_r
     int fd = in_place ? open(path, O_WRONLY | O_CLOEXEC) : mkostemp(result.temp_path, O_CLOEXEC);
     result.out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (result.out) {
+        result.buffer = malloc(SEEP_OUTPUT_BUFFER_BYTES);
+        if (result.buffer)
+            (void)setvbuf(result.out, result.buffer, _IOFBF, SEEP_OUTPUT_BUFFER_BYTES);
         *ret_result = result;
         return NULL;
     }
@@ -108,6 +111,7 @@ struct seep_error *seep_result_end(struct seep_result *result, struct seep_error
         error = seep_error_system(errno, "cannot write %s", result->path);
         is_write = true;
     }
+    free(result->buffer);
     if (is_write && !error->hint)
         error = seep_error_hint(error, "nothing is left of it: make room there, or name a file elsewhere");
     size_t nr = result->temp_path ? strlen(result->temp_path) - strlen(".XXXXXX") : 0;
