@@ -468,6 +468,13 @@ def test_a_signal_stack_of_a_handler_within_a_hook(tmp_path):
     assert 'reentered' not in report['health']['lost'], report['health']
 
 
+def test_a_signal_stack_after_the_image_was_mapped_over(tmp_path):
+    """The thread's slot is in the image: it is not asked any more."""
+    program = built_program('signal_stack_without_image.c', tmp_path)
+    done = harness.run([SEEP, 'run', '-q', '-o', tmp_path / 'p.seep', program])
+    assert (done.code, done.out) == (0, b'mapped over\n'), done
+
+
 def test_questions_to_an_allocator_are_no_memory_beside_malloc(tmp_path):
     """tc_malloc_size allocates nothing: then a block that is freed twice is named, and there is no note."""
     (tmp_path / 'p.c').write_text(program_source('reachability_tc_malloc_size.c'))

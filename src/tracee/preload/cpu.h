@@ -27,8 +27,9 @@
 //                        can be
 //   CPU_STAT, cpu_stat_convert
 //                        what the kernel writes for newfstatat, where that is not libc's struct stat64
-//   CPU_HANDLER_WORD     where it is not the first: the word of the kernel's struct sigaction with the
-//   handler CPU_DESCRIPTOR_FROM, CPU_DESCRIPTOR_TO, CPU_GLIBC_TID
+//   CPU_HANDLER_WORD     the word of the kernel's struct sigaction that has the handler, where that is not
+//                        the first
+//   CPU_DESCRIPTOR_FROM, CPU_DESCRIPTOR_TO, CPU_GLIBC_TID
 //                        where a thread's descriptor lies, from its thread pointer; where glibc keeps the id
 //                        in it, 0: to be found
 #ifndef SEEP_PRELOAD_CPU_H

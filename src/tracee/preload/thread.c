@@ -168,13 +168,17 @@ static void read_signal_stack(struct seep_image_thread *slot) {
 
 // The program has just made the system call that is made here, so no filter forbids it. A child of vfork runs
 // with the slot of its parent's thread and has a signal stack of its own. A handler that has interrupted a
-// hook cannot enter, and its thread has a slot: what it tells the kernel holds if it leaves by longjmp.
+// hook cannot enter: what it tells the kernel holds if it leaves by longjmp. The image, where slots are, may
+// be given up (give_up.c), which waits for threads that have entered.
 SEEP_COLD void seep_thread_has_signal_stack(void) {
     struct seep_thread *thread = seep_self();
-    if (!thread->slot && (thread = thread_enter()))
-        thread_leave(thread);
-    else if (thread && (seep_confined.filtered || sys_gettid() == thread->slot->tid))
+    bool is_inside = thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard);
+    if (!is_inside && !(thread = thread_enter()))
+        return;
+    if (seep_image_is_ours() && (seep_confined.filtered || sys_gettid() == thread->slot->tid))
         read_signal_stack(thread->slot);
+    if (!is_inside)
+        thread_leave(thread);
 }
 
 static SEEP_COLD struct seep_thread *take_slot(void) {
