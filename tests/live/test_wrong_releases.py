@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Blocks freed in a wrong way: counted, with both stacks, and the program goes on to its own fate."""
 
+import platform
 from collections import Counter
+from xml.etree import ElementTree
 
 import pytest
 import messages
@@ -264,6 +266,9 @@ def test_blocks_of_functions_beside_malloc(library, options, tmp_path):
     (process,) = under.report()
     assert process['mismatches'] == [], process['mismatches']
     assert 'beside_malloc' in report_json.codes(process), process['health']
+    run([SEEP, 'check', '-q', '--junit', tmp_path / 'junit.xml', program])
+    (case,) = [case for case in ElementTree.parse(tmp_path / 'junit.xml').iter('testcase') if case.get('name') == 'mismatches']
+    assert list(case) == [], case[0].attrib
 
 
 def test_a_double_free_under_a_limit_of_address_space(tmp_path):
@@ -275,3 +280,47 @@ def test_a_double_free_under_a_limit_of_address_space(tmp_path):
     (process,) = under.report()
     assert [(row['kind'], row['count'], row['release_stack'][0]['function']) for row in process['mismatches']] == [
         ('double_free', 1, 'work')], process['health']
+
+
+PAST = ['dlsym(RTLD_NEXT, "malloc")', 'dlsym(RTLD_NEXT, "__libc_malloc")']
+if platform.machine() == 'x86_64':  # the version of its malloc
+    PAST.append('dlvsym(RTLD_NEXT, "malloc", "GLIBC_2.2.5")')
+
+
+def built_past(folder, *flags):
+    """A program with a library behind libseep.so that finds a malloc."""
+    need('gcc')
+    (folder / 'p.c').write_text(program_source('wrong_releases_next.c'))
+    gcc = ['gcc', '-w', '-D_GNU_SOURCE', '-O1', '-g', '-fno-builtin', '-pthread']
+    assert run([*gcc, '-shared', '-fPIC', '-DLIBRARY', *flags, 'p.c', '-o', 'libp.so', '-ldl'], cwd=folder).code == 0
+    assert run([*gcc, 'p.c', '-o', 'p', '-L.', '-lp', f'-Wl,-rpath,{folder}'], cwd=folder).code == 0
+    return folder / 'p'
+
+
+@pytest.mark.parametrize('options', [(), ('--free-stacks',), ('--mode', 'record')], ids=' '.join)
+@pytest.mark.parametrize('how', PAST)
+def test_a_malloc_that_a_library_looks_up(how, options, tmp_path):
+    """Its blocks lie at freed addresses; that they are freed is told, and not as certain."""
+    program = built_past(tmp_path, f'-DHOW={how}')
+    under = traced([program], tmp_path, options=options)
+    assert (under.code, under.out) == (0, b'again\n'), under
+    (process,) = under.report()
+    assert {(row['kind'], row.get('uncertain')) for row in process['mismatches']} == {('double_free', True)}, process['mismatches']
+    assert 'past_malloc' in report_json.codes(process), process['health']
+    assert messages.MAY_BE_RIGHT in run([SEEP, 'report', under.trace]).out.decode()
+
+
+def test_a_check_does_not_fail_for_what_is_not_certain(tmp_path):
+    program = built_past(tmp_path, f'-DHOW={PAST[0]}')
+    done = run([SEEP, 'check', program])
+    assert done.code == 0 and messages.MAY_BE_RIGHT in done.err.decode(), done
+
+
+@pytest.mark.parametrize('flags', [(), ('-DHOW=__libc_malloc',)], ids=' '.join)
+def test_a_second_free_is_certain_without_a_malloc_that_is_looked_up(flags, tmp_path):
+    program = built_past(tmp_path, *flags)
+    under = traced([program, 'twice'], tmp_path)
+    (process,) = under.report()
+    assert [(row['kind'], row['count'], row.get('uncertain')) for row in process['mismatches']] == [('double_free', 1, None)]
+    assert 'past_malloc' not in report_json.codes(process), process['health']
+    assert run([SEEP, 'check', '-q', '--max-leaked', '1M', program, 'twice']).code == 1

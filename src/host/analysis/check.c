@@ -268,6 +268,8 @@ static struct seep_error *add_wrong_free(struct builder *builder, uint32_t proce
                                          const struct seep_wrong_release *wrong, const uint32_t *nodes) {
     struct seep_check *check = builder->check;
     const struct seep_profile *profile = check->session->profiles[process];
+    if (seep_profile_may_be_right(profile, wrong))
+        return NULL;
     struct seep_wrong_free fresh = {.kind = wrong->kind,
                                     .process = process,
                                     .via = profile->sites[wrong->site].via,
@@ -285,6 +287,10 @@ static struct seep_error *add_wrong_free(struct builder *builder, uint32_t proce
     if (!seep_grow(&check->wrong_frees, &builder->wrong_frees_capacity, check->nr_wrong_frees + 1,
                    sizeof(*check->wrong_frees)))
         return seep_error_no_memory();
+    if (seep_profile_is_uncertain(profile, wrong)) {
+        seep_add_up(&check->nr_uncertain, wrong->count);
+        return NULL;
+    }
     check->wrong_frees[check->nr_wrong_frees++] = fresh;
     seep_add_up(&check->mismatches, wrong->count);
     return NULL;

@@ -83,6 +83,7 @@ static const struct {
     [SEEP_NOTE_EVENTS_DROPPED] = {"events_dropped", SEEP_NOTE_MISSING},
     [SEEP_NOTE_SCAN_STOPPED] = {"scan_stopped", 0},
     [SEEP_NOTE_LOST_CYCLES] = {"lost_cycles", 0},
+    [SEEP_NOTE_PAST_MALLOC] = {"past_malloc", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

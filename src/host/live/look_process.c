@@ -74,7 +74,8 @@ static int image_before(const struct seep_look *before, const struct seep_proces
 
 static bool is_of_files(const struct seep_note *note) {
     return note->code == SEEP_NOTE_OWN_ALLOCATOR || note->code == SEEP_NOTE_OWN_MALLOC ||
-           note->code == SEEP_NOTE_OWN_ALLOCATOR_LIKELY || note->code == SEEP_NOTE_GO_RUNTIME;
+           note->code == SEEP_NOTE_OWN_ALLOCATOR_LIKELY || note->code == SEEP_NOTE_GO_RUNTIME ||
+           note->code == SEEP_NOTE_PAST_MALLOC;
 }
 
 static const struct seep_profile *profile_before(const struct seep_look *before,
@@ -98,7 +99,9 @@ struct seep_error *seep_look_keep_notes(struct seep_profile *profile, const stru
 }
 
 struct seep_error *seep_look_note_files(struct seep_profile *profile, const struct seep_profile *old) {
-    if (!old || old->nr_modules != profile->nr_modules)
+    // Files are searched for what makes a wrong free uncertain only if there is one.
+    if (!old || old->nr_modules != profile->nr_modules ||
+        profile->nr_wrong_releases != old->nr_wrong_releases)
         return seep_profile_note_allocators(profile, (pid_t)profile->process.pid);
     return seep_look_keep_notes(profile, old);
 }

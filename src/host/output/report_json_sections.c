@@ -205,6 +205,8 @@ static struct seep_error *put_wrong_release(struct seep_json_report *report,
     snprintf(address, sizeof(address), "0x%" PRIx64, wrong->what.address);
     json_t *object = json_object();
     set(&object, "kind", json_string(seep_misuse_name(wrong->what.kind)));
+    if (report->schema >= 2 && wrong->is_uncertain)
+        set(&object, "uncertain", json_true());
     set(&object, "count", integer(wrong->what.count));
     set(&object, "address", json_string(address));
     set(&object, "size", wrong->what.size ? integer(wrong->what.size) : json_null());

@@ -2,6 +2,7 @@
 // The parts of the text report beside the heap: mappings, and blocks freed in a wrong way.
 #include <inttypes.h>
 
+#include "base/sum.h"
 #include "base/words.h"
 #include "output/format.h"
 #include "output/report_text.h"
@@ -87,17 +88,24 @@ struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
                                             const struct seep_style *style) {
     if (!view->nr_wrong_releases)
         return NULL;
-    uint64_t all = 0;
+    uint64_t all = 0, uncertain = 0;
     for (size_t i = 0; i < view->nr_wrong_releases; i++)
-        if (__builtin_add_overflow(all, view->wrong_releases[i].what.count, &all))
-            all = UINT64_MAX;
-    fprintf(out, "\n%smismatches: %s block%s freed in a wrong way%s\n", seep_style_warn(style),
-            seep_format_count(all).text, seep_plural(all), seep_style_off(style));
+        seep_add_up(view->wrong_releases[i].is_uncertain ? &uncertain : &all,
+                    view->wrong_releases[i].what.count);
+    fprintf(out, "\n%smismatches: ", seep_style_warn(style));
+    if (all)
+        fprintf(out, "%s block%s freed in a wrong way", seep_format_count(all).text, seep_plural(all));
+    if (uncertain)
+        fprintf(out, "%s%s block%s freed in a way that may be right", all ? ", " : "",
+                seep_format_count(uncertain).text, seep_plural(uncertain));
+    fprintf(out, "%s\n", seep_style_off(style));
     for (size_t i = 0; i < view->nr_wrong_releases; i++) {
         const struct seep_view_wrong_release *wrong = &view->wrong_releases[i];
         const char *heading = wrong->what.kind < SEEP_MISUSE_NR ? headings[wrong->what.kind] : NULL;
         fprintf(out, "\n  %s × %s", seep_format_count(wrong->what.count).text,
                 heading ? heading : "freed in a way that this seep does not know");
+        if (wrong->is_uncertain)
+            fputs(", or a block whose allocation seep did not see", out);
         put_who(out, view, wrong->process);
         fprintf(out, ": 0x%" PRIx64, wrong->what.address);
         if (wrong->what.size)

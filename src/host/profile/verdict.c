@@ -54,6 +54,14 @@ bool seep_profile_may_be_right(const struct seep_profile *profile, const struct 
            seep_profile_has_note(profile, SEEP_NOTE_BESIDE_MALLOC);
 }
 
+bool seep_misuse_may_be_unseen(uint32_t misuse) {
+    return misuse == SEEP_MISUSE_DOUBLE_FREE || misuse == SEEP_MISUSE_INSIDE;
+}
+
+bool seep_profile_is_uncertain(const struct seep_profile *profile, const struct seep_wrong_release *wrong) {
+    return seep_misuse_may_be_unseen(wrong->kind) && seep_profile_has_note(profile, SEEP_NOTE_PAST_MALLOC);
+}
+
 // The first note with any of `flags`, SEEP_NOTE_*; NULL: there is none.
 static const struct seep_note *find_note(const struct seep_profile *profile, uint32_t flags) {
     for (size_t i = 0; i < profile->health.nr_notes; i++)

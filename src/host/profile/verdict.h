@@ -44,6 +44,11 @@ SEEP_MUST_CHECK struct seep_error *seep_profile_note_beside(struct seep_profile 
 // Whether what looks like a wrong free may free a block whose allocation was not seen: its address was
 // another block's before, or lies in one that seems live, or is that of one.
 bool seep_profile_may_be_right(const struct seep_profile *profile, const struct seep_wrong_release *wrong);
+// Whether a double free, or one inside a block, would be none if the block were of libc's own malloc.
+bool seep_misuse_may_be_unseen(uint32_t misuse);
+// Whether it would, and a module of the process may call that malloc (SEEP_NOTE_PAST_MALLOC): to be shown as
+// not certain.
+bool seep_profile_is_uncertain(const struct seep_profile *profile, const struct seep_wrong_release *wrong);
 
 // Lower-case names as they appear in reports and JSON, "no_leaf", say; "unknown" for a value outside the
 // enum.

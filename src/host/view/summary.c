@@ -436,13 +436,18 @@ static struct seep_error *answer_grows(struct maker *maker) {
 static struct seep_error *answer_frees(struct maker *maker) {
     const struct seep_view *view = maker->view;
     struct seep_finding finding = {.kind = SEEP_FINDING_FREES, .bad = true};
-    for (size_t i = 0; i < view->nr_wrong_releases; i++)
-        seep_add_up(&finding.value, view->wrong_releases[i].what.count);
-    if (!finding.value)
+    const struct seep_view_wrong_release *first = NULL;
+    for (size_t i = 0; i < view->nr_wrong_releases; i++) {
+        const struct seep_view_wrong_release *wrong = &view->wrong_releases[i];
+        if (wrong->is_uncertain)
+            continue;
+        first = first ? first : wrong;
+        seep_add_up(&finding.value, wrong->what.count);
+    }
+    if (!first)
         return NULL;
-    finding.place_value = view->wrong_releases[0].what.count;
-    struct seep_error *error =
-        seep_summary_place(maker->view, view->wrong_releases[0].at.node, &finding.place);
+    finding.place_value = first->what.count;
+    struct seep_error *error = seep_summary_place(maker->view, first->at.node, &finding.place);
     if (error)
         return error;
     return add(maker, &finding, "%s block%s freed in a wrong way, by %s",

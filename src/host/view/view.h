@@ -266,6 +266,7 @@ struct seep_view_wrong_release {
     struct seep_view_row first; // where it was freed first, if what.first_site is known
     struct seep_wrong_release what;
     uint32_t process;
+    bool is_uncertain; // seep_profile_is_uncertain
 };
 
 struct seep_view_trouble {

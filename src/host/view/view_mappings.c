@@ -136,6 +136,7 @@ static struct seep_error *collect_wrong_releases(struct seep_view_build *build) 
                     .first = stack_of(build, part, from->first_site),
                     .what = *from,
                     .process = part->process,
+                    .is_uncertain = seep_profile_is_uncertain(part->profile, from),
                 };
         }
     }

@@ -12,6 +12,7 @@
 #include "confine/untrusted.h"
 #include "process/beside_malloc.h"
 #include "process/own_allocator.h"
+#include "process/past_malloc.h"
 #include "profile/verdict.h"
 #include "source/image/unseen_allocators.h"
 
@@ -20,6 +21,8 @@
 struct seep_unseen_file {
     struct stat status; // of the file
     struct seep_own_allocator own;
+    bool is_past_known; // `is_past` is looked for only on demand
+    bool is_past;       // see past_malloc.h
     uint8_t build_id[BUILD_ID_KEPT];
     uint32_t build_id_bytes;
 };
@@ -62,14 +65,34 @@ static struct seep_error *look_here(int fd, const char *path, struct seep_unseen
     return NULL;
 }
 
-// A worker's question is nothing but the file. It answers with the build-id, and what seep_own_allocator_put
-// puts.
+static struct seep_error *look_for_past(int fd, const char *path, bool *ret_is_past) {
+    struct seep_elf_file elf;
+    struct seep_error *err = seep_elf_file_init(fd, path, &elf);
+    *ret_is_past = false;
+    if (!err) {
+        err = seep_past_malloc_find(&elf, ret_is_past);
+        seep_elf_file_deinit(&elf);
+    }
+    if (!err || err->code == SEEP_E_MEMORY)
+        return err;
+    seep_error_destroy(err);
+    return NULL;
+}
+
+// A worker's question is the file, and 1 if it asks for calls past malloc: then the answer is 1 or 0. Else
+// it is the build-id, and what seep_own_allocator_put puts.
 static bool serve(void *context, struct seep_worker_end *end, struct seep_take *words, int fd,
                   struct seep_put *answer) {
     struct seep_unseen_file file = {.build_id_bytes = 0};
     (void)context;
     (void)end;
-    (void)words;
+    if (seep_take_left(words) && seep_take_leb(words)) {
+        struct seep_error *past_err = look_for_past(fd, "", &file.is_past);
+        bool is_known = !past_err;
+        seep_error_destroy(past_err);
+        seep_put_leb(answer, file.is_past);
+        return is_known;
+    }
     struct seep_error *err = look_here(fd, "", &file);
     bool is_answered = !err;
     seep_error_destroy(err);
@@ -95,6 +118,20 @@ static void ask(struct seep_worker *worker, int fd, struct seep_unseen_file *fil
         }
     }
     seep_put_deinit(&answer);
+}
+
+static bool ask_for_past(struct seep_worker *worker, int fd) {
+    struct seep_put words = {NULL}, answer = {NULL};
+    seep_put_leb(&words, 1);
+    const struct seep_worker_question question = {.words = &words, .file = fd, .answer_max = 16, .cpu_s = 10};
+    bool is_past = false;
+    if (seep_worker_ask(worker, &question, &answer) == SEEP_WORKER_ANSWERED) {
+        struct seep_take take = seep_take_of(&answer);
+        is_past = seep_take_leb(&take) == 1;
+    }
+    seep_put_deinit(&words);
+    seep_put_deinit(&answer);
+    return is_past;
 }
 
 static struct seep_error *look_into(struct seep_unseen *unseen, int fd, const char *path,
@@ -234,6 +271,58 @@ static struct seep_error *note_file(struct seep_unseen *unseen, struct seep_prof
     return is_new ? note(profile, path, &file->own) : NULL;
 }
 
+// Looks once into each file; one that cannot be looked into has no such call.
+static struct seep_error *find_past(struct seep_unseen *unseen, const char *path,
+                                    struct seep_unseen_file *file) {
+    struct stat status;
+    struct seep_error *err = NULL;
+    int fd = file->is_past_known ? -1 : open_regular(path, &status);
+    if (fd < 0)
+        return NULL;
+    if (!same_file(&file->status, &status))
+        file->is_past = false;
+    else if (!seep_file_is_untrusted(fd))
+        err = look_for_past(fd, path, &file->is_past);
+    else if (unseen->worker || !(err = seep_worker_start(serve, NULL, &unseen->worker)))
+        file->is_past = ask_for_past(unseen->worker, fd);
+    file->is_past_known = true;
+    close(fd);
+    if (!err || err->code == SEEP_E_MEMORY)
+        return err;
+    seep_error_destroy(err);
+    return NULL;
+}
+
+// One note is enough: of the first file that may call libc's own malloc.
+static struct seep_error *note_past(struct seep_unseen *unseen, struct seep_profile *profile,
+                                    const char *path, const struct seep_module *module,
+                                    const struct seep_code_area *area) {
+    const struct seep_unseen_file *found = NULL;
+    if (path[0] != '/' || seep_profile_has_note(profile, SEEP_NOTE_PAST_MALLOC))
+        return NULL;
+    struct seep_error *err = find_known(unseen, path, key_of(path, module, area), &found);
+    if (err || !found || (module && !is_of_module(found, module)) ||
+        (area && found->status.st_ino != area->inode))
+        return err;
+    err = find_past(unseen, path, &unseen->found[found - unseen->found]);
+    if (err || !found->is_past)
+        return err;
+    return seep_profile_note(profile, SEEP_NOTE_PAST_MALLOC,
+                             "%s may call libc's own malloc past seep (it looks up malloc or one of its "
+                             "family by dlsym): a block of "
+                             "that malloc can have the address of a block that was freed before, so a second "
+                             "free and a free inside "
+                             "a block are not certain",
+                             path);
+}
+
+static bool has_uncertain(const struct seep_profile *profile) {
+    for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
+        if (seep_misuse_may_be_unseen(profile->wrong_releases[i].kind))
+            return true;
+    return false;
+}
+
 struct seep_error *seep_unseen_note_allocators(struct seep_unseen *unseen, struct seep_profile *profile,
                                                const struct seep_process_map *map) {
     struct seep_map noted = SEEP_MAP_INIT; // by index in `found`
@@ -243,6 +332,11 @@ struct seep_error *seep_unseen_note_allocators(struct seep_unseen *unseen, struc
         err = note_file(unseen, profile, &noted, profile->modules[i].path, &profile->modules[i], NULL, &seen);
     for (size_t i = 0; map && i < map->nr_areas && !err; i++)
         err = note_file(unseen, profile, &noted, map->areas[i].path, NULL, &map->areas[i], &seen);
+    bool is_doubtful = has_uncertain(profile);
+    for (uint32_t i = 1; is_doubtful && i < profile->nr_modules && !err; i++)
+        err = note_past(unseen, profile, profile->modules[i].path, &profile->modules[i], NULL);
+    for (size_t i = 0; is_doubtful && map && i < map->nr_areas && !err; i++)
+        err = note_past(unseen, profile, map->areas[i].path, NULL, &map->areas[i]);
     seep_map_deinit(&noted);
     return !err && seen.loaded & seen.called ? seep_profile_note_beside(profile) : err;
 }

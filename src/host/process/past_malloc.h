@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Whether a program or library may call libc's own malloc past the one that stands before it: it asks the
+// loader for functions by their names (dlsym, dlvsym), and has a name of malloc's family among its constants.
+// A call of __libc_malloc by name of the linker comes to the hooks.
+#ifndef SEEP_PROCESS_PAST_MALLOC_H
+#define SEEP_PROCESS_PAST_MALLOC_H
+
+#include "process/elf_file.h"
+
+// Reads the dynamic table, and of a file that imports dlsym at most 8 MiB of each section of constants. A
+// library that exports malloc is none: its own malloc is called through ours. A linker lets a name be the end
+// of another text, so any text that ends in the name counts.
+SEEP_MUST_CHECK struct seep_error *seep_past_malloc_find(const struct seep_elf_file *elf, bool *ret_is_past);
+
+#endif
