@@ -356,6 +356,13 @@ def test_moments_need_a_recording_or_snapshots(tmp_path):
     assert done.code != 0 and done.err.count(b'\n') == 1, done
 
 
+def test_rings_of_some_threads_fit_a_limited_address_space(tmp_path):
+    program = built_program('recording_limited.c', tmp_path, '-fno-builtin', '-pthread')
+    trace = record(tmp_path, 'sh', '-c', 'ulimit -v 262144; exec "$@"', 'sh', program, env={'MALLOC_ARENA_MAX': '1'})
+    ran = [one for one in report(trace) if one['totals']['allocations'] >= 200_000]
+    assert [one['health']['lost'] for one in ran] == [{}], ran
+
+
 def test_dropped_events_are_counted(tmp_path):
     """With --drop nobody waits: what is written and what was dropped make all."""
     trace = record(tmp_path, compiled(tmp_path, HANDING_ON), options=['--drop'])

@@ -16,7 +16,12 @@ enum {
     SPINS = 200,
     EVENTS_FIRST = 2048, // events that have room at once, the first time round
     EVENTS_ALONE = 8192, // a power of two
+    EVENTS_WHERE_LIMITED = 16384,
 };
+
+// Decided once, because the events of a slot's thread before may still be in the ring: the address space is
+// limited (RLIMIT_AS), and a few large rings would take all that the image may have of it.
+static bool rings_are_short;
 
 // The page where the ring of a slot begins. Numbers in shared memory do not decide where we write.
 static uint32_t *place_of_ring(uint32_t slot) {
@@ -26,6 +31,7 @@ static uint32_t *place_of_ring(uint32_t slot) {
 }
 
 bool seep_events_start(void) {
+    rings_are_short = seep_window_is_limited();
     seep_g.header->ring_dir_page = seep_pages_take(SEEP_RING_SLOTS * sizeof(uint32_t));
     seep_g.header->ring_stamp = event_clock();
     seep_g.header->ring_stamp_ns = seep_clock_ns(CLOCK_MONOTONIC);
@@ -38,7 +44,10 @@ static bool is_alone(void) {
 
 // Who is killed loses what is in the rings where there is no tool.
 static uint64_t capacity_of(uint32_t slot) {
-    return SEEP_MIN(SEEP_RING_CAPACITY(slot), is_alone() ? (uint32_t)EVENTS_ALONE : SEEP_RING_EVENTS);
+    uint32_t most = is_alone()        ? (uint32_t)EVENTS_ALONE
+                    : rings_are_short ? (uint32_t)EVENTS_WHERE_LIMITED
+                                      : SEEP_RING_EVENTS;
+    return SEEP_MIN(SEEP_RING_CAPACITY(slot), most);
 }
 
 static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
