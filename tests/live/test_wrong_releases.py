@@ -316,7 +316,7 @@ def test_a_check_does_not_fail_for_what_is_not_certain(tmp_path):
     assert done.code == 0 and messages.MAY_BE_RIGHT in done.err.decode(), done
 
 
-@pytest.mark.parametrize('flags', [(), ('-DHOW=__libc_malloc',)], ids=' '.join)
+@pytest.mark.parametrize('flags', [(), ('-DHOW=__libc_malloc',), ('-DHOW=(dlsym(RTLD_NEXT, "acc_malloc"), malloc)',)], ids=' '.join)
 def test_a_second_free_is_certain_without_a_malloc_that_is_looked_up(flags, tmp_path):
     program = built_past(tmp_path, *flags)
     under = traced([program, 'twice'], tmp_path)

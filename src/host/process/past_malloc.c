@@ -9,8 +9,9 @@
 #define PIECE_BYTES       ((size_t)256 << 10)
 #define OVERLAP_BYTES     32u // more than the longest name
 
-// Each with the zero behind it. The ends of others: posix_memalign, pvalloc, __libc_malloc.
-static const char *const names[] = {"malloc", "calloc", "realloc", "memalign", "aligned_alloc", "valloc"};
+static const char *const names[] = {
+    "malloc", "calloc", "realloc", "memalign", "posix_memalign", "aligned_alloc", "valloc", "pvalloc",
+};
 
 struct imports {
     bool exports_malloc;
@@ -30,10 +31,23 @@ static void look_at_called(void *context, const char *name) {
     imports->looks_up |= strcmp(name, "dlsym") == 0 || strcmp(name, "dlvsym") == 0;
 }
 
-static bool has_name(const char *bytes, size_t nr_bytes) {
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++)
-        if (memmem(bytes, nr_bytes, names[i], strlen(names[i]) + 1))
-            return true;
+// Whether the text that ends in the name at `start` is that name, or that with "__libc_" before it.
+static bool is_name(const char *bytes, const char *start) {
+    static const char libc[] = {'_', '_', 'l', 'i', 'b', 'c', '_'};
+    if ((size_t)(start - bytes) >= sizeof(libc) && memcmp(start - sizeof(libc), libc, sizeof(libc)) == 0)
+        start -= sizeof(libc);
+    return start == bytes || !start[-1];
+}
+
+// Of a piece that is not the first of its section a text at its start is not taken: the piece before has it.
+static bool has_name(const char *bytes, size_t nr_bytes, bool is_first) {
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++) {
+        size_t length = strlen(names[i]) + 1;
+        const char *end = bytes + nr_bytes, *from = is_first ? bytes : bytes + 1;
+        for (const char *at = from; at < end && (at = memmem(at, (size_t)(end - at), names[i], length)); at++)
+            if (is_name(bytes, at))
+                return true;
+    }
     return false;
 }
 
@@ -44,7 +58,7 @@ static bool is_in_section(const struct seep_elf_file *elf, const Elf64_Shdr *sec
         size_t nr_bytes = (size_t)SEEP_MIN(size - at, (uint64_t)PIECE_BYTES);
         if (!seep_elf_read(elf, section->sh_offset + at, piece, nr_bytes))
             return false;
-        if (has_name(piece, nr_bytes))
+        if (has_name(piece, nr_bytes, !at))
             return true;
     }
     return false;
