@@ -289,6 +289,17 @@ def test_name_of_the_trace(run, seep, libseep, tmp_path):
     assert start == "" and middle and end.endswith("-%x") and end[:-3].isdigit()
 
 
+def test_a_name_that_is_shown_otherwise_is_not_raw_in_the_name_of_the_trace(run, seep, libseep, tmp_path):
+    (tmp_path / "bin").mkdir()
+    program = os.path.join(os.fsencode(tmp_path), b"bin", "n\u00e4h\x1b[31m\n\u202e\x7f".encode() + b"\xff")
+    shutil.copy("/bin/sleep", program)
+    os.mkdir(tmp_path / "traces")
+    assert run(seep, "run", "-q", "-o", "traces/%e", os.fsdecode(program), "0").returncode == 0
+    assert run(seep, "connect", "-e", "save", "n\u00e4h_[31m" + "_" * 6, cwd=tmp_path / "traces").returncode == 0
+    names = sorted(os.listdir(tmp_path / "traces"))
+    assert names[0] == "n\u00e4h_[31m" + "_" * 6 and re.fullmatch(r"seep\.n\u00e4h_\[31m_{6}\.\d+\.snap\.seep", names[1]), names
+
+
 def test_trace_on_standard_output(run, seep, libseep, tmp_path):
     done = run(seep, "run", "-q", "-o", "-", "/bin/true", binary=True)
     assert done.returncode == 0

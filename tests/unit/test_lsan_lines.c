@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "output/lsan_lines.h"
@@ -40,6 +41,7 @@ static void lines_of_functions(void **state) {
         {"f(int) [clone .part.0]", "_Z1fi.part.0", "^f(int)", NULL},
         {"with_tag[abi:cxx11](int)", "_Z8with_tagB5cxx11i", "^with_tag[abi:cxx11](int)$", NULL},
         {"a$b\nc", NULL, "^a*b*c$", NULL},
+        {"na\xc3\xafve\xff\x1b[1m\xc2\x9b\x7fz\xc3", NULL, "^na\xc3\xafve*[1m*z*$", NULL},
         // names of files that lie
         {"", "_ZL", "^$", NULL},
         {"((((", "_ZL9", "^(((($", NULL},
@@ -47,6 +49,9 @@ static void lines_of_functions(void **state) {
         {"operator", "_ZLoperator", "^operator$", "^operator$"},
         {"x<{", "_ZZ", "^x<*$", "^x<*>$"},
     };
+    char *module = seep_lsan_module_line("lib\xe2\x80\xaez\n.so");
+    assert_string_equal(module, "leak:lib*z*.so");
+    free(module);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(cases); i++) {
         struct seep_lsan_lines lines;
         assert_true(seep_lsan_lines_init(&lines, cases[i].function, cases[i].linkage));

@@ -8,17 +8,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file_name.h"
 #include "base/text_copy.h"
 #include "command/trace_name.h"
+#include "output/format.h"
 
 struct seep_error *seep_trace_name(const char *pattern, const char *program, uint32_t pid, char **ret_name) {
-    const char *name = seep_file_name(program);
-    char *text = NULL;
+    char *name = seep_name_for_file(program), *text = NULL;
     size_t nr_bytes = 0;
-    FILE *out = open_memstream(&text, &nr_bytes);
-    if (!out)
+    FILE *out = name ? open_memstream(&text, &nr_bytes) : NULL;
+    if (!out) {
+        free(name);
         return seep_error_no_memory();
+    }
     for (const char *at = pattern; *at; at++) {
         char what = at[0] == '%' ? at[1] : 0;
         if (what == 'e')
@@ -29,6 +30,7 @@ struct seep_error *seep_trace_name(const char *pattern, const char *program, uin
             fputc(*at, out);
         at += what == 'e' || what == 'p' || what == '%';
     }
+    free(name);
     if (fclose(out)) {
         free(text);
         return seep_error_no_memory();

@@ -8,7 +8,7 @@
 #define SEEP_TRACE_NAME_DEFAULT "seep.%e.%p.seep"
 #define SEEP_TRACE_NAME_SNAP    "seep.%e.%p.snap.seep" // of a process that runs on
 
-// %e is the name of the program without its folder, %p its pid, %% a per cent sign; all else stands
+// %e is the name of the program (seep_name_for_file()), %p its pid, %% a per cent sign; all else stands
 // for itself. `program` is a path or a name. *ret_name is malloc'ed.
 SEEP_MUST_CHECK struct seep_error *seep_trace_name(const char *pattern, const char *program, uint32_t pid,
                                                    char **ret_name);

@@ -6,6 +6,7 @@
 
 #include "console/console_answer.h"
 #include "file/session_file.h"
+#include "output/format.h"
 #include "output/report.h"
 
 static struct seep_error *run_dump(struct seep_console *console, char *const *words, FILE *out) {
@@ -29,12 +30,14 @@ static struct seep_error *run_save(struct seep_console *console, char *const *wo
     TRY(seep_console_whole(console, &session));
     const struct seep_process *process = &session->profiles[0]->process;
     char *name = NULL, *saved = NULL, *text = NULL;
-    const char *program = process->name[strcspn(process->name, "/")] ? "program" : process->name;
     for (size_t i = 0;
          console->source->is_pid && session == seep_console_session(console) && i < session->nr_profiles; i++)
         TRY(seep_series_give(&console->live.lives[console->live.life_of[i]]->series, session->profiles[i]));
-    if (asprintf(&name, words[0] ? "%s" : "seep.%s.%" PRIu32 ".snap.seep", words[0] ? words[0] : program,
-                 process->pid) < 0)
+    char *program = seep_name_for_file(process->name);
+    bool made = program && asprintf(&name, words[0] ? "%s" : "seep.%s.%" PRIu32 ".snap.seep",
+                                    words[0] ? words[0] : program, process->pid) >= 0;
+    free(program);
+    if (!made)
         return seep_error_no_memory();
     struct seep_error *error = seep_session_save_beside(session, name, &saved);
     if (!error && asprintf(&text, "saved: seep report %s", saved) < 0)

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/file_name.h"
 #include "output/format.h"
 
 // ---- text ----
@@ -39,6 +40,23 @@ bool seep_is_deceiving(uint32_t code) {
            (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
            (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb) ||
            (code >= 0xe0000 && code <= 0xe0fff);
+}
+
+unsigned seep_shown_next(const char *text) {
+    uint32_t code = 0;
+    unsigned length = seep_utf8_next(text, &code);
+    return code < 0x20 || seep_is_deceiving(code) ? 0 : length;
+}
+
+char *seep_name_for_file(const char *program) {
+    char *name = strdup(seep_file_name(program));
+    for (char *at = name; at && *at;) {
+        unsigned length = *at == '/' ? 0 : seep_shown_next(at);
+        if (!length)
+            *at = '_';
+        at += length ? length : 1;
+    }
+    return name;
 }
 
 // How much of the beginning is printable ASCII: most texts as a whole.

@@ -31,6 +31,14 @@ unsigned seep_utf8_next(const char *text, uint32_t *ret_code);
 // Whether a character changes how the text around it is shown, or shows nothing itself. (C0 controls: no.)
 bool seep_is_deceiving(uint32_t code);
 
+// The bytes of the next character of UTF-8 text if seep_put_escaped() writes it as it is; 0: it does not. (As
+// above, not at the NUL.)
+unsigned seep_shown_next(const char *text);
+
+// A program's name as part of the name of a file: without its folder, and with _ for each byte that is not
+// shown as it is. NULL: out of memory.
+SEEP_MUST_CHECK char *seep_name_for_file(const char *program);
+
 // Decimal digits, as fprintf() writes them, for formats with millions.
 void seep_put_number(FILE *out, uint64_t value);
 void seep_put_signed(FILE *out, int64_t value);

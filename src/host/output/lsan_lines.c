@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/format.h"
 #include "output/lsan_lines.h"
 
 static const char anonymous[] = "(anonymous namespace)";
@@ -58,22 +59,26 @@ static const char *bare_name(const char *function, size_t *ret_nr) {
     return name;
 }
 
-// A name as a pattern, with `*` for what is written in different ways and what would break a line.
+// A name as a pattern, with `*` for what is written in different ways, and for what would break a line or is
+// not shown as it is.
 static void put_pattern(FILE *out, const char *name, size_t nr) {
     char last = 0;
     for (const char *at = name, *end = name + nr; at < end;) {
+        const unsigned shown = seep_shown_next(at);
         char c = *at;
-        size_t step = 1;
+        size_t step = shown ? shown : 1;
         if (c == '{') {
             c = '*';
             step = (size_t)(skip_group(at) - at);
         } else if (strncmp(at, "$_", 2) == 0) {
             c = '*';
             step = 2 + strspn(at + 2, "0123456789");
-        } else if (c == '$' || (unsigned char)c < ' ' || (c == ' ' && last == '>' && at[1] == '>')) {
+        } else if (c == '$' || !shown || (c == ' ' && last == '>' && at[1] == '>')) {
             c = '*';
         }
-        if (c != '*' || last != '*')
+        if (c != '*')
+            fwrite(at, 1, step, out);
+        else if (last != '*')
             fputc(c, out);
         last = c;
         at += step;
@@ -110,6 +115,17 @@ static char *bare_line(const char *name, size_t nr) {
     const char *arguments = is_operator(name) ? NULL : memchr(name, '<', nr);
     put_pattern(out, name, arguments ? (size_t)(arguments - name) : nr);
     fputs(arguments ? "<*>$" : "$", out);
+    return fclose(out) == 0 ? line : NULL;
+}
+
+char *seep_lsan_module_line(const char *name) {
+    char *line = NULL;
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    if (!out)
+        return NULL;
+    fputs("leak:", out);
+    put_pattern(out, name, strlen(name));
     return fclose(out) == 0 ? line : NULL;
 }
 

@@ -28,6 +28,8 @@ struct seep_lsan_lines {
 // `linkage` is the mangled name, NULL: none. false: no memory.
 SEEP_MUST_CHECK bool seep_lsan_lines_init(struct seep_lsan_lines *lines, const char *function,
                                           const char *linkage);
+// The line of a module, by the name of its file. NULL: no memory.
+SEEP_MUST_CHECK char *seep_lsan_module_line(const char *name);
 void seep_lsan_lines_deinit(struct seep_lsan_lines *lines);
 
 #endif

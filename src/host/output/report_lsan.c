@@ -86,9 +86,8 @@ static struct seep_error *make_lines(const struct seep_view_frame *frame, struct
     if (frame->function)
         return seep_lsan_lines_init(ret_lines, frame->function, frame->linkage) ? NULL
                                                                                 : seep_error_no_memory();
-    *ret_lines = (struct seep_lsan_lines){NULL, NULL, false};
-    return asprintf(&ret_lines->whole, "leak:%s", seep_file_name(frame->module)) < 0 ? seep_error_no_memory()
-                                                                                     : NULL;
+    *ret_lines = (struct seep_lsan_lines){seep_lsan_module_line(seep_file_name(frame->module)), NULL, false};
+    return ret_lines->whole ? NULL : seep_error_no_memory();
 }
 
 static enum tier tier_of(const struct seep_view_frame *frame, const struct seep_lsan_lines *lines) {

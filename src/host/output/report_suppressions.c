@@ -13,15 +13,23 @@
 #include "base/sum.h"
 #include "base/words.h"
 #include "base/map.h"
+#include "output/format.h"
 #include "output/output.h"
 #include "output/report_lsan.h"
 
 #define LINES_MAX 20u // of a stack: Valgrind takes 24
 
-// A name as part of a line: what would break the line matches any character instead.
+// The next character of a name as part of a line, and where the one behind it begins. A byte that would break
+// the line, or is not shown as it is, matches any byte instead.
+static const char *put_next(FILE *out, const char *name) {
+    unsigned shown = seep_shown_next(name);
+    fwrite(shown ? name : "?", 1, shown ? shown : 1, out);
+    return name + (shown ? shown : 1);
+}
+
 static void put_name(FILE *out, const char *name) {
-    for (; *name; name++)
-        fputc((unsigned char)*name < ' ' ? '?' : *name, out);
+    while (*name)
+        name = put_next(out, name);
 }
 
 struct entry {
@@ -63,10 +71,9 @@ static void put_via(FILE *out, uint32_t via) {
 // Debug information has one name for all of a class's constructors (C4) or destructors (D4), and the symbols
 // that Valgrind knows are C1, C2, D0, D1, D2. Source: Itanium C++ ABI, 5.1.4.3.
 static void put_linkage(FILE *out, const char *linkage) {
-    for (const char *at = linkage; *at; at++) {
-        char one[2] = {*at, 0};
+    for (const char *at = linkage; *at;) {
         bool structor = *at == '4' && at - linkage > 3 && (at[-1] == 'C' || at[-1] == 'D') && at[1] == 'E';
-        put_name(out, structor ? "?" : one);
+        at = structor ? put_next(out, "?"), at + 1 : put_next(out, at);
     }
 }
 
