@@ -236,3 +236,12 @@ def test_functions_that_call_one_another_by_name(tmp_path):
     assert sorted((s['via'], s['allocations'], s['frees'], s['live_bytes']) for s in sites) == [
         (via, 10, 7, 300) for via in ('aligned_alloc', 'calloc', 'posix_memalign')]
     assert sum(s['allocations'] for s in process['sites'] if s['via'] in ('memalign',)) == 0
+
+
+@pytest.mark.parametrize('mode', ['live', 'count', 'record'])
+def test_a_reallocarray_that_fails_frees_nothing(mode, tmp_path):
+    program = built_program('count_failing_reallocarray.c', tmp_path, '-fno-builtin')
+    done = run([BUILD / 'seep', 'run', '-q', '--mode', mode, '--scan', 'no', '-o', tmp_path / 'p.seep', program])
+    assert done.code == 0, done
+    totals = json.loads(run([BUILD / 'seep', 'report', '--json', tmp_path / 'p.seep']).out)['totals']
+    assert (totals['allocations'], totals['frees'], totals['failed']) == (1, 1, 10), totals

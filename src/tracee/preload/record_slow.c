@@ -330,7 +330,13 @@ SEEP_COLD void seep_record_unknown_free(struct seep_thread *thread, uint64_t add
         seep_misuse_unknown(thread, address, via, caller);
 }
 
-void seep_record_unknown_kept(struct seep_thread *thread) {
+SEEP_COLD void seep_record_unknown_kept(struct seep_thread *thread) {
+    struct seep_image_counters *called = calls_only() ? counters_of(thread, 0) : NULL;
+    if (called && called[SEEP_SITE_UNKNOWN].frees) { // counted before the real function was called
+        called[SEEP_SITE_UNKNOWN].frees--;
+        thread->slot->releases[SEEP_RELEASE_REALLOC]--;
+        return;
+    }
     uint64_t *count =
         thread->filter || seep_g.was_stopped ? &thread->slot->skipped_frees : &thread->slot->unknown_frees;
     *count -= *count != 0;
