@@ -162,6 +162,21 @@ def test_the_buffer_of_stdout_is_not_what_the_program_holds(run, seep, tmp_path)
     assert holders.index("sessions") < holders.index("stdout"), shown
 
 
+def test_a_program_that_holds_nothing_of_its_own(run, seep, tmp_path):
+    """What the libraries hold is named, and what is left of the peak is the program's, however little."""
+    source = tmp_path / "only.cpp"
+    source.write_text(program_source("first_only_stdio.cpp"))
+    subprocess.run(["g++", "-g", "-O1", "-o", "only", source.name], check=True, cwd=tmp_path)
+    run(seep, "run", "-q", "-o", "only.seep", "./only")
+    found, _ = findings_of(run, seep, "only.seep")
+    assert messages.STDIO_BUFFERS + messages.NOTHING_ELSE in found["holds"]["text"], found
+    assert found["peak"]["place"].startswith("main (") and messages.NOTHING_ELSE not in found["peak"]["text"], found
+    of_program = found["peak"]["text"].split(messages.STDIO_BUFFERS)[1]
+    assert float(re.search(r"([\d.]+)%", of_program)[1]) > 50, found
+    shown = run(seep, "report", "--sort", "temporary", "only.seep").stdout
+    assert "#1" not in shown and "\nnext: seep report only.seep --sort allocations " in shown, shown
+
+
 def test_rows_of_zeros_are_left_out(run, seep, tmp_path):
     """But for what is lost, which is asked first."""
     run(seep, "run", "-q", "-o", "stdio.seep", built(tmp_path, "first_stdio"))

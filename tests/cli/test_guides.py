@@ -214,7 +214,7 @@ ANSWERS = {
     "seep check ./app": ("", r"leaked, more than --max-leaked 0"),
     "seep report --sort peak FILE": ("", r"most .*peak.* first"),
     "seep report FILE@peak": ("", r"read_order \(shop\.c:"),
-    "seep report --sort temporary FILE": ("", r"most temporary .*first"),
+    "seep report --sort temporary FILE": ("", r"^No allocation was freed at once\."),
     "seep html FILE -o OUT.html": ("&& head -c 15 OUT.html", r"^<!DOCTYPE html>"),
     "seep plot FILE": ("", r"[▁▂▃▄▅▆▇█]"),
     "seep report PID": ("", r"make \(waits\.c:"),

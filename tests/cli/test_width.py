@@ -114,6 +114,15 @@ def test_moments_of_a_history_are_told_apart(root, seep):
     assert max(steps) - min(steps) <= 0.6 * max(steps), text
 
 
+@pytest.mark.parametrize("columns", [40, 80])
+def test_what_is_above_a_tree_fits(root, seep, columns):
+    words = [str(seep), "report", "--tree", os.path.join(root, "tests", "golden", "v1-huge.seep")]
+    narrow, wide = (on_terminal(width, *words).split("\n\n") for width in (columns, 4000))
+    assert narrow[0].split() == wide[0].split() and max(map(len, wide[0].split("\n"))) > columns, wide
+    title = narrow[1].split("%")[0].split("\n")
+    assert not [line for line in narrow[0].split("\n") + title if len(line) > columns and " " in line.strip()], narrow
+
+
 @pytest.mark.parametrize("way", ["--tree", "--tree=callers"])
 def test_a_short_tree_has_the_programs_own_function(seep, tmp_path, way):
     source = tmp_path / "own.cpp"

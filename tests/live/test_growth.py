@@ -131,6 +131,7 @@ def test_count_ends_the_looks_and_few_say_nothing(tmp_path):
     assert messages.TOO_FEW_SNAPSHOTS.encode() in done.err
     process = whole(trace)
     assert len(process['growth']['snapshots']) == 3 and process['growth']['live'] is None
+    assert process['growth']['unknown'] == 'too_few_snapshots'
     assert set(verdicts(process).values()) == {None}
 
 
@@ -144,6 +145,7 @@ def test_of_a_recording(tmp_path):
     check_schema(value)
     report_json.spread(value)
     assert value['growth']['live']['verdict'] == 'growing' and len(value['growth']['snapshots']) == 60
+    assert value['growth']['unknown'] is None
     assert has_shapes(value), verdicts(value)
     # Of a trace with nothing but its end nothing can be said.
     done = run([SEEP, 'run', '--report', tmp_path / 'report.txt', '-o', trace, PROGRAM, 10])
@@ -163,6 +165,7 @@ def test_a_recording_of_a_short_time_says_nothing(tmp_path):
         if times[-1] - times[0] < 1:  # not on a machine that was busy meanwhile
             break
     assert value['growth']['live'] is None and not set(verdicts(value).values()) - {None}, value
+    assert value['growth']['unknown'] == 'too_short_a_time', value
     assert messages.TOO_SHORT_A_TIME in run([SEEP, 'growth', trace]).out.decode()
     done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
     assert done.code == 1, done

@@ -4,6 +4,7 @@
 
 #include "base/sum.h"
 #include "growth/growth.h"
+#include "profile/verdict.h"
 
 // A change of one site from one snapshot on.
 struct change {
@@ -203,6 +204,15 @@ double seep_growth_seconds(const struct seep_growth_of *growth, uint64_t bytes) 
 bool seep_growth_is_beside_heap(const struct seep_growth *growth) {
     return growth->rss.trend.verdict == SEEP_TREND_GROWING &&
            growth->live.trend.verdict != SEEP_TREND_GROWING && !growth->nr_verdicts[SEEP_TREND_GROWING];
+}
+
+enum seep_growth_unknown seep_growth_why_unknown(const struct seep_profile *profile) {
+    bool is_said = profile->growth->live.trend.verdict != SEEP_TREND_UNKNOWN;
+    if (!is_said && seep_profile_has_note(profile, SEEP_NOTE_STOOD_STILL))
+        return SEEP_GROWTH_STOOD_STILL;
+    if (profile->growth->least_ns)
+        return SEEP_GROWTH_TOO_SHORT;
+    return is_said ? SEEP_GROWTH_SAID : SEEP_GROWTH_TOO_FEW;
 }
 
 bool seep_growth_is_known(const struct seep_session *session) {

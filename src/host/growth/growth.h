@@ -50,6 +50,15 @@ double seep_growth_seconds(const struct seep_growth_of *growth, uint64_t bytes);
 // heap whose free memory cannot be used.
 bool seep_growth_is_beside_heap(const struct seep_growth *growth);
 
+// Why nothing is said of what is live. SEEP_GROWTH_SAID: something is. The profile has a growth.
+enum seep_growth_unknown {
+    SEEP_GROWTH_SAID,
+    SEEP_GROWTH_STOOD_STILL,
+    SEEP_GROWTH_TOO_SHORT,
+    SEEP_GROWTH_TOO_FEW
+};
+enum seep_growth_unknown seep_growth_why_unknown(const struct seep_profile *profile);
+
 // Whether there were enough snapshots of any process to say what grows.
 bool seep_growth_is_known(const struct seep_session *session);
 

@@ -14,6 +14,7 @@
 #include "output/measures.h"
 #include "output/output.h"
 #include "output/report_text.h"
+#include "output/wrap.h"
 #include "view/call_tree.h"
 
 #define WIDTH_DEFAULT   120u // columns where the output is no terminal
@@ -278,10 +279,11 @@ static struct seep_error *draw(FILE *out, const struct seep_view *view, const st
     d.most = all ? UINT64_MAX : view->options.top;
     bool callers = d.callers = view->options.tree == SEEP_TREE_CALLERS;
     struct seep_number number = measure->bytes ? seep_format_bytes(total) : seep_format_count(total);
-    fprintf(out, "%s%s: %s%s, %s\n", seep_style_bold(&d.style), measure->title, number.text,
-            seep_style_off(&d.style),
+    struct seep_wrap wrap;
+    fprintf(seep_wrap_begin(&wrap, out, &d.style), "%s%s: %s%s, %s\n", seep_style_bold(&d.style),
+            measure->title, number.text, seep_style_off(&d.style),
             callers ? "from the functions that allocate to their callers" : "from callers to what they call");
-    struct seep_error *error = NULL;
+    struct seep_error *error = seep_wrap_end(&wrap, NULL);
     // The children of the root are roots: they have no branch in front.
     for (uint32_t call = tree->calls[0].first_child; !error && call != SEEP_NO_CALL;
          call = tree->calls[call].next) {
@@ -313,7 +315,9 @@ static struct seep_error *write_tree(FILE *out, struct seep_view *view, const st
     struct seep_error *error = values ? NULL : seep_error_no_memory();
     if (!error) {
         struct seep_style style = seep_style_of(out);
-        error = seep_text_health(out, view, &style);
+        struct seep_wrap wrap; // the tree itself keeps to the width by what it leaves out
+        error = seep_text_health(seep_wrap_begin(&wrap, out, &style), view, &style);
+        error = seep_wrap_end(&wrap, error);
         fputc('\n', out);
     }
     for (size_t i = 0; values && i < view->nr_rows; i++)

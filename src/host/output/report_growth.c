@@ -104,18 +104,18 @@ static void put_process(FILE *out, const struct seep_view *view, uint32_t proces
     if (view->nr_processes > 1)
         fprintf(out, " of pid %" PRIu32, profile->process.pid);
     fputc('\n', out);
-    if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN &&
-        seep_profile_has_note(profile, SEEP_NOTE_STOOD_STILL)) {
+    enum seep_growth_unknown unknown = seep_growth_why_unknown(profile);
+    if (unknown == SEEP_GROWTH_STOOD_STILL) {
         fprintf(out, "  too few looks with the process running: %u are needed to say what grows\n",
                 SEEP_TREND_LEAST);
         return;
     }
-    if (growth->least_ns) {
+    if (unknown == SEEP_GROWTH_TOO_SHORT) {
         fprintf(out, "  too short a time to say what grows: at least %s, a minute is good\n",
                 seep_format_duration(growth->least_ns).text);
         return;
     }
-    if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN) {
+    if (unknown == SEEP_GROWTH_TOO_FEW) {
         fprintf(out,
                 "  too few snapshots to say what grows: %u are needed, 20 are good (a larger --count, or a "
                 "longer look)\n",

@@ -76,6 +76,14 @@ static json_t *snapshots_json(const struct seep_profile *profile) {
     return array;
 }
 
+static json_t *unknown_json(const struct seep_profile *profile) {
+    static const char *const codes[] = {[SEEP_GROWTH_STOOD_STILL] = "stood_still",
+                                        [SEEP_GROWTH_TOO_SHORT] = "too_short_a_time",
+                                        [SEEP_GROWTH_TOO_FEW] = "too_few_snapshots"};
+    enum seep_growth_unknown why = seep_growth_why_unknown(profile);
+    return why ? json_string(codes[why]) : json_null();
+}
+
 json_t *seep_json_of_process_growth(const struct seep_view *view, uint32_t process) {
     const struct seep_profile *profile = view->session->profiles[process];
     uint64_t left, limit = seep_view_limit(view, process, &left);
@@ -83,6 +91,7 @@ json_t *seep_json_of_process_growth(const struct seep_view *view, uint32_t proce
     set(&object, "snapshots", snapshots_json(profile));
     set(&object, "live", seep_json_of_growth(&profile->growth->live, limit, left));
     set(&object, "rss", seep_json_of_growth(&profile->growth->rss, limit, left));
+    set(&object, "unknown", unknown_json(profile));
     set(&object, "limit_bytes", limit ? integer(limit) : json_null());
     set(&object, "limit",
         limit ? string(view->options.limit_bytes ? "--limit" : profile->limit) : json_null());

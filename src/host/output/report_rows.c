@@ -41,9 +41,10 @@ static bool only_growing(const struct seep_view *view) {
     return view->options.sort == SEEP_SORT_GROWTH && view->options.by == SEEP_BY_SITE && view->options.top;
 }
 
-// Only the rows of which something was freed at once, unless there is none.
+// Only the rows of which something was freed at once.
 static bool only_temporary(const struct seep_view *view) {
-    return view->options.sort == SEEP_SORT_TEMPORARY && view->options.top && view->nr_rows_temporary;
+    return view->options.sort == SEEP_SORT_TEMPORARY && view->options.top &&
+           (view->nr_rows_temporary || view->all.known & SEEP_KNOWN_TEMPORARY);
 }
 
 // In an order by live bytes, rows that hold nothing come last and only get in the way. They are named
@@ -113,6 +114,10 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
               : view->sampled ? "No allocation was among the samples.\n"
                               : "No allocation was seen.\n",
               out);
+        return;
+    }
+    if (only_temporary(view) && !view->nr_rows_temporary) {
+        fprintf(out, "No %sallocation was freed at once.\n", view->sampled ? "recorded " : "");
         return;
     }
     if (view->totals.live_blocks == 0 && !view->filtered && !only_growing(view))

@@ -579,6 +579,9 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
                  !extent.nr_idle                             ? ""
                  : view->options.sort == SEEP_SORT_TEMPORARY ? ", also those without temporary allocations"
                                                              : ", also those without live blocks");
+    } else if (view->options.sort == SEEP_SORT_TEMPORARY && !extent.nr_all && view->nr_rows_all) {
+        options = "--sort allocations";
+        snprintf(what, sizeof(what), "who allocates most");
     } else if (view->options.by != SEEP_BY_SITE) {
         options = "--by site";
         snprintf(what, sizeof(what), "the stacks behind these rows");

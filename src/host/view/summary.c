@@ -520,13 +520,19 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
         return error;
     uint64_t pool = take_out(&places, SEEP_EXCEPTION_POOL), stdio = take_out(&places, SEEP_STDIO_BUFFERS);
     pool = pool < leaders->all / 10 ? 0 : pool;
-    stdio = stdio < leaders->all / 10 ? 0 : stdio;
+    // Of what the pool leaves: else a program of which little is left would have no largest part.
+    stdio = stdio < (leaders->all - pool) / 10 ? 0 : stdio;
     *ret_rest = leaders->all - pool - stdio;
     const char *taken_out;
     error = name_taken_out(maker, pool, stdio, &taken_out);
     put_place(&places, finding);
     if (error || !finding->place)
         return error;
+    if (is_same_name(places.of[0].name, SEEP_STDIO_BUFFERS) && places.of[0].value >= *ret_rest) {
+        *ret_text = seep_arena_printf(&maker->view->arena, ": %s%s" SEEP_STDIO_BUFFERS ", nothing else",
+                                      taken_out, *taken_out ? " and " : "");
+        return *ret_text ? NULL : seep_error_no_memory();
+    }
     // They are a part of what the line says first; the share is of what is left of it.
     error = name_places(maker, &places, *ret_rest, *taken_out ? " of the rest" : "", ret_text);
     if (error || !*taken_out)
