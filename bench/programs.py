@@ -270,6 +270,16 @@ EXPLAINED = [
     ('calc', ('None reachable',), r'\(calc\)', 'it makes a FILE of each open descriptor, and Valgrind has some of its own'),
     ('man', ('reachable None', 'None reachable', 'None possible'), r'sandbox_init|__add_to_environ', 'it has a sandbox only where prctl tells it that it may, '
      'which Valgrind does not'),
+    ('swipl', ('lost reachable',), r'PL_new_functor_sz', 'its table of functors keeps the address of each array less the size of that array, and reaches it by '
+     'adding an index: for twelve arrays such words are all that there is. With memcheck, the word of the array of 128 B is by chance the address '
+     'of that of 64 B, and the word of the array of 512 B that of 128 B'),
+    ('swipl', ('reachable None', 'possible None', 'possible reachable'), r'\(libswipl\.so\)', 'it asks tcmalloc how much it has allocated and, where that is '
+     "something, makes a flag and a predicate of it; Valgrind's allocator is in tcmalloc's place. For the four names other names move to the next "
+     'array of atoms, which only pointers into its middle hold. With a function before it that answers as under Valgrind, all of these are equal'),
+    ('lynx', ('None reachable',), r'\(lynx\)', 'it keeps its last line of progress (Read ... of data), which it makes only when reading took long enough'),
+    ('tclsh', ('possible None', 'None possible', 'reachable None', 'None reachable', 'possible reachable', 'reachable possible'), r'TclpAlloc', 'its own allocator cuts '
+     'blocks into pieces by size, and the lengths of variables of the environment, such as LD_PRELOAD, decide how many it needs: under seep, too, one '
+     'more of 200 characters makes one more possibly lost, and one of 400 a block fewer'),
 ]
 # Programs of which the blocks cannot be compared.
 OWN_BLOCKS = {

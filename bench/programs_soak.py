@@ -36,6 +36,7 @@ OLD_WORDS = 'the address of a freed block leads to it, because malloc handed tha
 LIMIT_S = 300
 MODES = ('live', 'record', 'check', 'attach')
 ANY = ['--max-leaked', '1T', '--max-mismatches', '1000000000']
+SEEP = ['run', '-q', '--no-wait', '--no-default-suppressions', '--wipe-freed', 'yes']
 VALGRIND = ['valgrind', '--leak-check=full', '--show-leak-kinds=all', '--run-libc-freeres=no', '--run-cxx-freeres=no', '--trace-children=no']
 CLASSES = {'lost': 'definitely lost', 'indirect': 'indirectly lost', 'possible': 'possibly lost', 'reachable': 'still reachable'}
 
@@ -135,11 +136,19 @@ def make_inputs(folder):
             print(f'{name} cannot be made: {command}')
 
 
+def added_by(tool):
+    """What it puts into the environment of a program, but what each has. Some programs make blocks of each variable."""
+    done = subprocess.run([*tool, 'env', '-0'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    pairs = [one.partition('=') for one in done.stdout.decode().split('\0') if one]
+    return {name: value for name, _, value in pairs if name not in os.environ and name != 'LD_PRELOAD'}
+
+
 class Blocks:
     """A program's blocks at its end, by seep and by memcheck."""
 
-    def __init__(self, name, program, seep, inputs):
+    def __init__(self, name, program, seep, inputs, added):
         self.name, self.seep, self.inputs = name, seep, inputs
+        self.of_seep, self.of_valgrind = added
         self.void = OWN_BLOCKS.get(name)
         self.old_words = set()
         self.rows, self.nr_blocks, self.here, self.there = [], 0, collections.Counter(), collections.Counter()
@@ -154,17 +163,17 @@ class Blocks:
             if not self.void:
                 self.look(program)
 
-    def fresh(self):
+    def fresh(self, more):
         shutil.rmtree(self.folder / 'IN', ignore_errors=True)
         shutil.copytree(self.inputs, self.folder / 'IN')
-        return {'cwd': ROOT, 'stdin': open(ROOT / self.input, 'rb'), 'env': {**os.environ, 'HOME': str(self.folder / 'IN')}}
+        return {'cwd': ROOT, 'stdin': open(ROOT / self.input, 'rb'), 'env': {**os.environ, **more, 'HOME': str(self.folder / 'IN')}}
 
     def ours(self, program, allocator=None):
         trace = self.folder / 'blocks.seep'
         trace.unlink(missing_ok=True)
-        command = [self.seep, 'run', '-q', '--no-wait', '--no-default-suppressions', '--wipe-freed', 'yes', '-o', trace, '--', *program]
+        command = [self.seep, *SEEP, '-o', trace, '--', *program]
         with open(self.folder / 'out', 'wb') as out:  # a device would be asked whether it is a terminal, and need other blocks
-            how = self.fresh()
+            how = self.fresh(self.of_valgrind)
             if allocator:
                 how['env']['LD_PRELOAD'] = str(allocator)
             subprocess.run(command, stdout=out, stderr=out, timeout=LIMIT_S, check=False, **how)
@@ -188,7 +197,7 @@ class Blocks:
             self.void = self.void or 'seep has no trace of it'
             return
         for _ in range(5):
-            theirs, self.void = memcheck_blocks.of_memcheck(program, self.folder, **self.fresh())
+            theirs, self.void = memcheck_blocks.of_memcheck(program, self.folder, **self.fresh(self.of_seep))
             if self.void != 'memcheck: SIGTRAP':  # a tracer's probe in the same libc, which Valgrind takes for the program's own
                 break
         if self.void:
@@ -249,15 +258,16 @@ def blocks_of_all(names, seep, jobs):
     sums, pairs = collections.Counter(), collections.Counter()
     with tempfile.TemporaryDirectory(prefix='programs-in-') as inputs:
         make_inputs(Path(inputs))
+        added = added_by([seep, *SEEP, '-o', f'{inputs}/env.seep', '--']), added_by(['valgrind', '-q'])
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            waiting = [pool.submit(Blocks, name, {**PROGRAMS, **MORE}[name], seep, inputs) for name in names]
+            waiting = [pool.submit(Blocks, name, {**PROGRAMS, **MORE}[name], seep, inputs, added) for name in names]
             for one in concurrent.futures.as_completed(waiting):
                 done = one.result()
                 other, unexplained = done.tell()
                 if done.void:
                     sums['void'] += 1
                     continue
-                sums.update(programs=1, equal=not done.rows, blocks=done.nr_blocks, other=other, unexplained=unexplained)
+                sums.update(programs=1, equal=int(not done.rows), blocks=done.nr_blocks, other=other, unexplained=unexplained)
                 for here, there, blocks, _ in done.rows:
                     pairs[here or 'not there', there or 'not there'] += blocks
     for (here, there), blocks in pairs.most_common():
