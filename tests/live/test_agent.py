@@ -22,6 +22,7 @@ from test_top import shop  # noqa: F401 (fixture)
 from test_wire import Server, figures, figures_of, wait_for_a_look
 from test_wire import (test_a_link_that_broke_goes_on, test_a_server_ends_with_the_program_that_it_started,  # noqa: F401
                        test_a_stalled_client_holds_nothing_up,
+                       test_a_server_without_descriptors_rests_until_it_has_one,
                        test_both_clients_have_the_figures_of_the_report, test_children_exec_and_the_end,
                        test_it_starts_a_program, test_many_questions_take_no_memory, test_only_what_changed_is_sent,
                        test_traces_scans_and_marks_over_the_link, test_wrong_bytes_close_the_link_and_nothing_else)
@@ -140,6 +141,12 @@ def test_a_root_with_nothing_else(root, tmp_path, agent):
     assert program.stderr.read() == b''
     assert [path.name for path in (root / 'tmp').iterdir()] == ['seep-0']  # the folder of sockets
     program.stdout.close(), program.stderr.close()
+
+
+def test_a_root_without_proc(root):
+    for words in (['list'], ['serve', '1']):
+        done = run(['chroot', root, '/seep-agent', *words])
+        assert (done.code, done.out) == (1, b'') and b'mount -t proc' in done.err and done.err.count(b'\n') == 1, done
 
 
 def test_no_place_for_code(agent, tmp_path):

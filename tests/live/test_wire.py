@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import stat
@@ -103,6 +104,22 @@ def test_both_clients_have_the_figures_of_the_report(shop, serve):  # noqa: F811
             assert status[name] == totals[name], name
         assert client.images[client.places[0]].peak == totals['peak_bytes']
     console.end()
+
+
+def test_a_server_without_descriptors_rests_until_it_has_one(shop, serve):  # noqa: F811
+    server = serve(shop().pid)
+    pid = server.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    link = socket.socket(socket.AF_UNIX)
+    link.connect(server.path)
+    slept = harness.waits_of(pid)
+    # A server that asks again and again does not sleep.
+    harness.wait_until(lambda: harness.waits_of(pid) > slept + 1, 'the server rests')
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    client = wire_client.Client(link.makefile('rb', 0), link.makefile('wb', 0))
+    client.pull()
+    assert figures_of(client)
+    link.close()
 
 
 def test_only_what_changed_is_sent(shop, serve):  # noqa: F811

@@ -19,6 +19,7 @@
 #include "server/server_address.h"
 #include "server/server_stdio.h"
 #include "live/look_process.h"
+#include "process/gone.h"
 #include "session/session_open.h"
 #include "session/started_program.h"
 #include "source/run/run.h"
@@ -107,6 +108,10 @@ static struct seep_error *list(void) {
     DIR *folder = opendir("/proc");
     if (!folder)
         return seep_error_system(errno, "cannot read /proc");
+    if (access("/proc/self/stat", F_OK) != 0) {
+        closedir(folder);
+        return seep_process_no_proc();
+    }
     printf("%10s %10s %10s  %s\n", "PID", "LIVE", "BLOCKS", "PROGRAM");
     for (struct dirent *entry; (entry = readdir(folder));) {
         struct seep_session *session = NULL;

@@ -231,10 +231,15 @@ static void write_to(struct peer *peer) {
         drop(peer);
 }
 
-static void accept_one(struct seep_http_server *server, struct peer *peers) {
+// *deaf_until_ns: without a free descriptor the client stays in the kernel's queue, which would wake the
+// server again at once.
+static void accept_one(struct seep_http_server *server, struct peer *peers, int64_t *deaf_until_ns) {
     int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+            *deaf_until_ns = seep_monotonic_ns() + SEEP_HTTP_DEAF_NS;
         return;
+    }
     for (size_t i = 0; i < SEEP_HTTP_CONNECTIONS; i++)
         if (peers[i].fd < 0) {
             peers[i].fd = fd;
@@ -250,15 +255,17 @@ struct seep_error *seep_http_serve(struct seep_http_server *server) {
         return seep_error_no_memory();
     for (size_t i = 0; i < SEEP_HTTP_CONNECTIONS; i++)
         peers[i].fd = -1;
+    int64_t deaf_until_ns = 0;
     while (!seep_interrupted) {
         struct pollfd fds[SEEP_HTTP_CONNECTIONS + 1];
-        bool is_room = false;
+        bool is_room = false, is_deaf = seep_monotonic_ns() < deaf_until_ns;
         for (size_t i = 0; i < SEEP_HTTP_CONNECTIONS; i++) {
             fds[i] = (struct pollfd){.fd = peers[i].fd, .events = peers[i].out ? POLLOUT : POLLIN};
             is_room |= peers[i].fd < 0;
         }
         // Where all places are taken, others wait in the kernel.
-        fds[SEEP_HTTP_CONNECTIONS] = (struct pollfd){.fd = is_room ? server->fd : -1, .events = POLLIN};
+        fds[SEEP_HTTP_CONNECTIONS] =
+            (struct pollfd){.fd = is_room && !is_deaf ? server->fd : -1, .events = POLLIN};
         // A second: a signal may come before poll() sleeps, and somebody may be slow.
         if (poll(fds, SEEP_HTTP_CONNECTIONS + 1, 1000) < 0 && errno != EINTR)
             break;
@@ -276,7 +283,7 @@ struct seep_error *seep_http_serve(struct seep_http_server *server) {
                 drop(&peers[i]);
         }
         if (fds[SEEP_HTTP_CONNECTIONS].revents & POLLIN)
-            accept_one(server, peers);
+            accept_one(server, peers, &deaf_until_ns);
     }
     for (size_t i = 0; i < SEEP_HTTP_CONNECTIONS; i++)
         drop(&peers[i]);

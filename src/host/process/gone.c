@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // See gone.h.
+#include <unistd.h>
+
 #include "process/gone.h"
 #include "process/proc_fields.h"
 
@@ -8,7 +10,15 @@ bool seep_process_is_zombie(pid_t pid) {
     return seep_stat_read(pid, 0, &stat) && seep_stat_state(&stat) == 'Z';
 }
 
+struct seep_error *seep_process_no_proc(void) {
+    return seep_error_hint(
+        seep_error_create(SEEP_E_NOT_FOUND, "/proc does not show the processes of this machine"),
+        "run: mount -t proc proc /proc");
+}
+
 struct seep_error *seep_process_gone(pid_t pid, const char *hint) {
+    if (access("/proc/self/stat", F_OK) != 0)
+        return seep_process_no_proc();
     if (!seep_process_is_zombie(pid))
         return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %d", (int)pid), "%s", hint);
     return seep_error_hint(

@@ -258,8 +258,13 @@ static bool is_ours(int fd) {
 
 static void accept_one(struct seep_server *server) {
     int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        // Without a free descriptor the client stays in the kernel's queue, which would wake the server again
+        // at once.
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+            server->deaf_until_ns = seep_monotonic_ns() + SEEP_SERVER_DEAF_NS;
         return;
+    }
     bool may = server->has_key || is_ours(fd);
     struct seep_error *error = !may              ? NULL
                                : server->has_key ? add_locked(server, fd)
@@ -596,7 +601,8 @@ static void check_room(struct seep_server *server) {
 // *ret_calls: a client wants to be accepted.
 static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret_calls) {
     struct epoll_event events[64];
-    bool room = server->listen_fd >= 0 && server->nr_clients < SEEP_SERVER_CLIENTS;
+    bool room = server->listen_fd >= 0 && server->nr_clients < SEEP_SERVER_CLIENTS &&
+                seep_monotonic_ns() >= server->deaf_until_ns;
     struct seep_error *error =
         seep_server_watch_set(server->epoll_fd, &server->watch_listen, server->listen_fd, room ? EPOLLIN : 0);
     if (error)

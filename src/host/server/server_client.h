@@ -90,6 +90,7 @@ struct seep_server {
     int epoll_fd;
     int listen_fd; // -1: it does not
     struct seep_server_watch watch_listen;
+    int64_t deaf_until_ns; // no client is accepted before: there was no descriptor for one
     bool lingers;
     bool lingers_ended; // it does so once the program has ended
     int64_t alone_ns; // since when it has no client, where it lingers; of `lingers_ended` and no program, too
