@@ -3,9 +3,9 @@
 """Builds seep, runs all tests, and counts them one by one.
 
 What runs: the meson tests (unit, oracle, golden, fuzz replay) and the pytest suites (cli, live, hostile, random, corpus, golden,
-lint) on the ordinary build, then the meson tests and the pytest suites of SANITIZED on a build with clang,
-AddressSanitizer and UBSan, which is made while the tests of the first build leave a processor idle. Both
-builds treat warnings as errors.
+lint) on the ordinary build; the meson tests and the pytest suites of SANITIZED on a build with clang,
+AddressSanitizer and UBSan. That build is made and tested while the tests of the first one leave a processor
+idle. Both builds treat warnings as errors.
 
 A test that is skipped must be expected so on this machine: tests/expected_skips.txt.
 
@@ -39,6 +39,8 @@ import skips  # noqa: E402
 
 PYTEST_SUITES = ["cross", "live", "hostile", "random", "corpus", "oracle", "web", "golden", "cli", "lint"]  # long ones first
 SANITIZED = ["cli", "golden"]
+SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:abort_on_error=0",
+              "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}  # for the programs of that build
 # What looks at other programs and at documents more than at seep runs on the ordinary build alone.
 NOT_SANITIZED = ["cli/test_ci_recipes.py", "cli/test_coming_from.py", "cli/test_guides.py", "cli/test_install.py",
                  "cli/test_site.py",  # no seep runs there
@@ -66,7 +68,7 @@ results = []
 unstable = []    # results that failed among others and passed alone
 seconds = collections.Counter()  # of processor time, by part of the whole
 dearest = collections.Counter()  # the same by file of tests
-pytest_ids = {}  # (suite, name) of a test on the ordinary build: what pytest calls it
+pytest_ids = {}  # (suite, name) of a test: what pytest calls it, the variables that it needs
 started = time.monotonic()
 
 
@@ -177,10 +179,10 @@ def describe(status):
     return "exit status %d" % status
 
 
-def run_meson_test(prefix, test, environment, slowness):
+def run_meson_test(prefix, test, environment, slowness, before):
     suite = prefix + (test["suite"][0].split(":")[-1] if test["suite"] else "meson")
     environment = dict(environment, **test["env"])
-    status, output = run(test["cmd"], (test["timeout"] or 30) * slowness, prefix + "meson tests", env=environment,
+    status, output = run([*before, *test["cmd"]], (test["timeout"] or 30) * slowness, prefix + "meson tests", env=environment,
                          cwd=test["workdir"] or ROOT)
     if status is not None and count_cmocka(suite, test["name"], status, output):
         return
@@ -194,7 +196,7 @@ def run_meson_test(prefix, test, environment, slowness):
         record(suite, test["name"], "failed", describe(status) + "\n" + output)
 
 
-def run_meson_tests(prefix, directory, environment, options, slowness):
+def run_meson_tests(prefix, directory, environment, options, slowness, before=()):
     begin = time.monotonic()
     status, output = run(["meson", "introspect", "--tests", directory], 60, cwd=ROOT, env=environment)
     if status != 0:
@@ -204,7 +206,7 @@ def run_meson_tests(prefix, directory, environment, options, slowness):
     if options.order == "random":
         random.Random(options.seed).shuffle(tests)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        running = [pool.submit(run_meson_test, prefix, test, environment, slowness) for test in tests]
+        running = [pool.submit(run_meson_test, prefix, test, environment, slowness, before) for test in tests]
         for future in running:
             future.result()
     say("%smeson tests: done in %.0f s" % (prefix, time.monotonic() - begin))
@@ -213,7 +215,7 @@ def run_meson_tests(prefix, directory, environment, options, slowness):
 # ---- pytest ----
 
 
-def run_pytest(prefix, directory, suites, environment, options):
+def run_pytest(prefix, directory, suites, environment, options, before=()):
     begin = time.monotonic()
     folders = [os.path.join("tests", suite) for suite in suites
                if suite.endswith(".py") or any(f.startswith("test_") and f.endswith(".py")
@@ -233,11 +235,11 @@ def run_pytest(prefix, directory, suites, environment, options):
         command += ["-n", str(options.jobs + options.jobs // 2), "--dist", "loadfile"]
     if prefix:
         command += [word for test in NOT_SANITIZED for word in ("--deselect", "tests/" + test)]
-    status, output = run(command + folders, 2400, prefix + "pytest", cwd=ROOT, env=environment)
+    status, output = run([*before, *command, *folders], 2400, prefix + "pytest", cwd=ROOT, env=environment)
     count = 0
     if os.path.exists(report):
         for case in ElementTree.parse(report).getroot().iter("testcase"):
-            count_pytest_case(prefix, case)
+            count_pytest_case(prefix, case, directory)
             count += 1
     # 0: all passed, 1: some failed; anything else, or no report, is trouble of its own.
     if status not in (0, 1) or count == 0:
@@ -255,29 +257,28 @@ def remember_tests(folders, environment, options):
             env=environment)
 
 
-def try_again(directory, environment):
-    """Runs the few failed pytest tests of the ordinary build once more, one after the other."""
+def try_again(environment):
+    """Runs the few failed pytest tests once more, one after the other."""
     failed = [result for result in results if result.status == "failed"]
     ids = [pytest_ids.get((result.suite, result.name)) for result in failed]
     if not 0 < len(failed) <= AGAIN or None in ids:
         return
-    environment = dict(environment, SEEP_BUILD=os.path.join(ROOT, directory))
-    for result, test in zip(failed, ids):
+    for result, (test, variables) in zip(failed, ids):
         status, _ = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test], 600, cwd=ROOT,
-                        env=environment)
+                        env=dict(environment, **variables))
         if status == 0:
             results[results.index(result)] = result._replace(status="passed")
             unstable.append(result)
 
 
-def count_pytest_case(prefix, case):
+def count_pytest_case(prefix, case, directory):
     parts = case.get("classname", "").split(".")
     suite = prefix + (parts[1] if len(parts) > 1 and parts[0] == "tests" else "pytest")
     name = "%s::%s" % (parts[-1], case.get("name"))
     dearest[prefix + "/".join(parts[1:])] += sum(float(p.get("value")) for p in case.iter("property")
                                                  if p.get("name") == "processor_time")
-    if not prefix:
-        pytest_ids[suite, name] = "/".join(parts) + ".py::" + case.get("name")
+    variables = dict(SANITIZERS if prefix else {}, SEEP_BUILD=os.path.join(ROOT, directory))
+    pytest_ids[suite, name] = "/".join(parts) + ".py::" + case.get("name"), variables
     for tag, status in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
         child = case.find(tag)
         if child is not None:
@@ -366,16 +367,16 @@ def parse_arguments():
     return options
 
 
-def build_sanitized(aside, werror, environment, options):
-    """The future of whether the second build is there; None when it is left out."""
+def test_sanitized(werror, environment, options):
+    """The second build and its tests, with what the others leave of the processors."""
     if options.fast:
-        return None
+        return
     if options.no_sanitizers:
         record("build", "clang with sanitizers", "skipped", "left out by --no-sanitizers")
-        return None
+        return
     if not shutil.which("clang"):
         record("build", "clang with sanitizers", "skipped", "there is no clang here")
-        return None
+        return
     clang = dict(environment, CC="clang", CXX="clang++")
     # gdwarf-4: addr2line of binutils 2.40 misreads the inlined functions of clang in DWARF 5.
     # b_lundef: the sanitizers' symbols come from the executable.
@@ -383,7 +384,10 @@ def build_sanitized(aside, werror, environment, options):
     # optimization=0: to optimize what the sanitizers put in takes six times as long as to compile it.
     flags = [werror, "-Dtests=enabled", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=0", "-Dc_args=-gdwarf-4",
              "-Dc_link_args=-no-pie", "-Di386=disabled"]
-    return aside.submit(build, "clang with sanitizers", options.sanitized_build, flags, clang, options.jobs, ASIDE)
+    if build("clang with sanitizers", options.sanitized_build, flags, clang, options.jobs, ASIDE):
+        environment = dict(environment, **SANITIZERS)
+        run_meson_tests("sanitized ", options.sanitized_build, environment, options, 6, ASIDE)
+        run_pytest("sanitized ", options.sanitized_build, SANITIZED, environment, options, ASIDE)
 
 
 def main():
@@ -396,18 +400,14 @@ def main():
     werror = "-Dwerror=" + options.werror
     with concurrent.futures.ThreadPoolExecutor(1) as aside:
         ordinary = build("gcc", options.build, [werror, "-Dtests=enabled", "-Dtool_names=true"], environment, options.jobs)
-        sanitized = build_sanitized(aside, werror, environment, options)
+        sanitized = aside.submit(test_sanitized, werror, environment, options)
         if ordinary:
             run_meson_tests("", options.build, environment, options, 2)
             run_pytest("", options.build, FAST if options.fast else PYTEST_SUITES, environment, options)
-        if sanitized and sanitized.result():
-            environment["ASAN_OPTIONS"] = "detect_leaks=1:strict_string_checks=1:abort_on_error=0"
-            environment["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1"
-            run_meson_tests("sanitized ", options.sanitized_build, environment, options, 6)
-            run_pytest("sanitized ", options.sanitized_build, SANITIZED, environment, options)
+        sanitized.result()
 
     if ordinary:
-        try_again(options.build, environment)
+        try_again(environment)
         rules = skips.read(os.path.join(ROOT, "tests", "expected_skips.txt"))
         seep = os.path.join(ROOT, options.build, "seep")
         check_skips(rules, dict(environment, SEEP=seep), not options.fast and not options.no_sanitizers)

@@ -74,7 +74,7 @@ def test_pytest_results(runner):
       <testcase classname="tests.cli.test_x" name="c"><error message="worker died">trace</error></testcase>
       <testcase classname="tests.live.test_y" name="d"><skipped message="no z3"/></testcase></testsuite>"""
     for case in ElementTree.fromstring(cases):
-        runner.count_pytest_case("", case)
+        runner.count_pytest_case("", case, "build")
     assert [(r.suite, r.status) for r in runner.results] == [
         ("cli", "passed"), ("cli", "failed"), ("cli", "failed"), ("live", "skipped")]
     assert runner.results[3].detail == "no z3"
@@ -160,8 +160,8 @@ def tried_again(runner, tmp_path, monkeypatch, body):
     (folder / "test_x.py").write_text(body)
     monkeypatch.setattr(runner, "ROOT", str(tmp_path))
     case = '<testcase classname="tests.live.test_x" name="test_a"><failure message="no">the first time</failure></testcase>'
-    runner.count_pytest_case("", ElementTree.fromstring(case))
-    runner.try_again("build", dict(os.environ))
+    runner.count_pytest_case("", ElementTree.fromstring(case), "build")
+    runner.try_again(dict(os.environ))
     return [r.status for r in runner.results], [r.detail for r in runner.unstable]
 
 
@@ -196,7 +196,7 @@ def test_processor_time_is_told_by_part(runner):
     assert runner.seconds["a loop"] > 0
     case = """<testsuite><testcase classname="tests.cli.test_x" name="a"><properties>
       <property name="processor_time" value="1.5"/></properties></testcase></testsuite>"""
-    runner.count_pytest_case("", ElementTree.fromstring(case)[0])
+    runner.count_pytest_case("", ElementTree.fromstring(case)[0], "build")
     assert runner.dearest == {"cli/test_x": 1.5}
 
 
