@@ -285,9 +285,10 @@ def compare(lives, reports, look):
             looked_at = process['leaks'] is not None if life['looked_at'] is None else life['looked_at']
             one = Look(**{**vars(look), 'classes': look.classes and looked_at})
             here += compare_life(life, report, process, one)
-            pairs.append((len(here), exit is None, life['optional'], i, k, here))
+            other = (life['origin'] == 'fork') != (process['process']['origin'] == 'fork')  # of sums alone either may do
+            pairs.append((len(here), other, exit is None, life['optional'], i, k, here))
     done, taken = set(), set()
-    for _, _, _, i, k, here in sorted(pairs, key=lambda pair: pair[:3]):
+    for *_, i, k, here in sorted(pairs, key=lambda pair: pair[:4]):
         if i in done or k in taken:
             continue
         done.add(i)

@@ -6,6 +6,7 @@
 
 #include "analysis/diff_findings.h"
 #include "base/numbers.h"
+#include "base/sum.h"
 #include "view/summary.h"
 
 // Rows with the largest changes get names: those of one place are one.
@@ -149,7 +150,7 @@ static struct seep_error *find_places(const struct seep_diff *diff, const struct
         struct place *place = &ret_places->of[at];
         if (at == ret_places->nr)
             ret_places->of[ret_places->nr++] = (struct place){.name = name, .is_new = true, .is_gone = true};
-        place->change += figure->of(rows[i]);
+        seep_add_signed(&place->change, figure->of(rows[i]));
         place->is_new &= rows[i]->change == SEEP_DIFF_NEW;
         place->is_gone &= rows[i]->change == SEEP_DIFF_GONE;
     }
