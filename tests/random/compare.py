@@ -109,8 +109,7 @@ def places_of(wanted, cut_rows, vague):
 
 def compare_sums(expected, report, process, look):
     """Of a program without names: all calls that it makes itself, together."""
-    unseen = 'preload_only' if look.by_probes else 'probes_only'
-    group = [row for row in expected['sites'] if not row['by_library'] and not row[unseen]]
+    group = [row for row in expected['sites'] if not row['by_library'] and (look.by_probes or not row['probes_only'])]
     if expected['vague'] or any(row['by_library'] is None for row in group) or not group:
         return []
     if look.by_probes:  # which do not know the file of its code
@@ -144,7 +143,7 @@ def compare_sites(expected, report, process, look):
             rows[direct][key].add(site)
     wanted = collections.defaultdict(list)
     for row in expected['sites']:
-        if row['preload_only' if look.by_probes else 'probes_only']:
+        if row['probes_only'] and not look.by_probes:
             continue
         wanted[expected_key(row, look)].append(row)
     used = set()

@@ -19,7 +19,6 @@ class Site:
         self.inlined = None    # the function that is inlined into the innermost one
         self.uncounted = False  # how often is not known
         self.tail = False      # the path goes on in ways that are not known
-        self.preload_only = False  # probes take it for another process's
         self.probes_only = False  # a C library makes it that is not traced by preload
         self.by_library = False  # a function of a library makes the call; None: maybe
 
@@ -182,8 +181,7 @@ class Life:
         for site, figures in self.figures.items():
             rows[site] = {'site': site.number, 'via': site.via, 'path': list(site.path), 'line': None,
                           'inlined': site.inlined, 'uncounted': site.uncounted, 'tail': site.tail, 'by_library': site.by_library,
-                          'probes_only': site.probes_only, 'preload_only': site.preload_only,
-                          **{name: figures[name] for name in FIGURES}, 'live_blocks': 0, 'live_bytes': 0,
+                          'probes_only': site.probes_only, **{name: figures[name] for name in FIGURES}, 'live_blocks': 0, 'live_bytes': 0,
                           'kinds': collections.Counter(),
                           'held_by': collections.Counter()}
             if not site.temporary_known:

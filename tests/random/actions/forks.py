@@ -101,8 +101,6 @@ def in_same_memory(p):
     variable = f'g{name}'
     sites = [model.Site(p.batch.next_number(), make.via, [inner, name]) for _ in range(3)]
     p.batch.sites += sites
-    for site in sites:
-        site.preload_only = True
     kept, gone, brief = sites
     p.declare(f'static void *{variable}[{count}];')
     p.define(f'void {inner}(void)', [f'for (int i = 0; i < {count}; i++) {{',
