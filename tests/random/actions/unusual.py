@@ -49,8 +49,8 @@ def dropped_pages(p):
 
 @action(weight=2)
 def all_alignments(p):
-    """Each alignment in turn, freed in another order."""
-    name, size, count, step = p.name('aligns'), p.size(), p.random.randint(1, 4) * 13, p.random.choice([3, 5, 7])
+    """Each alignment in turn, freed in another order: the step has no common divisor with the number."""
+    name, size, count, step = p.name('aligns'), p.size(), p.random.randint(1, 4) * 13, p.random.choice([5, 7, 11])
     site = p.site('memalign', name)
     p.leaf(name, [f'void *blocks[{count}];', f'for (int i = 0; i < {count}; i++) {{',
                   f'    blocks[i] = clear(memalign((size_t)16 << i % 13, {size}), {size}); {p.mark(site)}',
