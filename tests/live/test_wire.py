@@ -122,6 +122,12 @@ def test_a_server_without_descriptors_rests_until_it_has_one(shop, serve):  # no
     link.close()
 
 
+def test_a_file_that_is_no_socket_stays(shop, tmp_path):  # noqa: F811
+    (tmp_path / 'mine').write_text('mine')
+    done = run([SEEP, 'serve', '--listen', f'unix:{tmp_path}/mine', str(shop().pid)])
+    assert done.code == 1 and done.err.count(b'\n') == 1 and (tmp_path / 'mine').read_text() == 'mine', done
+
+
 def test_only_what_changed_is_sent(shop, serve):  # noqa: F811
     program = shop()
     server = serve(program.pid)
