@@ -44,6 +44,7 @@ SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:abort_on_er
 # What looks at other programs and at documents more than at seep runs on the ordinary build alone.
 NOT_SANITIZED = ["cli/test_ci_recipes.py", "cli/test_coming_from.py", "cli/test_guides.py", "cli/test_install.py",
                  "cli/test_site.py",  # no seep runs there
+                 "cli/test_width.py::test_progress_of_a_replay_counts_to_the_most",  # by time, the replayer's
                  "cli/test_suppressions.py::test_valgrind_takes_what_is_generated",
                  "cli/test_suppressions.py::test_an_entry_takes_its_own_stack_only",
                  "cli/test_suppressions.py::test_what_the_runtime_keeps_is_suppressed_and_what_is_lost_is_not",

@@ -180,7 +180,7 @@ def test_rows_of_sql_without_room_are_groups(root, seep):
 def test_progress_of_a_replay_counts_to_the_most(root, seep):
     """One line, which each round writes again; no round is beyond the number that it is said to be of."""
     trace = os.path.join(root, "tests", "golden", "recording-v2.seep")
-    for words in (["--rounds", "11"], []):
+    for words in (["--rounds", "3"], []):
         shown = on_terminal(100, str(seep), "replay", trace, "--allocator", "glibc,glibc:glibc.malloc.tcache_count=0", *words)
         rounds = [(int(a), int(b)) for a, b in re.findall(r"\rround (\d+) of (\d+)", shown)]
         assert rounds and all(at <= most for at, most in rounds), rounds
