@@ -27,12 +27,13 @@ import tempfile
 from pathlib import Path
 
 import memcheck_blocks
+import peers
 from programs import EXPLAINED, FILES, MORE, OWN_BLOCKS, PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST = 0.01  # of all blocks
-NEVER_AGAIN = 'never_again.so'
-OLD_WORDS = 'the address of a freed block leads to it, because malloc handed that memory out again; with bench/workloads/never_again.c it is lost here too'
+NEVER_AGAIN = 'never_again'
+OLD_WORDS = 'the address of a freed block leads to it, because malloc handed that memory out again; with bench/peers/never_again.c it is lost here too'
 LIMIT_S = 300
 MODES = ('live', 'record', 'check', 'attach')
 ANY = ['--max-leaked', '1T', '--max-mismatches', '1000000000']
@@ -128,7 +129,7 @@ def look(name, seep, modes, folder):
 
 
 def make_inputs(folder):
-    subprocess.run(['gcc', '-O1', '-fno-builtin', '-shared', '-fPIC', '-o', f'{folder}/{NEVER_AGAIN}', ROOT / 'bench' / 'workloads' / 'never_again.c'], check=True)
+    peers.compiled(folder, NEVER_AGAIN)
     for name, command in FILES.items():
         command = command.replace('IN/', f'{folder}/')
         subprocess.run(['sh', '-c', command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
@@ -141,6 +142,11 @@ def added_by(tool):
     done = subprocess.run([*tool, 'env', '-0'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     pairs = [one.partition('=') for one in done.stdout.decode().split('\0') if one]
     return {name: value for name, _, value in pairs if name not in os.environ and name != 'LD_PRELOAD'}
+
+
+def without_holder(row):
+    here, there, _, functions = row
+    return here, there, functions.split('; held by')[0]
 
 
 class Blocks:
@@ -217,11 +223,10 @@ class Blocks:
         """What is lost as with memcheck if no memory is handed out again was held by the address of a freed block."""
         if not any(row[0] == 'reachable' and row[1] and not self.why(row) for row in self.rows):
             return
-        again = self.ours(program, Path(self.inputs) / NEVER_AGAIN)
+        again = self.ours(program, Path(self.inputs) / f'{NEVER_AGAIN}.so')
         if again:
-            left = {(row[0], row[1], row[3].split('; held by')[0]) for row in memcheck_blocks.compare(again, theirs)[0]}
-            self.old_words = {row for row in self.rows if row[0] == 'reachable' and row[1]
-                              and (row[0], row[1], row[3].split('; held by')[0]) not in left}
+            left = {without_holder(row) for row in memcheck_blocks.compare(again, theirs)[0]}
+            self.old_words = {row for row in self.rows if row[0] == 'reachable' and row[1] and without_holder(row) not in left}
 
     def why(self, row):
         if row in self.old_words:

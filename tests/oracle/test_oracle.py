@@ -157,7 +157,6 @@ def test_benchmark(name, workload, tmp_path):
 def test_every_workload_of_the_benchmark_is_here():
     not_traced = {'launch', 'spawn',  # start other programs
                   'held',  # waits for its input to end
-                  'never_again',  # is preloaded
                   'billion'}  # takes minutes
     sources = {path.stem for path in (ROOT / 'bench/workloads').glob('*.c*')}
     assert {program for program, _, _ in WORKLOADS.values()} == sources - not_traced
