@@ -203,6 +203,9 @@ static void test_numbers(void **state) {
     assert_string_equal(seep_format_share(1, 0).text, "-");
     assert_string_equal(seep_format_share(1, 100000).text, "<0.1%");
     assert_string_equal(seep_format_share(1, 3).text, "33.3%");
+    assert_string_equal(seep_format_times(99.94).text, "99.9");
+    assert_string_equal(seep_format_times(1233.7).text, "1,234");
+    assert_string_equal(seep_format_times((double)UINT64_MAX).text, "18,446,744,073,709,551,615");
     assert_string_equal(seep_format_time(1700000000123456789).text, "2023-11-14T22:13:20.123Z");
     assert_string_equal(seep_format_duration(59000000000).text, "59.00 s");
     assert_string_equal(seep_format_duration(125000000000).text, "2 min 05 s");

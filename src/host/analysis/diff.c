@@ -7,6 +7,7 @@
 #include "base/file_name.h"
 #include "base/large.h"
 #include "base/sum.h"
+#include "base/text_same.h"
 #include "view/stacks.h"
 
 enum { EXACT, SAME_LINES, SAME_FUNCTIONS, NR_LEVELS };
@@ -431,10 +432,6 @@ static struct seep_error *pair_all(struct seep_diff *diff, struct pairing *pairi
     return error ? error : make_rows(diff, pairing);
 }
 
-static bool same_text(const char *a, const char *b) {
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static const char *program_of(const struct seep_session *session) {
     const char *exe = session->nr_profiles ? session->profiles[0]->process.exe : NULL;
     return exe && *exe ? seep_file_name(exe) : NULL;
@@ -465,7 +462,7 @@ static struct seep_error *fill(struct seep_diff *diff, const struct seep_session
         return error;
     struct pairing pairing = {.before = {.view = diff->before, .program = program_of(before)},
                               .after = {.view = diff->after, .program = program_of(after)}};
-    diff->other_program = !same_text(pairing.before.program, pairing.after.program);
+    diff->other_program = !seep_text_same(pairing.before.program, pairing.after.program);
     diff->other_sampling = sampling_of(before) != sampling_of(after);
     diff->scanned_before = is_scanned(before);
     diff->scanned_after = is_scanned(after);

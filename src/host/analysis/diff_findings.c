@@ -2,11 +2,11 @@
 // The first answers of a diff, see diff_findings.h.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff_findings.h"
 #include "base/numbers.h"
 #include "base/sum.h"
+#include "base/text_same.h"
 #include "view/summary.h"
 
 // Rows with the largest changes get names: those of one place are one.
@@ -71,12 +71,9 @@ static uint64_t before_of(const struct seep_diff *diff, enum seep_diff_finding_k
     }
 }
 
-static uint64_t magnitude(int64_t value) {
-    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-}
-
 static struct seep_number amount(const struct figure *figure, int64_t value) {
-    return figure->is_bytes ? seep_format_bytes(magnitude(value)) : seep_format_count(magnitude(value));
+    return figure->is_bytes ? seep_format_bytes(seep_magnitude(value))
+                            : seep_format_count(seep_magnitude(value));
 }
 
 // ---- places ------------------------------------------------------------------------------------------
@@ -103,7 +100,7 @@ static size_t pick(const struct seep_diff *diff, const struct figure *figure, bo
         if (less ? change >= 0 : change <= 0)
             continue;
         size_t at = nr < ROWS_NAMED ? nr++ : ROWS_NAMED;
-        while (at && magnitude(figure->of(ret_rows[at - 1])) < magnitude(change)) {
+        while (at && seep_magnitude(figure->of(ret_rows[at - 1])) < seep_magnitude(change)) {
             if (at < ROWS_NAMED)
                 ret_rows[at] = ret_rows[at - 1];
             at--;
@@ -123,14 +120,10 @@ static struct seep_error *name_row(const struct seep_diff *diff, const struct se
                : NULL;
 }
 
-static bool is_same(const char *a, const char *b) {
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static int compare_places(const void *left, const void *right) {
     const struct place *a = left;
     const struct place *b = right;
-    uint64_t of_a = magnitude(a->change), of_b = magnitude(b->change);
+    uint64_t of_a = seep_magnitude(a->change), of_b = seep_magnitude(b->change);
     return (of_a < of_b) - (of_a > of_b);
 }
 
@@ -145,7 +138,7 @@ static struct seep_error *find_places(const struct seep_diff *diff, const struct
         if (error)
             return error;
         size_t at = 0;
-        while (at < ret_places->nr && !is_same(ret_places->of[at].name, name))
+        while (at < ret_places->nr && !seep_text_same(ret_places->of[at].name, name))
             at++;
         struct place *place = &ret_places->of[at];
         if (at == ret_places->nr)
@@ -174,7 +167,7 @@ static void put_places(FILE *out, const struct figure *figure, const struct plac
     bool is_live = figure->kind == SEEP_DIFF_LIVE;
     for (size_t i = 0; i < places->nr && i < 2; i++) {
         const struct place *place = &places->of[i];
-        if (i && magnitude(place->change) < magnitude(places->of[0].change) / 5)
+        if (i && seep_magnitude(place->change) < seep_magnitude(places->of[0].change) / 5)
             return;
         const char *name = place->name ? place->name : "stacks that are not known";
         if (place->change == change)
@@ -192,17 +185,15 @@ static void put_times(FILE *out, const struct figure *figure, uint64_t before, i
     if (!before || !change)
         return;
     double times = ((double)before + (double)change) / (double)before;
-    if (times >= 99.95)
-        fprintf(out, ", %s times as %s", seep_format_count((uint64_t)(times + 0.5)).text, much);
-    else if (times >= 2)
-        fprintf(out, ", %.1f times as %s", times, much);
+    if (times >= 2)
+        fprintf(out, ", %s times as %s", seep_format_times(times).text, much);
     else
         fprintf(out, " (%+.1f%%)", (times - 1) * 100);
 }
 
 static void put_change(FILE *out, const struct figure *figure, int64_t change, bool is_other_place) {
     bool is_lost = figure->kind == SEEP_DIFF_LOST;
-    const char *what = magnitude(change) == 1 ? figure->one : figure->many;
+    const char *what = seep_magnitude(change) == 1 ? figure->one : figure->many;
     if (is_lost && change <= 0) // as much or less in all, and yet more of a place
         fputs("other blocks lost", out);
     else if (!change)
@@ -219,7 +210,7 @@ static void put_change(FILE *out, const struct figure *figure, int64_t change, b
 // Places that changed the other way are named where they hide half of the change and more.
 static void put_others(FILE *out, const struct figure *figure, int64_t change, const struct places *others) {
     if (!others->nr || figure->kind == SEEP_DIFF_LOST ||
-        magnitude(others->of[0].change) < magnitude(change) / 2)
+        seep_magnitude(others->of[0].change) < seep_magnitude(change) / 2)
         return;
     fprintf(out, "; %s %s %s", amount(figure, others->of[0].change).text,
             others->of[0].change < 0 ? "less from" : "more from",

@@ -61,6 +61,14 @@ struct seep_number seep_format_share(uint64_t part, uint64_t whole) {
     return number;
 }
 
+struct seep_number seep_format_times(double times) {
+    struct seep_number number;
+    if (times >= 99.95)
+        return seep_format_count(times < 0x1p63 ? (uint64_t)(times + 0.5) : UINT64_MAX);
+    snprintf(number.text, sizeof(number.text), "%.1f", times);
+    return number;
+}
+
 struct seep_number seep_format_duration(int64_t ns) {
     struct seep_number number;
     double s = (double)ns / 1e9;

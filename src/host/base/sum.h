@@ -23,6 +23,11 @@ static inline void seep_add_signed(int64_t *sum, int64_t value) {
         *sum = value < 0 ? INT64_MIN : INT64_MAX;
 }
 
+// How much it is above or below 0.
+static inline uint64_t seep_magnitude(int64_t value) {
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
 // Times of a file: the difference and the sum of any two.
 static inline int64_t seep_time_less(int64_t a, int64_t b) {
     int64_t difference;

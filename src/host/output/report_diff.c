@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "analysis/diff_findings.h"
+#include "base/sum.h"
 #include "base/version.h"
 #include "base/words.h"
 #include "output/csv.h"
@@ -27,10 +28,6 @@ static struct seep_number signed_text(int64_t value) {
         number.text[sizeof(number.text) - 1] = 0;
     }
     return number;
-}
-
-static uint64_t magnitude(int64_t value) {
-    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
 static bool is_shown(const struct seep_diff_row *row, int sort) {
@@ -146,10 +143,8 @@ static struct seep_error *put_notes(FILE *out, const struct seep_diff *diff,
 static void put_total(FILE *out, const char *what, uint64_t before, uint64_t after, int64_t change) {
     char share[48] = "";
     double times = before ? (double)after / (double)before : 0;
-    if (times >= 99.95)
-        snprintf(share, sizeof(share), "%s times", seep_format_count((uint64_t)(times + 0.5)).text);
-    else if (times >= SHARE_MOST_TIMES)
-        snprintf(share, sizeof(share), "%.1f times", times);
+    if (times >= SHARE_MOST_TIMES)
+        snprintf(share, sizeof(share), "%s times", seep_format_times(times).text);
     else if (change && before)
         snprintf(share, sizeof(share), "%+.1f%%", (double)change / (double)before * 100);
     fprintf(out, "  %-15s %15s  %16s  %16s%s%s\n", what, seep_format_count(before).text,
@@ -225,16 +220,16 @@ static void put_lost(FILE *out, const char *what, int64_t bytes, int64_t blocks)
     if (bytes || blocks)
         fprintf(out, "    %s %s: %s byte%s in %s block%s\n",
                 (bytes ? bytes : blocks) > 0 ? "now" : "no longer", what,
-                seep_format_count(magnitude(bytes)).text, seep_plural(magnitude(bytes)),
-                seep_format_count(magnitude(blocks)).text, seep_plural(magnitude(blocks)));
+                seep_format_count(seep_magnitude(bytes)).text, seep_plural(seep_magnitude(bytes)),
+                seep_format_count(seep_magnitude(blocks)).text, seep_plural(seep_magnitude(blocks)));
 }
 
 static struct seep_error *put_row(FILE *out, const struct seep_diff *diff, const struct seep_diff_row *row,
                                   size_t rank, const struct seep_style *style) {
     const struct seep_view_row *shown = row->after ? row->after : row->before;
     fprintf(out, "\n%s#%-3zu %s byte%s live in %s block%s", seep_style_bold(style), rank,
-            signed_text(row->live_bytes).text, seep_plural(magnitude(row->live_bytes)),
-            signed_text(row->live_blocks).text, seep_plural(magnitude(row->live_blocks)));
+            signed_text(row->live_bytes).text, seep_plural(seep_magnitude(row->live_bytes)),
+            signed_text(row->live_blocks).text, seep_plural(seep_magnitude(row->live_blocks)));
     fprintf(out, "%s  ", seep_style_off(style));
     if (row->change == SEEP_DIFF_NEW)
         fputs("new", out);
@@ -256,8 +251,8 @@ static struct seep_error *put_row(FILE *out, const struct seep_diff *diff, const
     fprintf(out, "    %s%s%s allocation%s, %s byte%s allocated, %s freed, %s temporary\n",
             diff->after->options.by == SEEP_BY_SITE ? seep_via_name(shown->via) : "",
             diff->after->options.by == SEEP_BY_SITE ? ": " : " ", signed_text(row->allocations).text,
-            seep_plural(magnitude(row->allocations)), signed_text(row->allocated_bytes).text,
-            seep_plural(magnitude(row->allocated_bytes)), signed_text(row->frees).text,
+            seep_plural(seep_magnitude(row->allocations)), signed_text(row->allocated_bytes).text,
+            seep_plural(seep_magnitude(row->allocated_bytes)), signed_text(row->frees).text,
             signed_text(row->temporary).text);
     if (diff->after->options.by != SEEP_BY_SITE)
         return NULL;

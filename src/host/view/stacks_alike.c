@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_same.h"
 #include "view/stacks_alike.h"
 
 #define NEAR_BYTES    512u // copies of a loop's body follow one another
@@ -18,17 +19,13 @@ struct alike {
     size_t nr_resolved;
 };
 
-static bool same_text(const char *a, const char *b) {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_symbol(const struct seep_symbol *a, const struct seep_symbol *b) {
     if (a->nr_frames != b->nr_frames)
         return false;
     for (unsigned i = 0; i < a->nr_frames; i++) {
         const struct seep_symbol_frame *x = &a->frames[i], *y = &b->frames[i];
         if (!x->function || !x->file || !x->line || x->line != y->line ||
-            !same_text(x->function, y->function) || !same_text(x->file, y->file))
+            !seep_text_same(x->function, y->function) || !seep_text_same(x->file, y->file))
             return false;
     }
     return true;

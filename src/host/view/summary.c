@@ -10,6 +10,7 @@
 #include "base/file_name.h"
 #include "base/numbers.h"
 #include "base/sum.h"
+#include "base/text_same.h"
 #include "base/words.h"
 #include "names/short_name.h"
 #include "profile/verdict.h"
@@ -87,10 +88,6 @@ struct places {
     uint8_t of_row[SEEP_VIEW_LEADERS]; // index in `of`, by row of the leaders
 };
 
-static bool is_same_name(const char *a, const char *b) {
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static struct seep_error *name_place(struct seep_view *view, const struct seep_view_row *row,
                                      const char **ret_name) {
     bool is_stdio = false;
@@ -114,7 +111,7 @@ static struct seep_error *find_places(struct maker *maker, const struct seep_vie
         if (error)
             return error;
         size_t at = 0;
-        while (at < found.nr && !is_same_name(found.of[at].name, name))
+        while (at < found.nr && !seep_text_same(found.of[at].name, name))
             at++;
         found.nr = SEEP_MAX(found.nr, at + 1);
         found.of[at].name = name;
@@ -458,7 +455,7 @@ static struct seep_error *answer_frees(struct maker *maker) {
 // What tells nothing about the program is no place. What it has.
 static uint64_t take_out(struct places *places, const char *name) {
     size_t at = 0;
-    while (at < places->nr && !is_same_name(places->of[at].name, name))
+    while (at < places->nr && !seep_text_same(places->of[at].name, name))
         at++;
     if (at == places->nr || places->nr == 1)
         return 0;
@@ -528,7 +525,7 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     put_place(&places, finding);
     if (error || !finding->place)
         return error;
-    if (is_same_name(places.of[0].name, SEEP_STDIO_BUFFERS) && places.of[0].value >= *ret_rest) {
+    if (seep_text_same(places.of[0].name, SEEP_STDIO_BUFFERS) && places.of[0].value >= *ret_rest) {
         *ret_text = seep_arena_printf(&maker->view->arena, ": %s%s" SEEP_STDIO_BUFFERS ", nothing else",
                                       taken_out, *taken_out ? " and " : "");
         return *ret_text ? NULL : seep_error_no_memory();
