@@ -91,42 +91,32 @@ static size_t without_clone(const char *function) {
     return clone ? (size_t)(clone - function) : strlen(function);
 }
 
-static char *whole_line(const char *function) {
+// NULL: no memory.
+static char *make_line(const char *start, const char *name, size_t nr, const char *end) {
     char *line = NULL;
-    size_t size, nr = without_clone(function);
+    size_t size;
     FILE *out = open_memstream(&line, &size);
     if (!out)
         return NULL;
-    fputs("leak:^", out);
-    put_pattern(out, function, nr);
-    if (!function[nr]) // else more may be there, or not
-        fputc('$', out);
+    fputs(start, out);
+    put_pattern(out, name, nr);
+    fputs(end, out);
     return fclose(out) == 0 ? line : NULL;
+}
+
+static char *whole_line(const char *function) {
+    size_t nr = without_clone(function);
+    return make_line("leak:^", function, nr, function[nr] ? "" : "$"); // "": more may be there, or not
 }
 
 static char *bare_line(const char *name, size_t nr) {
-    char *line = NULL;
-    size_t size;
-    FILE *out = open_memstream(&line, &size);
-    if (!out)
-        return NULL;
-    fputs("leak:^", out);
     // DWARF and demanglers do not agree on arguments of templates.
     const char *arguments = is_operator(name) ? NULL : memchr(name, '<', nr);
-    put_pattern(out, name, arguments ? (size_t)(arguments - name) : nr);
-    fputs(arguments ? "<*>$" : "$", out);
-    return fclose(out) == 0 ? line : NULL;
+    return make_line("leak:^", name, arguments ? (size_t)(arguments - name) : nr, arguments ? "<*>$" : "$");
 }
 
 char *seep_lsan_module_line(const char *name) {
-    char *line = NULL;
-    size_t size;
-    FILE *out = open_memstream(&line, &size);
-    if (!out)
-        return NULL;
-    fputs("leak:", out);
-    put_pattern(out, name, strlen(name));
-    return fclose(out) == 0 ? line : NULL;
+    return make_line("leak:", name, strlen(name), "");
 }
 
 // Source: Itanium C++ ABI 5.1: L before a name, Z for what is inside of a function, N for a name in names.
