@@ -105,18 +105,17 @@ static struct seep_error *run_program(char *const *program, int *ret_status) {
 // ---- list ----
 
 static struct seep_error *list(void) {
+    struct seep_error *error = seep_process_need_proc();
+    if (error)
+        return error;
     DIR *folder = opendir("/proc");
     if (!folder)
         return seep_error_system(errno, "cannot read /proc");
-    if (access("/proc/self/stat", F_OK) != 0) {
-        closedir(folder);
-        return seep_process_no_proc();
-    }
     printf("%10s %10s %10s  %s\n", "PID", "LIVE", "BLOCKS", "PROGRAM");
     for (struct dirent *entry; (entry = readdir(folder));) {
         struct seep_session *session = NULL;
         int pid = atoi(entry->d_name);
-        struct seep_error *error = pid > 0 ? seep_session_from_pid(pid, &session) : NULL;
+        error = pid > 0 ? seep_session_from_pid(pid, &session) : NULL;
         seep_error_destroy(error); // it is not traced, or not ours
         if (!session)
             continue;

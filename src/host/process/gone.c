@@ -10,15 +10,18 @@ bool seep_process_is_zombie(pid_t pid) {
     return seep_stat_read(pid, 0, &stat) && seep_stat_state(&stat) == 'Z';
 }
 
-struct seep_error *seep_process_no_proc(void) {
+struct seep_error *seep_process_need_proc(void) {
+    if (access("/proc/self/stat", F_OK) == 0)
+        return NULL;
     return seep_error_hint(
         seep_error_create(SEEP_E_NOT_FOUND, "/proc does not show the processes of this machine"),
         "run: mount -t proc proc /proc");
 }
 
 struct seep_error *seep_process_gone(pid_t pid, const char *hint) {
-    if (access("/proc/self/stat", F_OK) != 0)
-        return seep_process_no_proc();
+    struct seep_error *error = seep_process_need_proc();
+    if (error)
+        return error;
     if (!seep_process_is_zombie(pid))
         return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %d", (int)pid), "%s", hint);
     return seep_error_hint(

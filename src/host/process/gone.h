@@ -13,8 +13,8 @@
 // It has ended, and its parent has not waited for it.
 bool seep_process_is_zombie(pid_t pid);
 
-// Never NULL: SEEP_E_NOT_FOUND, because /proc shows no process at all.
-SEEP_MUST_CHECK struct seep_error *seep_process_no_proc(void);
+// SEEP_E_NOT_FOUND where /proc shows no process at all.
+SEEP_MUST_CHECK struct seep_error *seep_process_need_proc(void);
 
 // Never NULL: SEEP_E_NOT_FOUND, with `hint` where there is no such process.
 SEEP_MUST_CHECK struct seep_error *seep_process_gone(pid_t pid, const char *hint);
