@@ -136,11 +136,15 @@ static bool is_left(struct seep_server *server) {
     return now_ns - server->alone_ns > (gone ? SEEP_SERVER_LEAVE_NS : SEEP_SERVER_LINGER_NS);
 }
 
+static bool is_other_file(const struct sockaddr_un *address) {
+    struct stat status;
+    return lstat(address->sun_path, &status) == 0 && !S_ISSOCK(status.st_mode);
+}
+
 // A socket that nothing listens on; what is no socket refuses connections, too. Without waiting: the
 // listener, which may be another user's, may accept no connection.
 static bool is_deserted(const struct sockaddr_un *address) {
-    struct stat status;
-    if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode))
+    if (is_other_file(address))
         return false;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 &&
@@ -178,11 +182,9 @@ struct seep_error *seep_server_listen(struct seep_server *server, const char *pa
         bound = false;
     }
     if (!bound) {
-        struct stat status;
-        bool is_other = lstat(address.sun_path, &status) == 0 && !S_ISSOCK(status.st_mode);
         if (fd >= 0)
             close(fd);
-        if (is_other && trouble == EADDRINUSE)
+        if (trouble == EADDRINUSE && is_other_file(&address))
             return seep_error_hint(
                 seep_error_create(SEEP_E_IO, "%s: there is a file that is no socket", address.sun_path),
                 "name another place: --listen unix:PATH");
