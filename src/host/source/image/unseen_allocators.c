@@ -249,19 +249,30 @@ struct beside_seen {
     unsigned called;
 };
 
+// The file at the path if it is that of `module` or `area`; NULL: it is not, or it is not known.
+static struct seep_error *find_file_of(struct seep_unseen *unseen, const char *path,
+                                       const struct seep_module *module, const struct seep_code_area *area,
+                                       const struct seep_unseen_file **ret_file) {
+    const struct seep_unseen_file *file = NULL;
+    struct seep_error *err =
+        path[0] == '/' ? find_known(unseen, path, key_of(path, module, area), &file) : NULL;
+    bool is_it = !err && file && (!module || is_of_module(file, module)) &&
+                 (!area || file->status.st_ino == area->inode);
+    *ret_file = is_it ? file : NULL;
+    return err;
+}
+
 // Notes what is in a file once, however often it was loaded. `module` or `area` is what it must be the file
 // of.
 static struct seep_error *note_file(struct seep_unseen *unseen, struct seep_profile *profile,
                                     struct seep_map *noted, const char *path,
                                     const struct seep_module *module, const struct seep_code_area *area,
                                     struct beside_seen *seen) {
-    const struct seep_unseen_file *file = NULL;
+    const struct seep_unseen_file *file;
     bool is_new = false;
-    struct seep_error *err =
-        path[0] == '/' ? find_known(unseen, path, key_of(path, module, area), &file) : NULL;
+    struct seep_error *err = find_file_of(unseen, path, module, area, &file);
     seen->loaded |= seep_beside_of_path(path);
-    if (err || !file || (module && !is_of_module(file, module)) ||
-        (area && file->status.st_ino != area->inode))
+    if (err || !file)
         return err;
     seen->called |= file->own.calls & ~seep_beside_of_path(path);
     if (file->own.kind == SEEP_OWN_NONE)
@@ -297,22 +308,19 @@ static struct seep_error *find_past(struct seep_unseen *unseen, const char *path
 static struct seep_error *note_past(struct seep_unseen *unseen, struct seep_profile *profile,
                                     const char *path, const struct seep_module *module,
                                     const struct seep_code_area *area) {
-    const struct seep_unseen_file *found = NULL;
-    if (path[0] != '/' || seep_profile_has_note(profile, SEEP_NOTE_PAST_MALLOC))
+    const struct seep_unseen_file *found;
+    if (seep_profile_has_note(profile, SEEP_NOTE_PAST_MALLOC))
         return NULL;
-    struct seep_error *err = find_known(unseen, path, key_of(path, module, area), &found);
-    if (err || !found || (module && !is_of_module(found, module)) ||
-        (area && found->status.st_ino != area->inode))
+    struct seep_error *err = find_file_of(unseen, path, module, area, &found);
+    if (err || !found)
         return err;
     err = find_past(unseen, path, &unseen->found[found - unseen->found]);
     if (err || !found->is_past)
         return err;
     return seep_profile_note(profile, SEEP_NOTE_PAST_MALLOC,
                              "%s may call libc's own malloc past seep (it looks up malloc or one of its "
-                             "family by dlsym): a block of "
-                             "that malloc can have the address of a block that was freed before, so a second "
-                             "free and a free inside "
-                             "a block are not certain",
+                             "family by dlsym): a block of that malloc can have the address of a block that "
+                             "was freed before, so a second free and a free inside a block are not certain",
                              path);
 }
 
