@@ -134,8 +134,8 @@ struct seep_check {
     struct seep_wrong_free *wrong_frees; // in session order, the most frequent of a process first
     size_t nr_wrong_frees;
     uint64_t mismatches; // their number
-    uint64_t
-        nr_uncertain; // frees that may be of blocks whose allocation was not seen: seep_profile_is_uncertain
+    // Frees that may be of blocks whose allocation was not seen: seep_profile_is_uncertain.
+    uint64_t nr_uncertain;
     uint64_t nr_gone; // entries of the baseline that nothing leaks by any more
     bool broken[SEEP_BUDGET_NR];
 };

@@ -364,8 +364,7 @@ void seep_check_put_verdict(FILE *to, const struct seep_check *check) {
     if (check->nr_uncertain)
         fprintf(out,
                 "seep: check: %s block%s freed in a way that may be right: not counted, because a module may "
-                "call "
-                "libc's own malloc; 'seep report' names it\n",
+                "call libc's own malloc; 'seep report' names it\n",
                 seep_format_count(check->nr_uncertain).text, seep_plural(check->nr_uncertain));
     if (check->nr_gone)
         fprintf(out,

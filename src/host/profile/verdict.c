@@ -44,8 +44,7 @@ struct seep_error *seep_profile_note_beside(struct seep_profile *profile) {
         "the program may call functions of its allocator beside malloc (mallocx of jemalloc, tc_malloc, "
         "mi_malloc), which are not traced: a block of malloc that they free counts as live, and may count as "
         "lost; what looks freed twice, inside a block or by a wrong function may be their memory and is not "
-        "named; "
-        "for a scan, pointers in their memory, and in what is free there, hold");
+        "named; for a scan, pointers in their memory, and in what is free there, hold");
 }
 
 bool seep_profile_may_be_right(const struct seep_profile *profile, const struct seep_wrong_release *wrong) {

@@ -293,9 +293,8 @@ static void give_up_set_up(void) {
 }
 
 void seep_fork_end_left(void) {
-    enum {
-        OF_FORK = 512
-    }; // what libc's fork has on the stack; the kernel puts more there before it runs a handler
+    // What libc's fork has on the stack; the kernel puts more there before it runs a handler.
+    enum { OF_FORK = 512 };
     if (is_left(CPU_FRAME() + OF_FORK))
         give_up_set_up();
 }

@@ -149,13 +149,12 @@ bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char 
     const char *string;
     while (!preloads && environment && next_string(&environment, &page, &string))
         preloads = begins_with(string, "LD_PRELOAD=", &page) && has_us(string + 11, &page);
-        // Source: ld.so(8), secure-execution mode.
 #ifdef SYS_getuid32 // the others have ids of 16 bits there
     static const uint16_t calls[] = {SYS_getuid32, SYS_geteuid32, SYS_getgid32, SYS_getegid32};
 #else
     static const uint16_t calls[] = {SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid};
 #endif
-    long ids[SEEP_ARRAY_SIZE(calls)];
+    long ids[SEEP_ARRAY_SIZE(calls)]; // source: ld.so(8), secure-execution mode
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(calls); i++)
         ids[i] = sys3(calls[i], 0, 0, 0);
     bool secure = ids[0] != ids[1] || ids[2] != ids[3];

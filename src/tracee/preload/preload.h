@@ -425,8 +425,8 @@ struct seep_global {
     _Atomic uint32_t *alive; // in MADV_WIPEONFORK memory: 1 while the image is this process's own; then
                              // whether the handler of fork ran in it
     uint64_t opened[SEEP_AREA_PAGED_NR]; // bytes of each area that are accessible
-    uintptr_t
-        opening; // of an area, at the moment: its bytes, which are whole pages, and its number + 1; 0: none
+    // Of the area that is being opened: its bytes, which are whole pages, and its number + 1; 0: none.
+    uintptr_t opening;
     uint64_t area_off[SEEP_AREA_PAGED_NR]; // the layout, which is not taken from memory that others can write
     uint64_t area_size[SEEP_AREA_PAGED_NR];
     uint64_t window_bytes;
