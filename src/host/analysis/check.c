@@ -284,13 +284,13 @@ static struct seep_error *add_wrong_free(struct builder *builder, uint32_t proce
         error = expand(builder, process, nodes[profile->sites[wrong->site].node], &fresh.allocated);
     if (error || !(passes(&check->options, &fresh.freed) || passes(&check->options, &fresh.allocated)))
         return error;
-    if (!seep_grow(&check->wrong_frees, &builder->wrong_frees_capacity, check->nr_wrong_frees + 1,
-                   sizeof(*check->wrong_frees)))
-        return seep_error_no_memory();
     if (seep_profile_is_uncertain(profile, wrong)) {
         seep_add_up(&check->nr_uncertain, wrong->count);
         return NULL;
     }
+    if (!seep_grow(&check->wrong_frees, &builder->wrong_frees_capacity, check->nr_wrong_frees + 1,
+                   sizeof(*check->wrong_frees)))
+        return seep_error_no_memory();
     check->wrong_frees[check->nr_wrong_frees++] = fresh;
     seep_add_up(&check->mismatches, wrong->count);
     return NULL;
