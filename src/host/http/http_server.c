@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/accept.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "http/http_request.h"
@@ -231,15 +232,10 @@ static void write_to(struct peer *peer) {
         drop(peer);
 }
 
-// *deaf_until_ns: without a free descriptor the client stays in the kernel's queue, which would wake the
-// server again at once.
 static void accept_one(struct seep_http_server *server, struct peer *peers, int64_t *deaf_until_ns) {
-    int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
-        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-            *deaf_until_ns = seep_monotonic_ns() + SEEP_HTTP_DEAF_NS;
+    int fd = seep_accept(server->fd, deaf_until_ns);
+    if (fd < 0)
         return;
-    }
     for (size_t i = 0; i < SEEP_HTTP_CONNECTIONS; i++)
         if (peers[i].fd < 0) {
             peers[i].fd = fd;

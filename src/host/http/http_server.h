@@ -8,7 +8,6 @@
 #include "base/error.h"
 
 #define SEEP_HTTP_CONNECTIONS 16u
-#define SEEP_HTTP_DEAF_NS     INT64_C(500000000)   // without a descriptor for another connection
 #define SEEP_HTTP_SLOW_NS     INT64_C(10000000000) // from accepting to the last byte
 
 struct seep_http_answer {

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/accept.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "live/look_process.h"
@@ -269,14 +270,9 @@ static bool is_ours(int fd) {
 }
 
 static void accept_one(struct seep_server *server) {
-    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
-        // Without a free descriptor the client stays in the kernel's queue, which would wake the server again
-        // at once.
-        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-            server->deaf_until_ns = seep_monotonic_ns() + SEEP_SERVER_DEAF_NS;
+    int fd = seep_accept(server->listen_fd, &server->deaf_until_ns);
+    if (fd < 0)
         return;
-    }
     bool may = server->has_key || is_ours(fd);
     struct seep_error *error = !may              ? NULL
                                : server->has_key ? add_locked(server, fd)

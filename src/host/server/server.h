@@ -14,7 +14,6 @@
 #define SEEP_SERVER_CLIENTS      100u
 #define SEEP_SERVER_GREET_NS     INT64_C(10000000000)
 #define SEEP_SERVER_CHECK_NS     INT64_C(1000000000) // between two checks of it
-#define SEEP_SERVER_DEAF_NS      INT64_C(500000000)  // without a descriptor for another client
 #define SEEP_SERVER_ROOM_MS      50                  // between two checks whether a long answer has room
 #define SEEP_SERVER_LOOK_NS      INT64_C(10000000)   // between two looks, for each client there is; at most
 #define SEEP_SERVER_LOOK_MOST_NS INT64_C(950000000)
