@@ -144,9 +144,11 @@ def test_lost_cycles_are_named(run, seep, tmp_path):
     assert "lost_cycles" in codes and messages.CYCLES in found["leaks"]["text"], found
     assert found["leaks"]["value"] == 48 * 208, found
     assert re.search(r"^  note: 3 lost blocks ", run(seep, "report", "pairs.seep").stdout, re.M)
-    run(seep, "run", "-q", "-o", "alone.seep", program, "alone")
+    run(seep, "run", "-q", "-o", "alone.seep", program, "0")
     found, codes = findings_of(run, seep, "alone.seep")
     assert found["leaks"]["value"] == 42 * 208 and "lost_cycles" not in codes and messages.CYCLES not in found["leaks"]["text"], found
+    run(seep, "run", "-q", "-o", "many.seep", program, "1000")
+    assert re.search(r"^  note: 1,000 lost blocks ", run(seep, "report", "many.seep").stdout, re.M)
 
 
 def test_the_buffer_of_stdout_is_not_what_the_program_holds(run, seep, tmp_path):

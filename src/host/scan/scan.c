@@ -10,6 +10,7 @@
 #include "base/large.h"
 #include "base/map.h"
 #include "base/map_line.h"
+#include "base/numbers.h"
 #include "process/process_map.h"
 #include "profile/verdict.h"
 #include "source/image/image_copy.h"
@@ -296,26 +297,26 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
     if (leaks->unread_bytes)
         err = seep_profile_note(
             scan->profile, SEEP_NOTE_SCAN_UNREAD,
-            "%llu bytes of memory could not be read: what only they point to is shown as lost",
-            (unsigned long long)leaks->unread_bytes);
+            "%s bytes of memory could not be read: what only they point to is shown as lost",
+            seep_format_count(leaks->unread_bytes).text);
     uint64_t nr_cycles = 0;
     if (!err && leaks->blocks[SEEP_KIND_INDIRECT] && !seep_graph_count_cycles(scan->graph, &nr_cycles))
         err = seep_error_no_memory();
     if (!err && nr_cycles)
         err = seep_profile_note(
             scan->profile, SEEP_NOTE_LOST_CYCLES,
-            "%llu lost block%s in cycles: what only they lead to points back to them, where counted "
+            "%s lost block%s in cycles: what only they lead to points back to them, where counted "
             "references never come to 0",
-            (unsigned long long)nr_cycles, nr_cycles == 1 ? " is" : "s are");
+            seep_format_count(nr_cycles).text, nr_cycles == 1 ? " is" : "s are");
     uint64_t nr_headed = 0;
     for (uint32_t i = 0; i < scan->graph->nr_blocks; i++)
         nr_headed += scan->graph->kinds[i] == SEEP_KIND_REACHABLE && seep_graph_header_of(scan->graph, i);
     if (!err && nr_headed)
-        err = seep_profile_note(
-            scan->profile, SEEP_NOTE_HEADERS,
-            "%llu block%s held by pointers behind a header: nearly all pointers to blocks of "
-            "the same place lead to the same few bytes behind the start",
-            (unsigned long long)nr_headed, nr_headed == 1 ? " is" : "s are");
+        err =
+            seep_profile_note(scan->profile, SEEP_NOTE_HEADERS,
+                              "%s block%s held by pointers behind a header: nearly all pointers to blocks of "
+                              "the same place lead to the same few bytes behind the start",
+                              seep_format_count(nr_headed).text, nr_headed == 1 ? " is" : "s are");
     if (!err && scan->ranges.beside_malloc)
         err = seep_profile_note_beside(scan->profile);
     if (!err && was_stopped(scan->profile))
@@ -328,11 +329,11 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
     const uint64_t *lost = scan->profile->health.lost;
     uint64_t nr_not_kept = lost[SEEP_LOST_NO_LEAF] + lost[SEEP_LOST_ODD_FULL] + lost[SEEP_LOST_REENTERED];
     if (!err && nr_not_kept)
-        err = seep_profile_note(
-            scan->profile, SEEP_NOTE_SCAN_NOT_KEPT,
-            "up to %llu blocks were not kept one by one: what only they point to is shown as "
-            "lost",
-            (unsigned long long)nr_not_kept);
+        err =
+            seep_profile_note(scan->profile, SEEP_NOTE_SCAN_NOT_KEPT,
+                              "up to %s blocks were not kept one by one: what only they point to is shown as "
+                              "lost",
+                              seep_format_count(nr_not_kept).text);
     return err;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Three pairs of blocks that point to one another, and are lost; one that points to itself, and one with a node
-// that points into its middle, as the nodes of a std::map do: lost too, and no cycles.
+// Three pairs of blocks (or as many as the argument says) that point to one another, and are lost; one that points
+// to itself, and one with a node that points into its middle, as the nodes of a std::map do: lost too, and no cycles.
 #include <stdlib.h>
 
 struct node {
@@ -37,7 +37,7 @@ static void overwrite(void) {
 }
 
 int main(int argc, char **argv) {
-    for (int i = 0; i < (argc > 1 ? 0 : 3); i++)
+    for (int i = 0; i < (argc > 1 ? atoi(argv[1]) : 3); i++)
         pair();
     alone();
     for (int i = 0; i < 20; i++)
