@@ -128,6 +128,12 @@ def test_a_file_that_is_no_socket_stays(shop, tmp_path):  # noqa: F811
     assert done.code == 1 and done.err.count(b'\n') == 1 and (tmp_path / 'mine').read_text() == 'mine', done
 
 
+@pytest.mark.parametrize('name', ['none/socket', 'x' * 120])
+def test_a_socket_that_cannot_be_there_has_advice(shop, tmp_path, name):  # noqa: F811
+    done = run([SEEP, 'serve', '--listen', f'unix:{tmp_path}/{name}', str(shop().pid)])
+    assert done.code and done.err.count(b'\n') == 1 and b'--listen unix:PATH' in done.err, done
+
+
 def test_only_what_changed_is_sent(shop, serve):  # noqa: F811
     program = shop()
     server = serve(program.pid)

@@ -164,7 +164,9 @@ struct seep_error *seep_server_listen(struct seep_server *server, const char *pa
         if (error)
             return error;
     } else if (strlen(path) >= sizeof(address.sun_path)) {
-        return seep_error_create(SEEP_E_USAGE, "%s: too long for a socket", path);
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: too long for a socket", path),
+                               "name another place, of %zu bytes at most: --listen unix:PATH",
+                               sizeof(address.sun_path) - 1);
     } else {
         memcpy(address.sun_path, path, strlen(path) + 1);
     }
@@ -192,7 +194,8 @@ struct seep_error *seep_server_listen(struct seep_server *server, const char *pa
         struct seep_error *error = seep_error_system(trouble, "cannot listen on %s", address.sun_path);
         return trouble == EADDRINUSE
                    ? seep_error_hint(error, "another server does: 'seep connect unix:%s'", address.sun_path)
-                   : error;
+               : fd >= 0 ? seep_error_hint(error, "name another place: --listen unix:PATH")
+                         : error;
     }
     server->listen_fd = fd;
     snprintf(server->path, sizeof(server->path), "%s", address.sun_path);
