@@ -13,7 +13,7 @@ CANNOT_WRITE_REPORT = "%s: cannot write the report"
 CANNOT_PRINT = "cannot write to standard output: "
 NAME_ANOTHER = "name another file"
 NAME_A_FILE = "name a file in it"
-FILES_AT_MOST = "files may have %d KiB at most (ulimit -f)"
+FILES_AT_MOST = "files may have %s at most (ulimit -f)"
 MAKE_ROOM = "make room there, or write to another place"
 
 # ---- what a trace does not have ----

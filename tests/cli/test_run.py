@@ -746,10 +746,23 @@ def test_small_files_do_not_kill_the_tool(run, seep, libseep):
     done = run(*limited_files(0, seep, "run", "-q", "-o", "x.seep", SH, "-c", "exit 5"))
     assert done.returncode == 5
     one_line(done.stderr, "x.seep", os.strerror(errno.EFBIG))
-    assert messages.FILES_AT_MOST % 0 in done.stderr and messages.MAKE_ROOM not in done.stderr, done
+    assert messages.FILES_AT_MOST % "0 KiB" in done.stderr and messages.MAKE_ROOM not in done.stderr, done
     done = run(*limited_files(10000, seep, "info"))
     assert done.returncode == 0, done.stderr
     assert "ulimit -f unlimited" in done.stdout
+
+
+def test_a_small_limit_is_in_bytes_and_the_way_out_in_no_unit(run, seep, libseep):
+    """dash counts 512 bytes where bash counts KiB: one of dash was "0 KiB", and N of the advice was half of it there."""
+    done = run("prlimit", "--fsize=100:100", seep, "run", "-o", "x.seep", "--report", "-", SH, "-c", "exit 5")
+    assert done.returncode == 5 and messages.FILES_AT_MOST % "100 bytes" in done.stdout, done
+    one_line(done.stderr, "x.seep", os.strerror(errno.EFBIG))
+    assert messages.FILES_AT_MOST % "100 bytes" in done.stderr, done
+    done = run("prlimit", "--fsize=100:4096", seep, "run", "-q", "-o", "x.seep", SH, "-c", "exit 5")
+    (advice,) = re.findall(r"\): (.*)\)\n$", done.stderr)
+    for shell in "/bin/bash", SH:
+        limits = run("prlimit", "--fsize=100:4096", shell, "-c", advice + "; prlimit --fsize --raw --noheadings -o SOFT").stdout
+        assert limits == "4096\n", (shell, advice, limits)
 
 
 def test_program_dies_of_its_own_file_limit(run, seep, libseep):
@@ -768,7 +781,7 @@ def test_small_files_are_named_as_the_reason(run, seep, libseep):
     done = run(*limited_files(60000, seep, "run", "-o", "x.seep", SH, "-c", "exit 5"))
     assert done.returncode == 5
     assert "NOT TRACED" in done.stderr
-    assert messages.FILES_AT_MOST % 60000 in done.stderr and "'ulimit -f unlimited'" in done.stderr
+    assert messages.FILES_AT_MOST % "60000 KiB" in done.stderr and "'ulimit -f unlimited'" in done.stderr
     done = run(*limited_files(88064, seep, "run", "-o", "x.seep", SH, "-c", "exit 5"))
     assert done.returncode == 5
     assert "health: complete" in done.stderr

@@ -470,7 +470,7 @@ def test_full_disk_leaves_the_old_file(tool, tmp_path):
     done = run(tool, "make", "modules", path, preexec_fn=limit, restore_signals=False)
     assert done.returncode == 1
     assert done.stdout.decode() == (messages.CANNOT_WRITE_TRACE % path + "File too large\n" +
-                                    messages.FILES_AT_MOST % 97 + ": start it in a shell with a higher limit\n")
+                                    messages.FILES_AT_MOST % "97 KiB" + ": start it in a shell with a higher limit\n")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["x.seep"]
 

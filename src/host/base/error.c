@@ -65,13 +65,15 @@ static void hint_file_limit(struct seep_error *error) {
     char higher[40] = "start it in a shell with a higher limit";
     if (error == &no_memory || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return;
-    unsigned long long most = limit.rlim_max >> 10;
+    unsigned long long most = limit.rlim_cur; // dash counts 512 bytes, bash KiB
+    bool is_small = most && most < 1024;
     if (limit.rlim_max == RLIM_INFINITY)
         snprintf(higher, sizeof(higher), "ulimit -f unlimited");
     else if (limit.rlim_cur < limit.rlim_max)
-        snprintf(higher, sizeof(higher), "ulimit -f %llu", most);
-    if (asprintf(&error->hint, "files may have %llu KiB at most (ulimit -f): %s",
-                 (unsigned long long)limit.rlim_cur >> 10, higher) < 0)
+        snprintf(higher, sizeof(higher), "ulimit -f $(ulimit -Hf)");
+    char files[40];
+    snprintf(files, sizeof(files), "%llu %s", is_small ? most : most >> 10, is_small ? "bytes" : "KiB");
+    if (asprintf(&error->hint, "files may have %s at most (ulimit -f): %s", files, higher) < 0)
         error->hint = NULL;
 }
 

@@ -337,12 +337,17 @@ static struct seep_error *add_main(struct gathering *gathering, const struct see
     if (run->why_untraced)
         return seep_profile_note(profile, SEEP_NOTE_CANNOT_PRELOAD, "%s", run->why_untraced);
     uint64_t limit_bytes = file_limit();
-    if (limit_bytes < IMAGE_FILE_LEAST)
-        return seep_profile_note(
-            profile, SEEP_NOTE_FILE_LIMIT,
-            "files may have %llu KiB at most (ulimit -f), and an image is a sparse file of "
-            "%llu MiB at least: start it with 'ulimit -f unlimited'",
-            (unsigned long long)(limit_bytes >> 10), (unsigned long long)(IMAGE_FILE_LEAST >> 20));
+    if (limit_bytes < IMAGE_FILE_LEAST) {
+        bool is_small = limit_bytes && limit_bytes < 1024;
+        char files[40];
+        snprintf(files, sizeof(files), "%llu %s",
+                 (unsigned long long)(is_small ? limit_bytes : limit_bytes >> 10),
+                 is_small ? "bytes" : "KiB");
+        return seep_profile_note(profile, SEEP_NOTE_FILE_LIMIT,
+                                 "files may have %s at most (ulimit -f), and an image is a sparse file of "
+                                 "%llu MiB at least: start it with 'ulimit -f unlimited'",
+                                 files, (unsigned long long)(IMAGE_FILE_LEAST >> 20));
+    }
     limit_bytes = address_limit();
     if (limit_bytes < ADDRESS_LIMIT_LEAST)
         return seep_profile_note(
