@@ -2,6 +2,7 @@
 """Blocks freed in a wrong way: counted, with both stacks, and the program goes on to its own fate."""
 
 import platform
+import struct
 from collections import Counter
 from xml.etree import ElementTree
 
@@ -324,3 +325,39 @@ def test_a_second_free_is_certain_without_a_malloc_that_is_looked_up(flags, tmp_
     assert [(row['kind'], row['count'], row.get('uncertain')) for row in process['mismatches']] == [('double_free', 1, None)]
     assert 'past_malloc' not in report_json.codes(process), process['health']
     assert run([SEEP, 'check', '-q', '--max-leaked', '1M', program, 'twice']).code == 1
+
+
+def lying_module(path, strings, nr_symbols, sections):
+    """A library whose section headers are replaced: a table of symbols, all named by the first of the strings, and sections of
+    constants that are the same bytes."""
+    library = bytearray(path.read_bytes())
+    header = '=IIQQQQIIQQ'
+    symbol = struct.pack('=IBBHQQ', 1, 0x12, 0, 0, 0, 0)  # a function elsewhere
+
+    def put(data):
+        library.extend(bytes(-len(library) % 16))
+        library.extend(data)
+        return len(library) - len(data)
+
+    headers = [struct.pack(header, *bytes(10)),
+               struct.pack(header, 0, 11, 2, 0, put(symbol * nr_symbols), len(symbol) * nr_symbols, 2, 1, 8, len(symbol)),
+               struct.pack(header, 0, 3, 2, 0, put(strings), len(strings), 0, 0, 1, 0)]
+    constants = put(bytes(8 << 20))
+    headers += [struct.pack(header, 0, 1, 2, 0, constants, 8 << 20, 0, 0, 1, 0)] * sections
+    struct.pack_into('=Q', library, 0x28, put(b''.join(headers)))
+    struct.pack_into('=HHH', library, 0x3a, 64, len(headers), 0)
+    path.write_bytes(library)
+
+
+@pytest.mark.parametrize('strings, nr_symbols, sections', [(b'\0mi_malloc' + b'x' * (16 << 20) + b'\0', 400000, 0),
+                                                           (b'\0dlsym\0', 1, 60000)], ids=['names', 'sections'])
+def test_a_module_that_lies_costs_no_time(strings, nr_symbols, sections, tmp_path):
+    """One name that never ends for each of many symbols, or many sections of constants that are the same bytes."""
+    need('gcc')
+    module = built_program('lying_module.c', tmp_path, '-DLIBRARY', '-shared', '-fPIC').rename(tmp_path / 'module.so')
+    lying_module(module, strings, nr_symbols, sections)
+    program = built_program('lying_module.c', tmp_path, '-fno-builtin', '-ldl')
+    done = run([SEEP, 'run', '-q', '--scan', 'no', '-o', tmp_path / 'trace', '--', program, module], timeout=20)
+    assert done.code == 134, done
+    (process,) = report(tmp_path / 'trace')
+    assert [row['kind'] for row in process['mismatches']] == ['inside']

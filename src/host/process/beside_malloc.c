@@ -29,12 +29,14 @@ bool seep_beside_only_asks(const char *start, const char *rest, size_t nr_bytes)
 }
 
 unsigned seep_beside_of_name(const char *name) {
+    enum { END_MOST = 16 }; // more than what follows in a name that only asks: a hostile one never ends
     unsigned found = 0;
     for (unsigned i = 0; strchr("mrdst", name[0]) && i < SEEP_BESIDE_NR; i++)
         for (size_t k = 0; k < SEEP_ARRAY_SIZE(seep_besides[i].names) && seep_besides[i].names[k]; k++) {
             size_t length = strlen(seep_besides[i].names[k]);
             if (strncmp(name, seep_besides[i].names[k], length) == 0 &&
-                !seep_beside_only_asks(seep_besides[i].names[k], name + length, strlen(name + length) + 1))
+                !seep_beside_only_asks(seep_besides[i].names[k], name + length,
+                                       strnlen(name + length, END_MOST) + 1))
                 found |= 1u << i;
         }
     return found;

@@ -6,6 +6,7 @@
 #include "process/past_malloc.h"
 
 #define SECTION_BYTES_MAX (8u << 20)
+#define FILE_BYTES_MAX    (32u << 20) // all sections may be the same bytes
 #define PIECE_BYTES       ((size_t)256 << 10)
 #define OVERLAP_BYTES     32u // more than the longest name
 
@@ -51,9 +52,11 @@ static bool has_name(const char *bytes, size_t nr_bytes, bool is_first) {
     return false;
 }
 
-// A section that cannot be read has none.
-static bool is_in_section(const struct seep_elf_file *elf, const Elf64_Shdr *section, char *piece) {
-    uint64_t size = SEEP_MIN(section->sh_size, (uint64_t)SECTION_BYTES_MAX);
+// A section that cannot be read has none. `left`: bytes that are still read of the file.
+static bool is_in_section(const struct seep_elf_file *elf, const Elf64_Shdr *section, char *piece,
+                          uint64_t *left) {
+    uint64_t size = SEEP_MIN(SEEP_MIN(section->sh_size, (uint64_t)SECTION_BYTES_MAX), *left);
+    *left -= size;
     for (uint64_t at = 0; at < size; at += PIECE_BYTES - OVERLAP_BYTES) {
         size_t nr_bytes = (size_t)SEEP_MIN(size - at, (uint64_t)PIECE_BYTES);
         if (!seep_elf_read(elf, section->sh_offset + at, piece, nr_bytes))
@@ -72,11 +75,12 @@ struct seep_error *seep_past_malloc_find(const struct seep_elf_file *elf, bool *
         char *piece = malloc(PIECE_BYTES);
         if (!piece)
             return seep_error_no_memory();
-        for (uint32_t i = 0; i < elf->nr_sections && !is_past; i++) {
+        uint64_t left = FILE_BYTES_MAX;
+        for (uint32_t i = 0; i < elf->nr_sections && !is_past && left; i++) {
             const Elf64_Shdr *section = &elf->sections[i];
             if (section->sh_type == SHT_PROGBITS && section->sh_flags & SHF_ALLOC &&
                 !(section->sh_flags & SHF_EXECINSTR))
-                is_past = is_in_section(elf, section, piece);
+                is_past = is_in_section(elf, section, piece, &left);
         }
         free(piece);
     }

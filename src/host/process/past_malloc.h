@@ -8,9 +8,10 @@
 
 #include "process/elf_file.h"
 
-// Reads the dynamic table, and of a file that imports dlsym at most 8 MiB of each section of constants. A
-// library that exports malloc is none: its own malloc is called through ours. The name must be a whole text:
-// as the end of others (acc_malloc of libgomp) it is in a quarter of all files that import dlsym.
+// Reads the dynamic table, and of a file that imports dlsym at most 8 MiB of each section of constants and
+// 32 MiB of all. A library that exports malloc is none: its own malloc is called through ours. The name must
+// be a whole text: as the end of others (acc_malloc of libgomp) it is in a quarter of all files that import
+// dlsym.
 SEEP_MUST_CHECK struct seep_error *seep_past_malloc_find(const struct seep_elf_file *elf, bool *ret_is_past);
 
 #endif
