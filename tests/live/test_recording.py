@@ -363,6 +363,12 @@ def test_rings_of_some_threads_fit_a_limited_address_space(tmp_path):
     assert [one['health']['lost'] for one in ran] == [{}], ran
 
 
+def test_rings_of_some_threads_fit_an_address_space_that_is_limited_later(tmp_path):
+    program = built_program('recording_limited.c', tmp_path, '-fno-builtin', '-pthread')
+    (process,) = report(record(tmp_path, program, '200', env={'MALLOC_ARENA_MAX': '1'}))
+    assert process['totals']['allocations'] >= 200_000 and process['health']['lost'] == {}, process['health']
+
+
 def test_dropped_events_are_counted(tmp_path):
     """With --drop nobody waits: what is written and what was dropped make all."""
     trace = record(tmp_path, compiled(tmp_path, HANDING_ON), options=['--drop'])

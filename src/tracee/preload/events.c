@@ -17,11 +17,15 @@ enum {
     EVENTS_FIRST = 2048, // events that have room at once, the first time round
     EVENTS_ALONE = 8192, // a power of two
     EVENTS_WHERE_LIMITED = 16384,
+    SLOTS_NOTED = 4, // the others have short rings anyway
 };
+_Static_assert(SEEP_RING_CAPACITY(SLOTS_NOTED) <= EVENTS_WHERE_LIMITED, "rings of other slots are short");
 
 // Decided once, because the events of a slot's thread before may still be in the ring: the address space is
 // limited (RLIMIT_AS), and a few large rings would take all that the image may have of it.
 static bool rings_are_short;
+// The same of one slot, a bit each of the first: the limit came before its ring.
+static _Atomic uint32_t short_slots;
 
 // The page where the ring of a slot begins. Numbers in shared memory do not decide where we write.
 static uint32_t *place_of_ring(uint32_t slot) {
@@ -32,6 +36,7 @@ static uint32_t *place_of_ring(uint32_t slot) {
 
 bool seep_events_start(void) {
     rings_are_short = seep_window_is_limited();
+    atomic_store_explicit(&short_slots, 0, memory_order_relaxed);
     seep_g.header->ring_dir_page = seep_pages_take(SEEP_RING_SLOTS * sizeof(uint32_t));
     seep_g.header->ring_stamp = event_clock();
     seep_g.header->ring_stamp_ns = seep_clock_ns(CLOCK_MONOTONIC);
@@ -44,9 +49,11 @@ static bool is_alone(void) {
 
 // Who is killed loses what is in the rings where there is no tool.
 static uint64_t capacity_of(uint32_t slot) {
-    uint32_t most = is_alone()        ? (uint32_t)EVENTS_ALONE
-                    : rings_are_short ? (uint32_t)EVENTS_WHERE_LIMITED
-                                      : SEEP_RING_EVENTS;
+    uint32_t shorts = atomic_load_explicit(&short_slots, memory_order_relaxed);
+    bool is_short = rings_are_short || (slot < SLOTS_NOTED && shorts >> slot & 1);
+    uint32_t most = is_alone() ? (uint32_t)EVENTS_ALONE
+                    : is_short ? (uint32_t)EVENTS_WHERE_LIMITED
+                               : SEEP_RING_EVENTS;
     return SEEP_MIN(SEEP_RING_CAPACITY(slot), most);
 }
 
@@ -54,6 +61,9 @@ static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
     thread->ring = ring;
     thread->ring_events = (struct seep_event *)((unsigned char *)ring + SEEP_IMAGE_PAGE);
     uint64_t capacity = capacity_of(thread->slot_index);
+    // A child of fork may copy one that its parent has made under a limit since.
+    bool was_short = __atomic_load_n(&ring->capacity, __ATOMIC_RELAXED) == EVENTS_WHERE_LIMITED;
+    capacity = SEEP_MIN(capacity, was_short ? (uint64_t)EVENTS_WHERE_LIMITED : capacity);
     capacity = SEEP_MIN(capacity, ring->own ? (uint64_t)EVENTS_ALONE : capacity);
     thread->ring_mask = capacity - 1;
     thread->ring_written = ring->written;
@@ -69,10 +79,12 @@ static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
 }
 
 void seep_events_begin(struct seep_thread *thread) {
-    uint64_t capacity = capacity_of(thread->slot_index);
-    uint64_t bytes = SEEP_IMAGE_PAGE + capacity * sizeof(struct seep_event);
     uint32_t *place = place_of_ring(thread->slot_index);
     uint32_t page = place ? *place : 0;
+    if (!page && thread->slot_index < SLOTS_NOTED && seep_window_is_limited())
+        atomic_fetch_or_explicit(&short_slots, 1u << thread->slot_index, memory_order_relaxed);
+    uint64_t capacity = capacity_of(thread->slot_index);
+    uint64_t bytes = SEEP_IMAGE_PAGE + capacity * sizeof(struct seep_event);
     thread->ring = NULL;
     if (place && !page) {
         page = seep_pages_take(bytes);
