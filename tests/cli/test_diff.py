@@ -307,6 +307,7 @@ FINDINGS = {  # runs, and what is said of them: kind, value, place, value of the
     ("10 30 5 0", "60 0 5 0"): [("live", -10000, "other", -15000)],
     ("10 10 0 0", "10 10 0 900"): [("live", 0, None, 0), ("allocations", 900, "churn", 900)],
     ("10 10 0 0", "15 9 0 0"): [("live", 0, "add", 500)],
+    ("10 26 0 0", "110 10 125 0"): [("lost", 8000, "lose", 8000), ("live", 10000, "add", 10000)],
 }
 
 
@@ -324,6 +325,8 @@ def test_what_changed_most_is_said_first(run, seep, root, tmp_path, require, run
     text = re.sub(r"\s+", " ", run(seep, "diff", "old.seep", "new.seep").stdout)
     before_totals = text.split(" totals ")[0]
     assert all(f["text"] in before_totals for f in whole["findings"]), text
+    # Where all is from one place, none is from others.
+    assert not [f["text"] for f in whole["findings"] if "all from" in f["text"] and "; " in f["text"]]
     # By function its name is the place.
     (by, *_) = diff(run, seep, root, "--by", "function", "old.seep", "new.seep")["findings"]
     assert by["place"] == expected[0][2], by

@@ -170,7 +170,7 @@ static void put_places(FILE *out, const struct figure *figure, const struct plac
         if (i && seep_magnitude(place->change) < seep_magnitude(places->of[0].change) / 5)
             return;
         const char *name = place->name ? place->name : "stacks that are not known";
-        if (place->change == change)
+        if (places->nr == 1 && place->change == change)
             fprintf(out, ", all from %s", name);
         else
             fprintf(out, "%s%s %s %s", i ? ", " : ": ", amount(figure, place->change).text,
