@@ -8,7 +8,8 @@
 #include "output/sql_table.h"
 
 // Rows that have the same widths: more are not kept in memory.
-#define ROWS_MOST 1000u
+#define ROWS_MOST  1000u
+#define BYTES_MOST ((size_t)8 << 20) // of their texts
 // Columns of a text that is cut.
 #define LEAST_WIDTH 8u
 #define BETWEEN     2u
@@ -37,6 +38,7 @@ struct seep_sql_table {
     unsigned nr_names;
     struct value *values;
     size_t nr_values;
+    size_t nr_bytes; // of their texts
     bool begun;
     uint64_t nr_cut;
 };
@@ -182,7 +184,7 @@ static void flush_rows(struct seep_sql_table *table) {
     else
         put_groups(table);
     table->begun = true;
-    table->nr_values = 0;
+    table->nr_values = table->nr_bytes = 0;
     seep_arena_deinit(&table->arena);
     table->arena = (struct seep_arena)SEEP_ARENA_INIT;
 }
@@ -203,11 +205,16 @@ static struct seep_error *make_value(struct seep_arena *arena, const char *text,
 struct seep_error *seep_sql_table_add(struct seep_sql_table *table, const char *text, bool is_number) {
     if (table->nr_names < table->nr_columns)
         return make_value(&table->names, text, false, &table->columns[table->nr_names++].name);
-    if (table->nr_values == (size_t)table->nr_columns * ROWS_MOST)
+    bool is_full = table->nr_values == (size_t)table->nr_columns * ROWS_MOST || table->nr_bytes > BYTES_MOST;
+    if (is_full && table->nr_values % table->nr_columns == 0)
         flush_rows(table);
-    struct seep_error *error = make_value(&table->arena, text, is_number, &table->values[table->nr_values]);
-    table->nr_values += !error;
-    return error;
+    struct value *value = &table->values[table->nr_values];
+    struct seep_error *error = make_value(&table->arena, text, is_number, value);
+    if (error)
+        return error;
+    table->nr_values++;
+    table->nr_bytes += strlen(value->text);
+    return NULL;
 }
 
 static void put_end(struct seep_sql_table *table) {
