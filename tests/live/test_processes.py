@@ -130,6 +130,17 @@ def test_fault_handler_that_leaves_the_making_of_an_image(tmp_path, mask):
     assert under.report()[0]['health']['lost']['fork'] == 1
 
 
+def test_fault_handler_that_forks_in_the_making_of_an_image(tmp_path):
+    """On a signal stack that the kernel does not tell of, above the stack that was interrupted: it is taken for one that has
+    left by longjmp, and comes back. The child has its image, which is not said to be complete."""
+    under = traced([built_program('fork_fault_fork.c', tmp_path)], tmp_path)
+    assert (under.code, under.out, under.err) == (0, b'interrupted\n', b''), under
+    processes = under.report()
+    assert processes[0]['health']['lost'] == {'fork': 1}
+    (child,) = [one for one in processes[1:] if one['health']['lost']]
+    assert child['health']['lost'] == {'passive': 1} and not child['health']['complete']
+
+
 @pytest.mark.parametrize('how', [[], ['raw']], ids=['fork', 'clone'])
 def test_a_new_thread_of_a_child_allocates_first(how, tmp_path):
     """The thread that forked is another one, with a slot of its own: each has what it allocated."""

@@ -106,6 +106,7 @@ uint64_t seep_fork_image_ns(void) {
 static void *_Atomic setter;
 static _Atomic uint32_t nr_passed, nr_reentered;
 static _Atomic bool is_overdue;                      // a thread has waited for it as long as one may
+static bool is_given_up;                             // it is taken for left
 static uint64_t setter_frame;                        // where it began
 static uint64_t blocked_by_setter[SYS_SIGSET_WORDS]; // signals that the program has not blocked itself
 
@@ -281,6 +282,7 @@ static void give_up_set_up(void) {
     const uint64_t of_libc = UINT64_C(3) << 31; // 32 and 33
     uint64_t unblocked[SYS_SIGSET_WORDS], now[SYS_SIGSET_WORDS] = {0};
     seep_news_tell(SEEP_LOST_FORK, 1);
+    is_given_up = true;
     atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
     for (int i = 0; i < SYS_SIGSET_WORDS; i++) {
         unblocked[i] = blocked_by_setter[i];
@@ -316,6 +318,7 @@ bool seep_fork_child(uint64_t frame, bool *ret_made) {
     if (atomic_compare_exchange_strong_explicit(seep_g.alive, &wiped, SETTING_UP, memory_order_acquire,
                                                 memory_order_acquire)) {
         setter_frame = frame;
+        is_given_up = false;
         atomic_store_explicit(&setter, (void *)&errno, memory_order_relaxed);
         bool own = set_up();
         atomic_store_explicit(seep_g.alive, own ? OWN : SETTING_UP, memory_order_seq_cst);
@@ -323,6 +326,10 @@ bool seep_fork_child(uint64_t frame, bool *ret_made) {
         if (own) {
             count_passed(&nr_passed, SEEP_LOST_NO_THREAD);
             count_passed(&nr_reentered, SEEP_LOST_REENTERED);
+            // It was not left: the handler is on a stack that the kernel does not tell of (SS_AUTODISARM),
+            // and has come back. What other threads do is not recorded.
+            if (is_given_up)
+                __atomic_fetch_add(seep_lost_place(SEEP_LOST_PASSIVE), 1, __ATOMIC_RELAXED);
         }
         *ret_made = own;
         return own;
