@@ -276,6 +276,8 @@ EXPLAINED = [
     ('swipl', ('reachable None', 'possible None', 'possible reachable'), r'\(libswipl\.so\)', 'it asks tcmalloc how much it has allocated and, where that is '
      "something, makes a flag and a predicate of it; Valgrind's allocator is in tcmalloc's place. For the four names other names move to the next "
      'array of atoms, which only pointers into its middle hold. With a function before it that answers as under Valgrind, all of these are equal'),
+    ('emacs', ('possible reachable',), r'^\? \(emacs-nox\) < \? \(emacs-nox\) < \? \(emacs-nox\) < __libc_start', 'only a pointer to the 40th byte of '
+     'the specpdl array holds it; under memcheck a word of the mapped dump equals its address by chance'),
     ('lynx', ('None reachable',), r'\(lynx\)', 'it keeps its last line of progress (Read ... of data), which it makes only when reading took long enough'),
     ('tclsh', ('possible None', 'None possible', 'reachable None', 'None reachable', 'possible reachable', 'reachable possible'), r'TclpAlloc', 'its own allocator cuts '
      'blocks into pieces by size, and the lengths of variables of the environment, such as LD_PRELOAD, decide how many it needs: under seep, too, one '
