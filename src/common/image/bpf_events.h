@@ -28,8 +28,8 @@ enum seep_bpf_kind {
     SEEP_BPF_MODULES, // seep_bpf_event: the loader has changed the list of modules; address is the generation
     SEEP_BPF_MET,     // seep_bpf_event: a process that was not known came into the scope
     SEEP_BPF_CODE,    // seep_bpf_code: code that a stack leads to and the tables lack
-    SEEP_BPF_FORK,    // seep_bpf_event: address is the pid of the child; detail SEEP_BPF_BORROWS: it shares
-                      // the memory of its parent
+    SEEP_BPF_FORK,    // seep_bpf_event: address is the pid of the child; detail is SEEP_BPF_BORROWS if the
+                      // child shares the memory of its parent
     SEEP_BPF_EXEC,    // seep_bpf_exec: address is the pid of the parent
     SEEP_BPF_EXIT,    // seep_bpf_event: the last thread ended; address is the status, as of wait(2)
     SEEP_BPF_MAP,     // seep_bpf_alloc: memory was mapped; detail: SEEP_MAPPING_*

@@ -54,8 +54,9 @@ struct seep_ring {
     uint64_t unused_too[7];
 };
 #define SEEP_RING_EVENTS 262144u // at most: 6 MiB
-// Threads are few or many: of the slots from the first on, from the fifth on, and so on. The first rings take
-// the bursts of a thread that allocates faster than the tool packs. The address space of 32 bits is short.
+// Threads are few or many: of the slots from the first on, from the fifth on, and so on. The first rings have
+// room for bursts of a thread that allocates faster than the tool packs. In 32 bits they have half of it,
+// because the address space is small.
 #define SEEP_RING_CAPACITY(slot)                                                                             \
     ((slot) < 4u      ? (sizeof(void *) < 8 ? SEEP_RING_EVENTS / 2 : SEEP_RING_EVENTS)                       \
      : (slot) < 64u   ? 16384u                                                                               \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Calls of 64-bit MIPS: whether one ends at `address`. A call and the instruction in its delay slot are left
-// together, so it is two words before its return address: jal, jalr that writes ra, bal and its conditional
-// kin. The compact calls of release 6 (balc, jialc) have no delay slot.
+// Calls of 64-bit MIPS: whether one ends at `address`. A call returns behind the instruction in its delay
+// slot, so the call is two words before its return address: jal, jalr that writes ra, bal and its conditional
+// forms. The compact calls of release 6 (balc, jialc) have no delay slot: they are one word before it.
 // Source: MIPS64 Architecture for Programmers, volume II, "JAL", "JALR", "BGEZAL", "BALC", "JIALC".
 // Proof: tests/unit/test_calls.c.
 #ifndef SEEP_UNWIND_CALLS_MIPS64_H

@@ -9,7 +9,7 @@
 #include "base/text_same.h"
 #include "view/summary.h"
 
-// Rows with the largest changes get names: those of one place are one.
+// So many rows, those with the largest changes, get the name of their place. Rows of one place are one.
 #define ROWS_NAMED 32u
 
 const char *seep_diff_finding_name(enum seep_diff_finding_kind kind) {
@@ -90,7 +90,7 @@ struct places {
     size_t nr;
 };
 
-// The rows with most more of it, or with `less` most less: the largest change first.
+// The rows that have grown most, or with `less` shrunk most, the largest change first.
 static size_t pick(const struct seep_diff *diff, const struct figure *figure, bool less,
                    const struct seep_diff_row **ret_rows) {
     size_t nr = 0;
@@ -161,8 +161,8 @@ static struct seep_error *put(const struct seep_diff *diff, struct seep_diff_fin
     return finding->text ? NULL : seep_error_no_memory();
 }
 
-// The place that changed most, and the next one where it has a fifth of that: ": 1.00 MiB from add (a.c:3),
-// which is new, 300 KiB from ...".
+// The place that changed most, and the next one if it has a fifth of that change and more: ": 1.00 MiB from
+// add (a.c:3) (new), 300 KiB from ...".
 static void put_places(FILE *out, const struct figure *figure, const struct places *places, int64_t change) {
     bool is_live = figure->kind == SEEP_DIFF_LIVE;
     for (size_t i = 0; i < places->nr && i < 2; i++) {
@@ -207,7 +207,7 @@ static void put_change(FILE *out, const struct figure *figure, int64_t change, b
                 what);
 }
 
-// Places that changed the other way are named where they hide half of the change and more.
+// The place that changed most the other way, if its change is half of the whole and more.
 static void put_others(FILE *out, const struct figure *figure, int64_t change, const struct places *others) {
     if (!others->nr || figure->kind == SEEP_DIFF_LOST ||
         seep_magnitude(others->of[0].change) < seep_magnitude(change) / 2)
@@ -262,7 +262,7 @@ struct seep_error *seep_diff_findings_make(const struct seep_diff *diff, int sor
         error = answer(diff, SEEP_DIFF_LOST, ret_findings);
     if (!error)
         error = answer(diff, kind, ret_findings);
-    // As much is held by the same: then more work may be what has changed.
+    // What is live has not changed anywhere: the number of allocations may have.
     if (!error && kind == SEEP_DIFF_LIVE && !diff->all.live_bytes && diff->all.allocations &&
         !ret_findings->items[ret_findings->nr - 1].place)
         error = answer(diff, SEEP_DIFF_ALLOCATIONS, ret_findings);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What a diff answers first: what changed most, by how much, and where. Made once for all outputs.
+// What a diff answers first: what changed most, by how much, and where. The text report and JSON say the
+// same.
 #ifndef SEEP_ANALYSIS_DIFF_FINDINGS_H
 #define SEEP_ANALYSIS_DIFF_FINDINGS_H
 

@@ -59,7 +59,8 @@ static enum seep_error_code code_of_errno(int sys_errno) {
     }
 }
 
-// More room does not help there. No hint where the file system itself takes no larger file.
+// More room on the disk does not help against a limit of file sizes. If there is none, the file system itself
+// takes no larger file, and there is no hint.
 static void hint_file_limit(struct seep_error *error) {
     struct rlimit limit;
     char higher[40] = "start it in a shell with a higher limit";

@@ -12,8 +12,8 @@
 // Not zeroed; at least one byte. NULL: out of memory, or the product overflows.
 SEEP_MUST_CHECK void *seep_large_alloc(size_t count, size_t size);
 
-// What has not been touched yet of memory that will be written as a whole is to be in huge pages: no more
-// memory, and one page fault in place of 512. A wish; small memory is left as it is.
+// Asks the kernel for huge pages for what has not been touched yet of the memory: one page fault in place of
+// 512. The memory will be written as a whole, so it takes no more. Does nothing for small memory.
 void seep_large_advise(void *memory, size_t nr_bytes);
 
 // `array` is the address of a pointer to malloc'ed elements: room for half as many more, not zeroed. false:

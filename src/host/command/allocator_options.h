@@ -19,8 +19,8 @@ struct seep_compared_run {
 // Runs the program with each allocator in turn and writes the table. *ret_status: the program's.
 SEEP_MUST_CHECK struct seep_error *seep_run_compared(const struct seep_compared_run *run, int *ret_status);
 
-// One line on a terminal: which round it is, of `nr_rounds`, then of `nr_most` where differences need more.
-// It is gone after a round beyond `nr_most`.
+// One line on a terminal says which round it is: of `nr_rounds`, and behind these of `nr_most` at most. A
+// round beyond `nr_most` erases the line.
 void seep_show_rounds(void *data, uint32_t round, uint32_t nr_rounds, uint32_t nr_most);
 
 #endif

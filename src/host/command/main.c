@@ -86,7 +86,7 @@ static void survive_file_limit(void) {
         sigaction(SIGXFSZ, &action, NULL);
 }
 
-// But for a terminal, which gets each line at once.
+// A terminal gets each line at once, so it keeps the buffer of stdio.
 static void enlarge_output(void) {
     static char buffer[SEEP_OUTPUT_BUFFER_BYTES];
     if (!isatty(STDOUT_FILENO))

@@ -37,7 +37,8 @@ static bool is_within(const char *text, const char *name) {
     return !*text;
 }
 
-// As near as another one: a letter that was left out is a commoner mistake than a wrong one.
+// Of two names that are as near, the one that has all letters of `text` is taken: a missing letter is a
+// commoner mistake than a wrong one.
 const char *seep_nearest(const char *text, const char *const *names) {
     size_t nr_text = strlen(text);
     if (nr_text == 0 || nr_text > LONGEST)

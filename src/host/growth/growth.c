@@ -48,7 +48,7 @@ struct picked {
     uint32_t index[SEEP_TREND_MOST];
     double seconds[SEEP_TREND_MOST];
     size_t nr;
-    bool is_short; // nothing is said of them
+    bool is_short; // they cover too short a time for a verdict
 };
 
 static struct picked pick(const struct seep_profile *profile, bool is_short) {

@@ -24,11 +24,11 @@ struct seep_growth {
     struct seep_growth_of live;          // all of the heap
     struct seep_growth_of rss;           // verdict unknown where it was not taken
     uint32_t nr_verdicts[SEEP_TREND_NR]; // sites with anything live in any snapshot
-    int64_t least_ns; // not 0: the snapshots cover less time, which says nothing, and no verdict is known
+    int64_t least_ns; // not 0: the snapshots cover less time than this, so there is no verdict
 };
 
-// What the snapshots must cover, because what a program does in less is its start. Of a recording, whose
-// moments were not chosen by the user, it is more.
+// The time that snapshots must cover, because what a program does in less is its start. It is longer for a
+// recording, whose moments were not chosen by the user.
 #define SEEP_GROWTH_LEAST_NS     INT64_C(100000000)
 #define SEEP_GROWTH_RECORDING_NS INT64_C(1000000000)
 
@@ -50,7 +50,7 @@ double seep_growth_seconds(const struct seep_growth_of *growth, uint64_t bytes);
 // heap whose free memory cannot be used.
 bool seep_growth_is_beside_heap(const struct seep_growth *growth);
 
-// Why nothing is said of what is live. SEEP_GROWTH_SAID: something is. The profile has a growth.
+// Why there is no verdict about what is live; SEEP_GROWTH_SAID: there is one. The profile has a growth.
 enum seep_growth_unknown {
     SEEP_GROWTH_SAID,
     SEEP_GROWTH_STOOD_STILL,

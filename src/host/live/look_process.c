@@ -99,7 +99,8 @@ struct seep_error *seep_look_keep_notes(struct seep_profile *profile, const stru
 }
 
 struct seep_error *seep_look_note_files(struct seep_profile *profile, const struct seep_profile *old) {
-    // Files are searched for what makes a wrong free uncertain only if there is one.
+    // Files are searched for lookups of malloc only if there are wrong frees, so new ones ask for a new
+    // search.
     if (!old || old->nr_modules != profile->nr_modules ||
         profile->nr_wrong_releases != old->nr_wrong_releases)
         return seep_profile_note_allocators(profile, (pid_t)profile->process.pid);

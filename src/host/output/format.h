@@ -28,15 +28,16 @@ size_t seep_text_width(const char *text);
 // text ends at its NUL: do not call there).
 unsigned seep_utf8_next(const char *text, uint32_t *ret_code);
 
-// Whether a character changes how the text around it is shown, or shows nothing itself. (C0 controls: no.)
+// Whether a character changes how the text around it is shown, or shows nothing itself. C0 controls do not
+// count.
 bool seep_is_deceiving(uint32_t code);
 
-// The bytes of the next character of UTF-8 text if seep_put_escaped() writes it as it is; 0: it does not. (As
-// above, not at the NUL.)
+// The bytes of the next character of UTF-8 text if seep_put_escaped() writes it as it is, else 0. Not to be
+// called at the NUL.
 unsigned seep_shown_next(const char *text);
 
-// A program's name as part of the name of a file: without its folder, and with _ for each byte that is not
-// shown as it is. NULL: out of memory.
+// A program's name as part of the name of a file: without its folder, and with _ for each byte that
+// seep_put_escaped() would escape. malloc'ed. NULL: out of memory.
 SEEP_MUST_CHECK char *seep_name_for_file(const char *program);
 
 // Decimal digits, as fprintf() writes them, for formats with millions.

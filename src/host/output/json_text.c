@@ -46,7 +46,7 @@ void seep_put_json_text(FILE *out, const char *text) {
     fputc('"', out);
 }
 
-// Bytes of the text from its first deceiving character on, that one among them. 0: it has none.
+// Bytes of the text from its first deceiving character on, which is counted. 0: it has none.
 static size_t deceiving_bytes(const char *text) {
     for (; *text; text++) {
         uint32_t code = 0;

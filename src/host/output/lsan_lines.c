@@ -59,8 +59,8 @@ static const char *bare_name(const char *function, size_t *ret_nr) {
     return name;
 }
 
-// A name as a pattern, with `*` for what is written in different ways, and for what would break a line or is
-// not shown as it is.
+// A name as a pattern. `*` stands for what is written in different ways, and for characters that would break
+// the line or are not printable.
 static void put_pattern(FILE *out, const char *name, size_t nr) {
     char last = 0;
     for (const char *at = name, *end = name + nr; at < end;) {

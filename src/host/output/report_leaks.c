@@ -127,7 +127,7 @@ static void put_classes(FILE *out, const struct seep_view *view, const struct su
         fprintf(out, "%s read", seep_format_bytes(leaks->read_bytes).text);
     fputc('\n', out);
     for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++) {
-        if (i != SEEP_KIND_LOST && !leaks->blocks[i]) // a row of zeros answers nothing, but for what is lost
+        if (i != SEEP_KIND_LOST && !leaks->blocks[i]) // only of `lost` a row of zeros is an answer
             continue;
         put_amount(out, seep_text_kind(i), leaks->blocks[i], leaks->bytes[i]);
         fprintf(out, "%s\n", i == SEEP_KIND_REACHABLE ? where_held(view, leaks->blocks[i]) : remarks[i]);

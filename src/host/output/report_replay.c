@@ -35,7 +35,7 @@ static void put_name(FILE *out, const char *name, int column, int width) {
         fprintf(out, "%*s", left, "");
 }
 
-// A wider interval does not tell that two are alike.
+// Two are alike if the interval lies within this part of 1. A wider one decides nothing.
 #define ALIKE_PARTS 0.05
 
 static struct seep_number against(const struct seep_replay_figures *row) {

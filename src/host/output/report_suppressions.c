@@ -19,8 +19,8 @@
 
 #define LINES_MAX 20u // of a stack: Valgrind takes 24
 
-// The next character of a name as part of a line, and where the one behind it begins. A byte that would break
-// the line, or is not shown as it is, matches any byte instead.
+// Writes the next character of a name, and returns where the one behind it begins. A byte that would break
+// the line or is not printable becomes `?`, which matches any byte.
 static const char *put_next(FILE *out, const char *name) {
     unsigned shown = seep_shown_next(name);
     fwrite(shown ? name : "?", 1, shown ? shown : 1, out);

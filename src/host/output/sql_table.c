@@ -58,7 +58,7 @@ struct seep_error *seep_sql_table_begin(FILE *out, unsigned nr_columns, struct s
 
 // ---- widths ------------------------------------------------------------------------------------------
 
-// Numbers are whole. Texts give way, the widest first. false: they have no room.
+// Gives each column its width. Numbers are never cut; texts are, the widest first. false: there is no room.
 static bool fit(struct seep_sql_table *table) {
     unsigned all = 0;
     for (unsigned i = 0; i < table->nr_columns; i++) {

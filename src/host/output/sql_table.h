@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Rows of `seep sql` on a terminal: columns one under another, numbers at the right, no line wider than the
-// terminal. A text that has no room is cut, which ends with "…" and is told under the table. Where even
-// narrow columns have no room, each row is a group of lines, a value in each, which goes on in further lines.
+// terminal. A text that has no room is cut and ends with "…"; a line under the table counts these. Where even
+// narrow columns have no room, each row is a group of lines with one value each. A long value takes several
+// lines.
 #ifndef SEEP_OUTPUT_SQL_TABLE_H
 #define SEEP_OUTPUT_SQL_TABLE_H
 

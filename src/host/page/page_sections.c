@@ -23,7 +23,7 @@ struct section {
     const char *name;
     char form; // as seep_site_forms[], or 't' for text
     const struct seep_page_column *column;
-    bool counts; // its values are counted by the page, so zeros stay, too
+    bool counts; // the page counts its values, so a column of zeros stays
 };
 
 static bool has_value(const struct section *section) {
@@ -36,8 +36,8 @@ static bool has_value(const struct section *section) {
     return false;
 }
 
-// The first line, and the sections behind it. Columns of zeros are left out, where the page knows from
-// another column how many there would be. Takes `head`.
+// The first line, and the sections behind it. Columns of zeros are left out if the page knows their length
+// from another column. Takes `head`.
 static struct seep_error *assemble(json_t *head, const struct section *sections, size_t nr_sections,
                                    struct seep_page_column *ret_part) {
     json_t *list = json_array();

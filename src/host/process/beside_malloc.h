@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// jemalloc, tcmalloc and mimalloc have functions of their own beside malloc (mallocx, tc_malloc, mi_malloc),
-// by which a program allocates and frees past the hooks. How their names begin, as they stand in tables of
-// symbols.
+// jemalloc, tcmalloc and mimalloc have functions of their own beside malloc (mallocx, tc_malloc, mi_malloc).
+// What a program allocates and frees by them passes the hooks. A program that may call them has their names
+// in its table of symbols.
 #ifndef SEEP_PROCESS_BESIDE_MALLOC_H
 #define SEEP_PROCESS_BESIDE_MALLOC_H
 
@@ -19,11 +19,11 @@ struct seep_beside {
 };
 extern const struct seep_beside seep_besides[SEEP_BESIDE_NR];
 
-// Whether a function whose name begins with `start`, one of `names`, and goes on with `rest`, only asks:
-// tc_malloc_size.
+// Whether a function only asks, as tc_malloc_size does. Its name is `start`, one of `names`, and `rest`
+// behind it.
 bool seep_beside_only_asks(const char *start, const char *rest, size_t nr_bytes);
 
-// The allocators that have a function of that name which allocates or frees.
+// The allocators that allocate or free by a function of that name.
 unsigned seep_beside_of_name(const char *name);
 // The allocator whose library lies at the path.
 unsigned seep_beside_of_path(const char *path);

@@ -266,7 +266,8 @@ bool seep_elf_address(const struct seep_elf_file *elf, uint64_t file_off, uint64
     return found;
 }
 
-// What a linker knows of a function of another module: often not even that it is one.
+// Whether the symbol may be a function of another module. A linker often does not know that it is one
+// (NOTYPE).
 static bool is_elsewhere(const Elf64_Sym *symbol) {
     unsigned type = ELF64_ST_TYPE(symbol->st_info);
     return symbol->st_shndx == SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE);

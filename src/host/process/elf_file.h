@@ -58,7 +58,8 @@ SEEP_MUST_CHECK struct seep_error *seep_elf_functions(const struct seep_elf_file
 // Those of the tables of one type only: SHT_SYMTAB or SHT_DYNSYM.
 SEEP_MUST_CHECK struct seep_error *seep_elf_functions_of(const struct seep_elf_file *elf, uint32_t type,
                                                          seep_elf_visit_function *visit, void *context);
-// Those of the dynamic table, and to `elsewhere` names that other modules define. A linker puts these first.
+// Those of the dynamic table go to `visit`, and names that other modules define to `elsewhere`. A linker puts
+// the latter first.
 typedef void seep_elf_visit_name(void *context, const char *name);
 SEEP_MUST_CHECK struct seep_error *seep_elf_dynamic(const struct seep_elf_file *elf,
                                                     seep_elf_visit_function *visit,

@@ -32,7 +32,7 @@ static void look_at_called(void *context, const char *name) {
     imports->looks_up |= strcmp(name, "dlsym") == 0 || strcmp(name, "dlvsym") == 0;
 }
 
-// Whether the text that ends in the name at `start` is that name, or that with "__libc_" before it.
+// Whether the text that ends with the name at `start` is nothing but that name, or "__libc_" and that name.
 static bool is_name(const char *bytes, const char *start) {
     static const char libc[] = {'_', '_', 'l', 'i', 'b', 'c', '_'};
     if ((size_t)(start - bytes) >= sizeof(libc) && memcmp(start - sizeof(libc), libc, sizeof(libc)) == 0)
@@ -40,7 +40,8 @@ static bool is_name(const char *bytes, const char *start) {
     return start == bytes || !start[-1];
 }
 
-// Of a piece that is not the first of its section a text at its start is not taken: the piece before has it.
+// A text at the start of a piece counts only in the first piece of a section. In a later piece it may be the
+// end of a longer text, and the piece before has it as a whole.
 static bool has_name(const char *bytes, size_t nr_bytes, bool is_first) {
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++) {
         size_t length = strlen(names[i]) + 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Whether a program or library may call libc's own malloc past the one that stands before it: it asks the
-// loader for functions by their names (dlsym, dlvsym), and has a name of malloc's family among its constants.
-// A call of __libc_malloc by name of the linker comes to the hooks.
+// Whether a program or library may call libc's own malloc past the hooks: it imports dlsym or dlvsym, and has
+// a name of malloc's family among its constants. A call of __libc_malloc that the linker binds comes to the
+// hooks.
 #ifndef SEEP_PROCESS_PAST_MALLOC_H
 #define SEEP_PROCESS_PAST_MALLOC_H
 

@@ -41,13 +41,14 @@ SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_profile_note(struct se
 bool seep_profile_has_note(const struct seep_profile *profile, enum seep_note_code code);
 // Notes once that functions of the allocator beside malloc may be called.
 SEEP_MUST_CHECK struct seep_error *seep_profile_note_beside(struct seep_profile *profile);
-// Whether what looks like a wrong free may free a block whose allocation was not seen: its address was
-// another block's before, or lies in one that seems live, or is that of one.
+// Whether what looks like a wrong free may free a block whose allocation was not seen. The address of such a
+// block was another block's before, or is in or at the start of one that seems live.
 bool seep_profile_may_be_right(const struct seep_profile *profile, const struct seep_wrong_release *wrong);
-// Whether a double free, or one inside a block, would be none if the block were of libc's own malloc.
+// Whether a free of this kind is right if the block came from libc's own malloc: a double free, or one inside
+// a block.
 bool seep_misuse_may_be_unseen(uint32_t misuse);
-// Whether it would, and a module of the process may call that malloc (SEEP_NOTE_PAST_MALLOC): to be shown as
-// not certain.
+// Whether the free is of such a kind, and a module of the process may call that malloc
+// (SEEP_NOTE_PAST_MALLOC). Reports show such a free as not certain.
 bool seep_profile_is_uncertain(const struct seep_profile *profile, const struct seep_wrong_release *wrong);
 
 // Lower-case names as they appear in reports and JSON, "no_leaf", say; "unknown" for a value outside the

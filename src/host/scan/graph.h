@@ -135,9 +135,10 @@ uint64_t seep_graph_vtable_of(const struct seep_graph *graph, uint32_t block);
 // Once, after the last feeding. Edges are not whole before.
 SEEP_MUST_CHECK struct seep_error *seep_graph_classify(struct seep_graph *graph); // leak_classes.c
 
-// How many lost blocks are in a cycle: a block that they lead to points to their start. Pointers into their
-// middle lead to a part, as those of the nodes of a std::map do to its head. One that points to itself, as
-// the head of an empty list does, does not count. After seep_graph_classify. false: out of memory.
+// How many lost blocks are in a cycle: another block that they lead to points to their start. Pointers into
+// the middle do not count, because they lead to a part (the nodes of a std::map to its head). A block that
+// points to itself does not count either (the head of an empty list). After seep_graph_classify. false: out
+// of memory.
 SEEP_MUST_CHECK bool seep_graph_count_cycles(const struct seep_graph *graph, uint64_t *ret_nr);
 
 // The header in front of what a block's pointers lead to; 0: none.

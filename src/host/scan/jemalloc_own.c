@@ -12,7 +12,7 @@
 #define PIECE_BYTES  4096u
 #define NAME_BYTES   32u // more than any of the names
 
-// The allocators whose library it is the start of.
+// The allocators whose library begins with this mapping.
 static unsigned allocators_of(const struct seep_memory_area *mapping) {
     return mapping->file_off == 0 && !mapping->shared ? seep_beside_of_path(mapping->path) : 0;
 }

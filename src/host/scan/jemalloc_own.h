@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Whether a scan must expect memory that no hook has seen, which may hold blocks: the interpreters of redis
-// lie there. See process/beside_malloc.h.
+// Whether a scan must expect memory that no hook has seen and that may hold blocks, as that of the
+// interpreters of redis does. See process/beside_malloc.h.
 #ifndef SEEP_SCAN_JEMALLOC_OWN_H
 #define SEEP_SCAN_JEMALLOC_OWN_H
 

@@ -119,7 +119,7 @@ static bool add_signal(struct seep_kernel_kept *kept, const siginfo_t *info) {
                                                .of = SEEP_KERNEL_SIGNAL});
 }
 
-// To tell a signal the kernel walks its queue from the start: 60000 took 20 seconds.
+// The kernel walks its queue from the start for each signal that it tells: 60,000 signals took 20 seconds.
 #define SIGNALS_MAX 8192u
 
 // Signals that wait for the thread, or for the process. Source: ptrace(2), PTRACE_PEEKSIGINFO.

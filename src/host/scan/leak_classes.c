@@ -273,7 +273,8 @@ struct seep_error *seep_graph_classify(struct seep_graph *graph) {
     return fits ? NULL : seep_error_no_memory();
 }
 
-// What is lost and leads to a block that is not led to from elsewhere is led to by it.
+// Of lost blocks, only those of its own cycle point to a block of kind LOST. So each that does closes a
+// cycle.
 bool seep_graph_count_cycles(const struct seep_graph *graph, uint64_t *ret_nr) {
     bool *seen = calloc(SEEP_MAX(graph->nr_blocks, 1u), sizeof(*seen));
     *ret_nr = 0;

@@ -29,7 +29,8 @@ bool seep_root_feed(struct seep_root_finder *finder, uint64_t start, uint64_t en
 bool seep_root_enter_file(struct seep_root_finder *finder, const struct seep_memory_area *mapping) {
     struct seep_root_ranges *ranges = finder->ranges;
     struct seep_root_module found = {.id = 0};
-    // Data of a module may also be at the start of its file. Behind its end the file is loaded once more.
+    // A module's data may be mapped from the start of its file, too. Behind the module's end it is another
+    // copy.
     bool is_inside =
         finder->path && strcmp(finder->path, mapping->path) == 0 && mapping->start < finder->data_end;
     if (mapping->shared || mapping->path[0] != '/' || mapping->file_off != 0 || is_inside ||

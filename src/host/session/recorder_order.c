@@ -7,7 +7,7 @@
 #include "base/merge_heap.h"
 #include "session/recorder_parts.h"
 
-enum { SEAL_MS = 20 }; // until a chunk is written: what a kill of tool and program loses, with two naps
+enum { SEAL_MS = 20 }; // until a chunk is written. A kill of tool and program loses that, and two naps.
 
 void seep_recorder_beat(struct seep_recorder *recorder) {
     recorder->beat++;

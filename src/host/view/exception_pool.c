@@ -76,7 +76,7 @@ static struct seep_error *holds_pool(struct seep_view *view, uint32_t process,
     if (holder->blocks != 1 || !is_data(holder->chain))
         return NULL;
     struct seep_error *error = NULL;
-    // A saved trace keeps chains of sites with one holder only with the site.
+    // If a site has one holder, a saved trace has the chain only with the site.
     for (uint32_t i = 1; !error && !*ret_is && !*ret_is_stdio && i < profile->nr_sites; i++) {
         const struct seep_site *site = &profile->sites[i];
         if (site->live_blocks != 1 || site->live_bytes != holder->bytes || !is_data(site->held) ||

@@ -16,13 +16,13 @@ SEEP_MUST_CHECK struct seep_error *seep_is_exception_pool(struct seep_stacks *st
 // Whether the stack of `node` allocated the buffer of a stdio stream of glibc.
 SEEP_MUST_CHECK struct seep_error *seep_is_stdio_buffer(struct seep_stacks *stacks, uint32_t node,
                                                         bool *ret_is);
-// What rows with as few allocations have are the buffers of the standard streams, which tell nothing about
-// the program. A program that has more of them opened files.
+// A row of buffers with at most so many allocations is of the standard streams, and tells nothing about the
+// program. A row with more of them is of files that the program opened.
 #define SEEP_STANDARD_STREAMS 3u
 #define SEEP_STDIO_BUFFERS    "buffers of stdio"
 
 // A holder of a process of the session in words, which live as long as the view. *ret_is_pool, where it is
-// asked for: that pool is all that it holds, and the words name it, or the buffer of a standard stream.
+// asked for: all that it holds is that pool, which the words name, or the buffer of a standard stream.
 SEEP_MUST_CHECK struct seep_error *seep_view_holder(struct seep_view *view, uint32_t process,
                                                     const struct seep_holder *holder, const char **ret_text,
                                                     bool *ret_is_pool);

@@ -452,7 +452,7 @@ static struct seep_error *answer_frees(struct maker *maker) {
                finding.place ? finding.place : "a stack that is not known");
 }
 
-// What tells nothing about the program is no place. What it has.
+// Removes the place of that name, which tells nothing about the program. Returns its bytes.
 static uint64_t take_out(struct places *places, const char *name) {
     size_t at = 0;
     while (at < places->nr && !seep_text_same(places->of[at].name, name))
@@ -489,8 +489,8 @@ static struct seep_error *name_places(struct maker *maker, const struct places *
     return text ? NULL : seep_error_no_memory();
 }
 
-// "71.0 KiB of libstdc++'s emergency pool", "4.00 KiB of buffers of stdio", both with "and": what is a tenth
-// of all and more. "": neither.
+// "71.0 KiB of libstdc++'s emergency pool", "4.00 KiB of buffers of stdio", or both with "and"; "": neither.
+// 0: it is not named.
 static struct seep_error *name_taken_out(struct maker *maker, uint64_t pool, uint64_t stdio,
                                          const char **ret_text) {
     bool both = pool && stdio;
@@ -505,7 +505,7 @@ static struct seep_error *name_taken_out(struct maker *maker, uint64_t pool, uin
 }
 
 // ", 91.2% from PLACE", or ": 71.0 KiB of libstdc++'s emergency pool, 91.2% of the rest from PLACE".
-// *ret_rest: what is not taken out.
+// *ret_rest: the bytes that are not taken out.
 static struct seep_error *put_concentration(struct maker *maker, enum seep_lead lead,
                                             struct seep_finding *finding, const char **ret_text,
                                             uint64_t *ret_rest) {
@@ -517,7 +517,8 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
         return error;
     uint64_t pool = take_out(&places, SEEP_EXCEPTION_POOL), stdio = take_out(&places, SEEP_STDIO_BUFFERS);
     pool = pool < leaders->all / 10 ? 0 : pool;
-    // Of what the pool leaves: else a program of which little is left would have no largest part.
+    // A tenth of what the pool leaves, not of all: beside the pool, buffers that are nearly all of the rest
+    // would not be named.
     stdio = stdio < (leaders->all - pool) / 10 ? 0 : stdio;
     *ret_rest = leaders->all - pool - stdio;
     const char *taken_out;
@@ -530,7 +531,7 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
                                       taken_out, *taken_out ? " and " : "");
         return *ret_text ? NULL : seep_error_no_memory();
     }
-    // They are a part of what the line says first; the share is of what is left of it.
+    // What is taken out is a part of the line's first figure. The share is of what is left.
     error = name_places(maker, &places, *ret_rest, *taken_out ? " of the rest" : "", ret_text);
     if (error || !*taken_out)
         return error;
@@ -538,8 +539,8 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
-// "; held by VARIABLE", or "; 71.2% held by VARIABLE": what alone holds a tenth of it and more. Of one
-// process that was scanned. "": nothing does.
+// "; held by VARIABLE", or "; 71.2% held by VARIABLE": the first holder that has a tenth of all and more. "":
+// there is none, or not one process that was scanned.
 static struct seep_error *name_holder(struct maker *maker, uint64_t all, const char **ret_text) {
     struct seep_view *view = maker->view;
     const struct seep_leaks *leaks = &view->session->profiles[view->first_process]->leaks;

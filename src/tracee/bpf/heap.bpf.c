@@ -533,8 +533,8 @@ int seep_modules(struct pt_regs *regs) {
 }
 
 // (parent, child), before the child's first instruction. Where probes are not of one process only, it is
-// traced from there on. One that borrows its parent's memory (vfork, CLONE_VM) is a process of its own when
-// it execs; what it does before counts for the parent, whose blocks it shares.
+// traced from there on. A child that borrows its parent's memory (vfork, CLONE_VM) is a process of its own
+// from its exec on. Before that, its events count for the parent, whose blocks it shares.
 SEC("tp_btf/sched_process_fork")
 int seep_fork(uint64_t *arguments) {
     const struct task_struct *parent = (const struct task_struct *)arguments[0];

@@ -23,8 +23,8 @@
 //                        where words of the global offset table are bound without relocations: what the
 //                        dynamic section calls the table, how many words in front have no symbol, the first
 //                        symbol with a word, and how many symbols there are
-//   CPU_NO_ADDRESS       whether a symbol without a section has an address that is no function's, where that
-//                        can be
+//   CPU_NO_ADDRESS       whether an undefined symbol has an address that is not the function's, where
+//                        undefined symbols can have addresses
 //   CPU_STAT, cpu_stat_convert
 //                        what the kernel writes for newfstatat, where that is not libc's struct stat64
 //   CPU_HANDLER_WORD     the word of the kernel's struct sigaction that has the handler, where that is not

@@ -87,7 +87,7 @@ SEEP_INLINE uint64_t cpu_own_registers(uint64_t *value) {
 #define CPU_R_GLOBAL R_MIPS_GLOB_DAT
 #define CPU_R_WORD   R_MIPS_REL32
 
-// An entry has no addend, and names up to three operations; the first is taken.
+// An entry has no addend. It names up to three operations, of which the first is taken.
 #define CPU_R_IS_REL 1
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define CPU_R_TYPE(info)   ((info) >> 56)
@@ -97,14 +97,15 @@ SEEP_INLINE uint64_t cpu_own_registers(uint64_t *value) {
 #define CPU_R_SYMBOL(info) ((info) >> 32)
 #endif
 
-// Symbols from some number on have a word each in the global offset table, in the same order, and no entry.
+// From a certain number on each symbol has a word in the global offset table, in the same order. No
+// relocation names these words.
 #define CPU_GOT           DT_PLTGOT
 #define CPU_GOT_LOCALS    DT_MIPS_LOCAL_GOTNO
 #define CPU_GOT_SYMBOL    DT_MIPS_GOTSYM
 #define CPU_GOT_NR_SYMBOL DT_MIPS_SYMTABNO
 
-// Such a symbol has the address of a stub, which binds the module's own word; only the flag makes it that of
-// a function.
+// An undefined symbol can have an address. With STO_MIPS_PLT it is the address of the function in all
+// modules; without, it is that of a stub, which binds the word of its own module only.
 #define CPU_NO_ADDRESS(symbol) ((symbol)->st_shndx == SHN_UNDEF && !((symbol)->st_other & STO_MIPS_PLT))
 
 // The thread pointer is 0x7000 above the end of the descriptor.

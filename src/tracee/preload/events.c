@@ -21,8 +21,8 @@ enum {
 };
 _Static_assert(SEEP_RING_CAPACITY(SLOTS_NOTED) <= EVENTS_WHERE_LIMITED, "rings of other slots are short");
 
-// Decided once, because the events of a slot's thread before may still be in the ring: the address space is
-// limited (RLIMIT_AS), and a few large rings would take all that the image may have of it.
+// The address space is limited (RLIMIT_AS): a few large rings would take all that the image may have of it.
+// Decided once, because the ring of a slot may still have events of the slot's last thread.
 static bool rings_are_short;
 // The same of one slot, a bit each of the first: the limit came before its ring.
 static _Atomic uint32_t short_slots;

@@ -18,7 +18,7 @@ static uint64_t part_of_image(int number, uint64_t *ret_bytes) {
     uint64_t base = (uintptr_t)seep_g.base;
     int area = number - 2, seed = number - 2 - SEEP_AREA_PAGED_NR;
     if (number == 0) { // the first to be asked: it is a part of its area when it is no longer here
-        // One word: of two reads one opening may end and another begin between them.
+        // One word, because between two reads one opening may end and another begin.
         uintptr_t opening = __atomic_load_n(&seep_g.opening, __ATOMIC_SEQ_CST), page = SEEP_IMAGE_PAGE;
         *ret_bytes = opening & -page;
         return base + (opening ? seep_g.area_off[opening % page - 1] : 0);

@@ -72,7 +72,7 @@ struct intent {
     uint64_t size;
 };
 
-// `quick`: else small, by the functions for special modes, which serve all.
+// Not `quick`: the functions for special modes do the work in all modes, which makes the code smaller.
 SEEP_INLINE struct intent begin_realloc(const void *block, bool quick) {
     struct intent intent = {.site = 0};
     struct seep_thread *thread = thread_enter();

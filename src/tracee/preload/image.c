@@ -46,7 +46,7 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_PAGED_NR], uint64_
     return round_up(off, SEEP_LARGEST_PAGE);
 }
 
-// A file that was there before has a name or bytes.
+// A new memory file has no link and no bytes; another process may have put another file in its place.
 static bool identify_new(int fd, struct seep_file_id *ret_file) {
     struct stat64 about;
     bool is_new = sys_stat_at(fd, "", &about, AT_EMPTY_PATH) && !about.st_nlink && !about.st_size;

@@ -155,7 +155,7 @@ void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep
     bool past = seep_g.libc_opened || seep_g.header->nr_deep_bound;
     uint64_t size;
     uint32_t around = thread->filter || past ? 0 : block_around(address, &size);
-    // A block that lies there now is known; that the address was freed before is a guess.
+    // The block around the address is certain. That the block freed here before was meant is a guess.
     if (freed && !around && !past && freed < seep_g.header->areas[SEEP_AREA_SITES].used) {
         found(thread,
               (struct seep_image_misuse){.kind = SEEP_MISUSE_DOUBLE_FREE,

@@ -578,8 +578,8 @@ bool seep_fork_lacks_image(void);
 void seep_fork_make_image(void);
 // The handlers of pthread_atfork: no guard is taken in them.
 void seep_fork_prepare(void);
-// If the making of an image was left, ends it: what the program executes is to begin without the signals
-// blocked.
+// Ends the making of an image that a handler has left, and unblocks its signals: a program that is executed
+// would begin with them blocked.
 void seep_fork_end_left(void);
 void seep_fork_in_child(void);
 uint64_t seep_fork_ns(void);       // CLOCK_MONOTONIC at the fork of this process; UINT64_MAX: not known

@@ -9,8 +9,8 @@
 #include "preload/free_stacks.h"
 #include "preload/fork_undo.h"
 
-// In libseep.so these are for samples and for children of fork that are pending; in libseep-record.so for
-// each event.
+// libseep.so calls these functions for samples and for pending children of fork, libseep-record.so for each
+// event.
 #if SEEP_MODES
 #define SPECIAL SEEP_NOINLINE
 #else

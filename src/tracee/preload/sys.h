@@ -135,8 +135,8 @@ SEEP_INLINE int sys_open(const char *path, int flags, int mode) {
     return (int)sys6(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
 }
 
-// struct stat64 is what the kernel writes, but where the CPU's header has a structure for that: then device,
-// inode, mode, links, owner and size are told.
+// The kernel writes a struct stat64, unless the CPU's header has another structure (CPU_STAT). Then only
+// device, inode, mode, links, owner and size are filled in.
 SEEP_INLINE bool sys_stat_at(int fd, const char *path, struct stat64 *ret_about, int flags) {
 #ifdef CPU_STAT
     CPU_STAT about = {0};

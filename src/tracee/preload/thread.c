@@ -168,8 +168,8 @@ static void read_signal_stack(struct seep_image_thread *slot) {
 
 // The program has just made the system call that is made here, so no filter forbids it. A child of vfork runs
 // with the slot of its parent's thread and has a signal stack of its own. A handler that has interrupted a
-// hook cannot enter: what it tells the kernel holds if it leaves by longjmp. The image, where slots are, may
-// be given up (give_up.c), which waits for threads that have entered.
+// hook cannot enter; the stack that it sets stays if it leaves by longjmp, so it is read without entering.
+// Slots are in the image, which may have been given up (give_up.c).
 SEEP_COLD void seep_thread_has_signal_stack(void) {
     struct seep_thread *thread = seep_self();
     bool is_inside = thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard);

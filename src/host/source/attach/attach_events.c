@@ -75,7 +75,8 @@ static size_t args_bytes(const struct seep_bpf_exec *exec) {
     return exec->nr_args_bytes <= SEEP_BPF_ARGS_BYTES ? (size_t)exec->nr_args_bytes : 0;
 }
 
-// The process whose blocks are those of one that shares its memory, until that executes a program.
+// The process for which the events of a child count that shares its memory. That ends when the child executes
+// a program, or exits.
 static struct seep_traced_process *lender_of(struct seep_attached *attached,
                                              const struct seep_bpf_event *event) {
     const uint64_t *lender = seep_map_find(&attached->lenders, event->pid);

@@ -72,7 +72,7 @@ struct seep_attached {
     size_t nr_processes;
     size_t processes_capacity;
     struct seep_map process_ids; // by pid: the latest that has not ended, as a pointer
-    struct seep_map lenders;     // by pid of one that shares another's memory: the pid of that
+    struct seep_map lenders;     // by pid of a child that shares its parent's memory: the parent's pid
     struct seep_attach_landing *landings;
     size_t nr_landings;
     size_t landings_capacity;

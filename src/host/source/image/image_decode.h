@@ -79,7 +79,7 @@ SEEP_MUST_CHECK struct seep_error *seep_image_raw_begin(const void *bytes, size_
 // The record at `bytes`, of any alignment, in the byte order of this machine. It is not checked.
 struct seep_raw_record seep_image_raw_record(const void *bytes, bool is_swapped);
 struct seep_raw_events seep_image_raw_events(const void *bytes, bool is_swapped);
-// Of a file: an error of its format that says nothing of what to do gets a hint. Takes and returns NULL.
+// Gives an error of a file's format a hint, if it has none. Takes `error` and returns it; both may be NULL.
 SEEP_MUST_CHECK struct seep_error *seep_image_file_damaged(struct seep_error *error);
 // Of one that is not the end; it stands at offset `at`.
 SEEP_MUST_CHECK struct seep_error *seep_image_raw_check(const struct seep_raw_record *record,

@@ -79,8 +79,8 @@ static struct seep_error *look_for_past(int fd, const char *path, bool *ret_is_p
     return NULL;
 }
 
-// A worker's question is the file, and 1 if it asks for calls past malloc: then the answer is 1 or 0. Else
-// it is the build-id, and what seep_own_allocator_put puts.
+// A worker's question is the file, and 1 if it is about calls past malloc. The answer to that is 1 or 0;
+// otherwise the answer is the build-id, and what seep_own_allocator_put puts.
 static bool serve(void *context, struct seep_worker_end *end, struct seep_take *words, int fd,
                   struct seep_put *answer) {
     struct seep_unseen_file file = {.build_id_bytes = 0};
@@ -243,7 +243,7 @@ static struct seep_error *note(struct seep_profile *profile, const char *path,
     return NULL;
 }
 
-// Of allocators with functions beside malloc, a bit each: see beside_malloc.h.
+// Allocators with functions beside malloc, a bit for each: see beside_malloc.h.
 struct beside_seen {
     unsigned loaded;
     unsigned called;
