@@ -103,6 +103,7 @@ class Life:
         self.old_words = False    # libc has got memory that it does not fill
         self.in_allocator = 0     # threads that are in calls of the allocator when it leaves
         self.ticks = False        # a timer's handler leaves registers far below the frames that scrub() clears
+        self.maps_at_any_time = False  # of what a handler unmaps a pending child cannot know what it was
         self.maybe = False        # libc may have made one for it
         self.optional = False     # what has it may be counted as lost
         self.may_be_cut = False   # a handler that is seen comes at any moment

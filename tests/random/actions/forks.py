@@ -17,6 +17,8 @@ def child_life(p):
     p.later = [entry for entry in later if entry[1]]
     p.threads = 0
     p.lives.append(p.life)
+    if parent.maps_at_any_time:
+        p.life.health.add('fork_inexact')
     for group in p.life.groups.values():  # what other stacks held is in memory that was not told to be theirs
         # Of a first thread that ran at that moment it is not known how much of its stack was in use.
         if p.of_this_thread != p.active and group.tie.kind == 'possible':

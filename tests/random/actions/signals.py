@@ -106,7 +106,7 @@ def maps_in_a_handler(p):
     p.define(f'void {name}(int signal)', [
         '(void)signal;', 'int before = errno;', 'void *room = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);',
         'if (room != MAP_FAILED)', '    munmap(room, 8192);', 'errno = before;'])
-    p.life.ticks = p.life.maybe = p.life.may_be_cut = True  # clone() of libc has no rows around its system call
+    p.life.ticks = p.life.maps_at_any_time = p.life.maybe = p.life.may_be_cut = True  # clone() of libc has no rows around its system call
     p.life.health |= {'reentered', 'no_thread'}  # in the midst of a hook, or of the search for a slot
     p.life.busy = p.life.busy | {model.Site(p.batch.next_number(), 'mmap', [name])}
     p.line(f'tick({name}, {p.random.choice([200, 1000, 5000])});')
