@@ -159,10 +159,11 @@ def memory_resource(p):
     site.by_library = None  # a compiler may know which resource it is
     lines = [f'void *block = clear(std::pmr::new_delete_resource()->allocate({size}, 64), {size}); {p.mark(site)}',
              f'std::pmr::new_delete_resource()->deallocate(block, {size}, 64);']
-    if p.random.random() < 0.5:
-        lines += ['{', '    std::pmr::unsynchronized_pool_resource pool;',
-                  '    std::pmr::vector<std::pmr::string> texts(&pool);',
-                  f'    for (int i = 0; i < {p.random.randint(1, 200)}; i++)', '        texts.emplace_back(letters());', '}']
+    if p.random.random() < 0.5:  # in a function of its own: without lines its calls would be taken for this one's
+        pool = p.name('pool')
+        p.define(f'void {pool}(void)', ['std::pmr::unsynchronized_pool_resource pool;', 'std::pmr::vector<std::pmr::string> texts(&pool);',
+                                        f'for (int i = 0; i < {p.random.randint(1, 200)}; i++)', '    texts.emplace_back(letters());'])
+        lines.append(f'{pool}();')
     p.leaf(name, lines)
     p.pairs(site, size, 1)
 
