@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, SEEP, TIMEOUT, children_of, environment, need_bpf, run, wait_until  # noqa: E402
+from harness import BUILD, SEEP, TIMEOUT, children_of, environment, library, need_bpf, run, wait_until  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 FUSE = BUILD / 'tests/hostile/hostile-fuse'
 EXEC = BUILD / 'tests/hostile/hostile-exec'
 MEMORY = BUILD / 'tests/hostile/hostile-memory'
+SWAP = BUILD / 'tests/hostile/hostile-swap'
 
 
 def start(*command):
@@ -63,6 +64,31 @@ def test_a_file_that_does_not_come_is_named(tmp_path):
         end(process)
     finally:
         end(files)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
+@pytest.mark.parametrize('what', ['vdso', 'library'])
+def test_code_that_is_exchanged_for_a_file_that_does_not_come_is_not_waited_for(what, tmp_path):
+    """The process maps another file in place of its code when the tool has read that the code is there."""
+    need_bpf()
+    folder = tmp_path / 'mounted'
+    folder.mkdir()
+    copy = shutil.copy(library('libc.so.6'), tmp_path)
+    second = shutil.copy(TARGET, tmp_path)
+    files = start(FUSE, folder, copy, 0)
+    process = start(SWAP, what, folder / 'x', copy, second)
+    seep = subprocess.Popen([SEEP, 'attach', str(process.pid), '100ms', '2', '-o', '0'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env=environment())
+    try:
+        assert process.stdout.readline() == b'swapped\n'
+        out, err = seep.communicate(timeout=60)
+        assert seep.returncode == 0 and b'health: ' in out, (out, err)
+    finally:
+        seep.kill()
+        end(files)  # who waits for it goes on
+        process.kill()
+        end(process)
+        seep.communicate(timeout=TIMEOUT)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -484,6 +485,24 @@ def test_questions_to_an_allocator_are_no_memory_beside_malloc(tmp_path):
     assert done.code == 0, done
     report = json.loads(seep('report', '--json', tmp_path / 'p.seep').out)
     assert [note['code'] for note in report['health']['notes']] == [], report['health']
+
+
+@pytest.mark.parametrize('modules, codes', [(2, []), (10, ['beside_malloc'])])
+def test_modules_with_more_names_than_are_read(modules, codes, tmp_path):
+    """Each has 8 MiB of names, and none names a function beside malloc: those that are not read may."""
+    harness.library('libtcmalloc_minimal.so.4')
+    program = built_program('beside_many_names.c', tmp_path, '-fno-builtin', '-Wl,--no-as-needed,-l:libtcmalloc_minimal.so.4')
+    names_at, nr = 4096, 8 << 20
+    header = struct.pack('<16sHHIQQQIHHHHHH', b'\x7fELF\2\1\1', 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    dynamic = struct.pack('<IIQQQQQQ', 2, 4, 1024, 1024, 1024, 48, 48, 8)
+    entries = struct.pack('<6Q', 5, names_at, 10, nr, 0, 0)
+    with open(tmp_path / 'module', 'wb') as module:
+        module.write((header + dynamic).ljust(1024, b'\0') + entries)
+        module.truncate(names_at + nr)
+    done = harness.run([SEEP, 'run', '-q', '-o', tmp_path / 'p.seep', program, tmp_path / 'module', modules])
+    assert done.code == 0, done
+    report = json.loads(seep('report', '--json', tmp_path / 'p.seep').out)
+    assert [note['code'] for note in report['health']['notes']] == codes, report['health']
 
 
 def test_memory_that_tcmalloc_hands_out_beside_malloc(tmp_path):

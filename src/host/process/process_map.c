@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "confine/untrusted.h"
 #include "base/text_copy.h"
 #include "process/gone.h"
+#include "process/memory_copy.h"
 #include "process/process_map.h"
 
 // The most that the kernel returns for one read.
@@ -96,21 +96,7 @@ void seep_process_map_deinit(struct seep_process_map *map) {
 #define VDSO_BYTES_MAX (1u << 20)
 
 static int copy_vdso(pid_t pid, const struct seep_code_area *area) {
-    char name[64];
-    snprintf(name, sizeof(name), "/proc/%d/mem", (int)seep_live_thread(pid));
-    int from = open(name, O_RDONLY | O_CLOEXEC);
-    int to = memfd_create("vdso", MFD_CLOEXEC);
-    uint64_t nr_bytes = area->end - area->start;
-    char *bytes = nr_bytes <= VDSO_BYTES_MAX ? malloc(nr_bytes) : NULL;
-    bool done = bytes && from >= 0 && to >= 0 &&
-                pread(from, bytes, nr_bytes, (off_t)area->start) == (ssize_t)nr_bytes &&
-                write(to, bytes, nr_bytes) == (ssize_t)nr_bytes;
-    free(bytes);
-    if (from >= 0)
-        close(from);
-    if (!done && to >= 0)
-        close(to);
-    return done ? to : -1;
+    return area->end - area->start <= VDSO_BYTES_MAX ? seep_memory_copy(pid, area->start, area->end) : -1;
 }
 
 struct seep_code_area seep_code_area_of_file(const struct stat *status, char *path) {

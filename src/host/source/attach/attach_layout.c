@@ -2,7 +2,6 @@
 //
 // What a process has mapped as code, and making tables, probes and modules agree with it. See
 // attach_parts.h.
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/live_thread.h"
+#include "process/memory_copy.h"
 #include "process/process_map.h"
 #include "source/attach/attach_parts.h"
 #include "source/attach/traced_process.h"
@@ -24,20 +24,42 @@ struct layout {
     size_t nr_code;
 };
 
+// Of a library's code from its first to its last probe; of one that is larger, the first part.
+#define PROBED_BYTES_MAX (UINT64_C(4) << 20)
+
+// What of the mapping the probes are in, as offsets in the file. false: none is.
+static bool find_probed(const struct seep_attach_object *object, const struct seep_code_area *area,
+                        uint64_t *ret_first, uint64_t *ret_end) {
+    uint64_t first = UINT64_MAX, end = 0, area_end = area->file_off + (area->end - area->start);
+    for (size_t kind = 0; kind < SEEP_PROBE_NR; kind++) {
+        const struct seep_probe_places *places = &object->allocator.places[kind];
+        for (size_t i = 0; i < places->nr; i++) {
+            if (places->offsets[i] < area->file_off || places->offsets[i] >= area_end)
+                continue;
+            first = SEEP_MIN(first, places->offsets[i]);
+            end = SEEP_MAX(end, places->offsets[i] + 1);
+        }
+    }
+    *ret_first = first;
+    *ret_end = SEEP_MIN(end, first + PROBED_BYTES_MAX);
+    return end != 0;
+}
+
 // Whether in the process there is a breakpoint where the file has none: another tracer's.
 static bool has_breakpoint(const struct seep_attach_object *object, pid_t pid,
                            const struct seep_code_area *area) {
-    char name[64];
-    snprintf(name, sizeof(name), "/proc/%d/mem", (int)seep_live_thread(pid));
-    int memory = open(name, O_RDONLY | O_CLOEXEC);
+    uint64_t first, end;
+    if (!find_probed(object, area, &first, &end))
+        return false;
+    int memory =
+        seep_memory_copy(pid, area->start + (first - area->file_off), area->start + (end - area->file_off));
     bool found = false;
     for (size_t kind = 0; kind < SEEP_PROBE_NR && memory >= 0; kind++) {
         const struct seep_probe_places *places = &object->allocator.places[kind];
         for (size_t i = 0; i < places->nr; i++) {
-            uint64_t at = places->offsets[i] - area->file_off;
             uint8_t mapped, in_file;
-            found |= places->offsets[i] >= area->file_off && at < area->end - area->start &&
-                     pread(memory, &mapped, 1, (off_t)(area->start + at)) == 1 && mapped == 0xcc &&
+            found |= places->offsets[i] >= first && places->offsets[i] < end &&
+                     pread(memory, &mapped, 1, (off_t)(places->offsets[i] - first)) == 1 && mapped == 0xcc &&
                      pread(object->fd, &in_file, 1, (off_t)places->offsets[i]) == 1 && in_file != 0xcc;
         }
     }
