@@ -420,8 +420,83 @@ static void test_one_of_many_is_read_without_the_others(void **state) {
     regfree(&program);
 }
 
+static void *few(struct seep_profile *profile, size_t nr, size_t element_bytes) {
+    void *array = seep_arena_alloc(&profile->arena, nr, element_bytes);
+    assert_non_null(array);
+    return array;
+}
+
+// A process with a stack, a thread's figures, the moment of its peak and a chain from thread `tid`.
+static void give_parts(struct seep_profile *profile, uint64_t frame_off, uint32_t tid) {
+    profile->nodes = few(profile, 2, sizeof(*profile->nodes));
+    profile->nr_nodes = 2;
+    profile->nodes[1].offset = frame_off;
+    profile->sites[1].node = 1;
+    profile->threads = few(profile, 1, sizeof(*profile->threads));
+    profile->nr_threads = 1;
+    profile->thread_sites = few(profile, 1, sizeof(*profile->thread_sites));
+    profile->nr_thread_sites = 1;
+    profile->thread_sites[0] = (struct seep_thread_site){.site = 1, .counters.size_min = 8};
+    profile->at_peak = (struct seep_mark){.name = "peak",
+                                          .counted = true,
+                                          .sites = few(profile, 1, sizeof(struct seep_mark_site)),
+                                          .nr_sites = 1};
+    profile->at_peak.sites[0] = (struct seep_mark_site){.site = 1, .allocations = 1};
+    struct seep_chain *chain = few(profile, 1, sizeof(*chain));
+    *chain = (struct seep_chain){few(profile, 2, sizeof(*chain->links)), 2};
+    struct seep_link_frame *frame = few(profile, 1, sizeof(*frame));
+    profile->nr_modules = 2;
+    profile->modules = few(profile, 2, sizeof(*profile->modules));
+    profile->modules[0].path = profile->modules[1].path = "/bin/a";
+    *frame = (struct seep_link_frame){.module = 1, .address = 0x1234, .reg = SEEP_LINK_NO_REGISTER};
+    chain->links[0] = (struct seep_link){.kind = SEEP_LINK_STACK, .id = tid, .nr_frames = 1, .frames = frame};
+    chain->links[1] = (struct seep_link){.kind = SEEP_LINK_BLOCK, .id = 1, .at = 64, .off = 8, .arrival = 17};
+    profile->leaks.known = true;
+    profile->sites[1].held = chain;
+}
+
+static void test_what_processes_have_in_common_is_there_once(void **state) {
+    (void)state;
+    struct seep_session *session = three_processes();
+    give_parts(session->profiles[0], 0x100, 7);
+    give_parts(session->profiles[1], 0x100, 7);
+    give_parts(session->profiles[2], 0x200, 8);
+    session->profiles[1]->thread_sites[0].slab_bytes = 96;
+    assert_null(seep_session_save(session, path));
+    seep_session_destroy(session);
+    assert_null(seep_session_load(path, &session));
+    struct seep_profile *a = session->profiles[0], *b = session->profiles[1], *c = session->profiles[2];
+    assert_ptr_equal(a->nodes, b->nodes);
+    assert_ptr_equal(a->at_peak.sites, b->at_peak.sites);
+    assert_ptr_equal(a->sites[1].held, b->sites[1].held);
+    assert_ptr_not_equal(a->nodes, c->nodes);
+    assert_ptr_not_equal(a->sites[1].held, c->sites[1].held);
+    assert_int_equal(b->nodes[1].offset, 0x100);
+    assert_int_equal(c->nodes[1].offset, 0x200);
+    assert_int_equal(b->at_peak.sites[0].allocations, 1);
+    // What a process has beside what is common is its own.
+    assert_ptr_equal(a->thread_sites, c->thread_sites);
+    assert_ptr_not_equal(a->thread_sites, b->thread_sites);
+    assert_int_equal(a->thread_sites[0].slab_bytes, 0);
+    assert_int_equal(b->thread_sites[0].slab_bytes, 96);
+    assert_int_equal(b->thread_sites[0].counters.size_min, 8);
+    // It lasts as long as one of them.
+    seep_profile_destroy(a);
+    seep_profile_destroy(b);
+    session->profiles[0] = c;
+    session->nr_profiles = 1;
+    const struct seep_chain *chain = c->sites[1].held;
+    assert_int_equal(chain->nr_links, 2);
+    assert_int_equal(chain->links[0].id, 8);
+    assert_int_equal(chain->links[0].frames[0].address, 0x1234);
+    assert_int_equal(chain->links[1].arrival, 17);
+    assert_int_equal(c->thread_sites[0].counters.size_min, 8);
+    seep_session_destroy(session);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_processes_have_in_common_is_there_once),
         cmocka_unit_test(test_what_was_put_away_is_saved_and_comes_back),
         cmocka_unit_test(test_without_a_place_for_it_nothing_is_put_away),
         cmocka_unit_test(test_one_of_many_is_read_without_the_others),

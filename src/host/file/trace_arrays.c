@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Arrays of a profile from their sections, see trace_arrays.h.
 #include "base/map.h"
-#include "file/trace_arrays.h"
+#include "file/trace_same.h"
 
 static const char no_memory[] = "out of memory";
 
@@ -291,11 +291,16 @@ struct seep_error *seep_trace_arrays_finish(struct seep_trace_arrays *arrays) {
     uint64_t most = arrays->type == SEEP_TRACE_MODULES ? SEEP_MODULES_MAX : UINT32_MAX;
     if (array->load_row && nr > most)
         return section_error(arrays, &arrays->parts[0].section, "more elements than there are ids");
-    void *elements = seep_arena_alloc(&arrays->profile->arena, (size_t)nr, array->element_bytes);
+    bool alone = arrays->nr_parts == 1; // only a whole array is like that of another process
+    struct seep_arena *arena =
+        alone ? seep_trace_same_arena(arrays->same, arrays->profile, arrays->type) : &arrays->profile->arena;
+    void *elements = seep_arena_alloc(arena, (size_t)nr, array->element_bytes);
     if (!elements)
         return seep_error_no_memory();
     place_array(arrays->profile, arrays->type, elements, nr);
     struct seep_error *error = array->load_row ? load_rows(arrays, array->load_row) : load_blocks(arrays);
+    if (!error && alone && !seep_trace_same_add(arrays->same, arrays->profile, &arrays->parts[0].section))
+        error = seep_error_no_memory();
     drop_parts(arrays);
     return error;
 }
@@ -316,6 +321,10 @@ struct seep_error *seep_trace_arrays_add(struct seep_trace_arrays *arrays,
     if (part.count > promised - loaded)
         return seep_trace_section_error(arrays->reader, section, "more elements than the %llu promised",
                                         (unsigned long long)promised);
+    if (!arrays->nr_parts && loaded) { // behind an array that another process has, too: it is empty
+        free(raw);
+        return NULL;
+    }
     if (!seep_grow(&arrays->parts, &arrays->parts_capacity, arrays->nr_parts + 1, sizeof(*arrays->parts)))
         return seep_error_no_memory();
     arrays->parts[arrays->nr_parts++] = part;

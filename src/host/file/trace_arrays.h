@@ -12,6 +12,8 @@
 #include "file/trace.h"
 #include "profile/profile.h"
 
+struct seep_trace_same; // trace_same.h
+
 // A section of an array, unpacked, that waits until all sections of its type are there.
 struct seep_trace_part {
     struct seep_trace_section section;
@@ -24,6 +26,7 @@ struct seep_trace_part {
 // Zero-initialised it is empty.
 struct seep_trace_arrays {
     const struct seep_trace_reader *reader; // borrowed
+    struct seep_trace_same *same;           // borrowed: what processes share
     struct seep_profile *profile;           // the process at work, the caller's; NULL: none
     uint32_t type;                          // of the last section of the process
     uint64_t promised[SEEP_TRACE_TYPE_NR];  // elements, by type of section
@@ -43,7 +46,8 @@ void seep_trace_arrays_deinit(struct seep_trace_arrays *arrays); // leaves the p
 SEEP_MUST_CHECK struct seep_error *seep_trace_arrays_add(struct seep_trace_arrays *arrays,
                                                          const struct seep_trace_section *section,
                                                          unsigned char *raw);
-// Makes the array of the sections that were added; nothing where there are none. Its memory is the profile's.
+// Makes the array of the sections that were added; nothing where there are none. Its memory is the
+// profile's, or that of what processes share.
 SEEP_MUST_CHECK struct seep_error *seep_trace_arrays_finish(struct seep_trace_arrays *arrays);
 
 // Copies a text of a section into `arena`. *ret_text is NULL where NULL was saved. false: out of memory.

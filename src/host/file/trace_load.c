@@ -14,7 +14,7 @@
 #include "file/trace_index.h"
 #include "source/image/unseen_allocators.h"
 #include "file/trace.h"
-#include "file/trace_arrays.h"
+#include "file/trace_same.h"
 #include "profile/verdict.h"
 
 struct loader {
@@ -27,6 +27,8 @@ struct loader {
     bool has_index;
     bool has_session;
     bool said_cut; // in a note of some process
+
+    struct seep_trace_same same;
 
     // The process at work.
     struct seep_trace_arrays arrays;
@@ -59,7 +61,8 @@ static struct seep_error *load_session(struct loader *loader, const struct seep_
         return section_error(loader, section, "out of order");
     loader->has_session = true;
     loader->nr_processes = seep_take_leb(take);
-    return check_take(loader, section, take);
+    struct seep_error *error = check_take(loader, section, take);
+    return error || loader->nr_processes < 2 ? error : seep_trace_same_init(&loader->same);
 }
 
 static struct seep_error *load_args(struct loader *loader, const struct seep_trace_section *section,
@@ -206,11 +209,26 @@ static struct seep_error *load_totals(struct loader *loader, const struct seep_t
 
 static struct seep_error *load_with(struct loader *loader, const struct seep_trace_section *section,
                                     struct seep_take *take, const struct seep_section *codec) {
+    struct seep_profile *profile = loader->arrays.profile;
+    if (!seep_trace_same_own(&loader->same, profile, section->type))
+        return seep_error_no_memory();
+    struct seep_arena *arena = seep_trace_same_arena(&loader->same, profile, section->type);
+    struct seep_arena own = profile->arena;
+    if (arena != &profile->arena)
+        profile->arena = *arena;
     bool no_memory_left;
-    const char *wrong = codec->take(take, loader->arrays.profile, &no_memory_left);
+    const char *wrong = codec->take(take, profile, &no_memory_left);
+    if (arena != &profile->arena) {
+        *arena = profile->arena;
+        profile->arena = own;
+    }
     if (no_memory_left)
         return seep_error_no_memory();
-    return wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
+    struct seep_error *error =
+        wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
+    if (!error && !seep_trace_same_add(&loader->same, profile, section))
+        error = seep_error_no_memory();
+    return error;
 }
 
 // ---- Processes.
@@ -271,8 +289,12 @@ static struct seep_error *finish_process(struct loader *loader) {
     if (!is_usable(loader)) {
         seep_profile_destroy(loader->arrays.profile);
         loader->arrays.profile = NULL;
+        seep_arena_deinit(&loader->same.decoded);
         return NULL;
     }
+    error = seep_trace_same_finish(&loader->same, loader->arrays.profile);
+    if (error)
+        return error;
     seep_profile_derive(loader->arrays.profile);
     error = seep_growth_judge(loader->arrays.profile, SEEP_GROWTH_LEAST_NS);
     if (error)
@@ -357,9 +379,12 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
     else if (!error && section->type != loader->arrays.type)
         error = seep_trace_arrays_finish(&loader->arrays);
     unsigned char *raw = NULL;
-    if (!error)
+    bool is_there = !error && seep_trace_same_take(&loader->same, &loader->arrays, section);
+    if (is_there)
+        loader->arrays.type = section->type;
+    else if (!error)
         error = seep_trace_section_unpack(&loader->reader, section, &raw);
-    if (error)
+    if (error || is_there)
         return error;
     struct seep_take take = {raw, raw + section->raw_bytes, false};
     const struct seep_section *codec = seep_section_of(section->type);
@@ -438,6 +463,7 @@ static struct seep_error *check_session(struct loader *loader) {
 
 static void loader_deinit(struct loader *loader) {
     seep_trace_arrays_deinit(&loader->arrays);
+    seep_trace_same_deinit(&loader->same);
     free(loader->group_offs);
     seep_profile_destroy(loader->arrays.profile);
 }
@@ -445,7 +471,7 @@ static void loader_deinit(struct loader *loader) {
 static struct seep_error *load_trace(const void *bytes, size_t size, const char *name,
                                      const struct seep_trace_passed *passed,
                                      struct seep_session **ret_session) {
-    struct loader loader = {.arrays.reader = &loader.reader};
+    struct loader loader = {.arrays = {.reader = &loader.reader, .same = &loader.same}};
     struct seep_error *error = seep_trace_reader_init(bytes, size, name, &loader.reader);
     if (!error)
         seep_trace_reader_pass(&loader.reader, passed);
@@ -472,7 +498,8 @@ static struct seep_error *load_trace(const void *bytes, size_t size, const char 
 
 struct seep_error *seep_profile_load(const struct seep_trace_reader *part,
                                      struct seep_profile **ret_profile) {
-    struct loader loader = {.reader = *part, .has_session = true, .arrays.reader = &loader.reader};
+    struct loader loader = {
+        .reader = *part, .has_session = true, .arrays = {.reader = &loader.reader, .same = &loader.same}};
     struct seep_error *error = seep_session_create(&loader.session);
     if (error)
         return error;

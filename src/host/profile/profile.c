@@ -13,6 +13,7 @@
 #include "base/search.h"
 #include "base/sum.h"
 #include "profile/profile.h"
+#include "profile/shared.h"
 
 struct seep_error *seep_profile_create(struct seep_profile **ret_profile) {
     struct seep_profile *profile = calloc(1, sizeof(*profile));
@@ -41,6 +42,7 @@ void seep_profile_destroy(struct seep_profile *profile) {
     if (!profile)
         return;
     seep_arena_deinit(&profile->arena);
+    seep_shared_release(profile->shared);
     free(profile);
 }
 

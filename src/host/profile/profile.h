@@ -388,11 +388,14 @@ struct seep_totals {
 };
 
 struct seep_stored; // session/session_store.h
+struct seep_shared; // profile/shared.h
 #define SEEP_NO_LEADER UINT32_MAX
 
 struct seep_profile {
     struct seep_arena arena;
     const struct seep_stored *stored; // where the rest of it is; NULL: here, all of it
+    struct seep_shared
+        *shared; // what it has in common with others of its trace; NULL: nothing. It is an owner
     struct seep_process process;
     struct seep_health health;
     struct seep_totals totals;
