@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A program that does one thing, for what a report answers first: leak, both, hold, peak, two, churn, pairs, short,
-// rounds, clean, crowd, slowly, server. Its allocations go through wrappers, which are nobody's answer.
+// rounds, clean, crowd, slowly, deep, server. Its allocations go through wrappers, which are nobody's answer.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +96,14 @@ OUT void place_round(int round) {
     }
 }
 
+// Calls itself: each depth is a stack of its own.
+OUT void place_deep(int depth) {
+    kept[depth] = xmalloc(1000);
+    if (depth < 199)
+        place_deep(depth + 1);
+    seen = kept[depth]; // after the call, which is no jump then
+}
+
 OUT void wipe(void) {
     volatile char room[4096];
     for (size_t i = 0; i < sizeof(room); i++)
@@ -125,6 +133,11 @@ int main(int argc, char **argv) {
         two_short_ones();
     for (int i = 0; strstr(how, "rounds") && i < 1500; i++)
         place_round(i);
+    for (int i = 0; strstr(how, "deep") && i < 60; i++) {
+        place_deep(0);
+        for (int depth = 0; depth < 200 && i < 59; depth++)
+            free(kept[depth]);
+    }
     if (strstr(how, "clean"))
         free(xmalloc(10));
     for (int i = 0; strstr(how, "crowd") && i < 20000; i++)

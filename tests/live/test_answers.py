@@ -46,6 +46,10 @@ def place(name):
     ('hold,pairs,clean', 'churn', False, rf'49\.5% of 10,101 .*\(5,000\) from {place("place_pairs")}'),
     ('churn', 'churn', False, rf'100\.0% of 5,000 .*\(5,000\) from {place("place_churn")}'),
     ('hold,short', 'churn', False, rf'99\.5% of 20,100 allocations from {place("place_short")}, called by {place("two_short_ones")}: 1\.91 MiB in all, at most 200 B at once'),
+    # Of 200 stacks: the twelve that have most are 6 % of it.
+    ('deep', 'holds', False, rf'195 KiB in 200 blocks, all from {place("place_deep")}; held by .*'),
+    ('deep', 'peak', False, rf'195 KiB, all from {place("place_deep")}'),
+    ('deep', 'churn', False, rf'100\.0% of 12,000 allocations from {place("place_deep")}: 11\.4 MiB in all, at most 195 KiB at once'),
     ('rounds', 'churn', False, rf'100.0% of 15,0\d\d allocations from {place("place_round")}: 1\.4\d MiB in all, at most [\d.]+ (KiB|B) at once'),
 ])
 def test_answers(how, kind, bad, words, tmp_path):

@@ -217,7 +217,10 @@ static bool is_plain_alloc(const char *word) {
     size_t length = (size_t)(verb - word);
     memcpy(prefix, word, length);
     prefix[length] = '\0';
-    return is_one(prefix, prefixes, SEEP_ARRAY_SIZE(prefixes));
+    // "jv_mem_alloc": "mem_" behind the name of a library.
+    bool mem =
+        length > 5 && length <= 16 && strcmp(prefix + length - 5, "_mem_") == 0 && !is_of_test(word, length);
+    return mem || is_one(prefix, prefixes, SEEP_ARRAY_SIZE(prefixes));
 }
 
 bool seep_function_is_wrapper(const char *function) {
@@ -259,6 +262,8 @@ bool seep_function_is_wrapper(const char *function) {
         "xmlstrdup",
         "xmlstrndup",
         "secure_getmem",
+        "grow_pod", // of llvm::SmallVectorBase
+        "mallocforgrow",
     };
     char word[WORD_MAX];
     if (!function || !read_word(function, word))

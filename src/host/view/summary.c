@@ -80,18 +80,19 @@ struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, con
 // The places of the leaders, most of it first: rows of one place are one. `name` is NULL for stacks that are
 // not known. A view that has no leaders has no places.
 struct places {
-    struct {
+    struct place {
         const char *name;
         uint64_t value;
-    } of[SEEP_VIEW_LEADERS];
+        size_t first; // row of the leaders: the first of the place
+    } * of;
     size_t nr;
-    uint8_t of_row[SEEP_VIEW_LEADERS]; // index in `of`, by row of the leaders
+    uint16_t *of_row; // index in `of`, by row of the leaders
 };
 
-static struct seep_error *name_place(struct seep_view *view, const struct seep_view_row *row,
+static struct seep_error *name_place(struct seep_view *view, const struct seep_view_leader *row,
                                      const char **ret_name) {
     bool is_stdio = false;
-    struct seep_error *error = row->counters.allocations <= SEEP_STANDARD_STREAMS
+    struct seep_error *error = row->allocations <= SEEP_STANDARD_STREAMS
                                    ? seep_is_stdio_buffer(view->stacks, row->node, &is_stdio)
                                    : NULL;
     if (!is_stdio)
@@ -100,9 +101,22 @@ static struct seep_error *name_place(struct seep_view *view, const struct seep_v
     return NULL;
 }
 
+static int compare_places(const void *left, const void *right) {
+    const struct place *a = left;
+    const struct place *b = right;
+    if (a->value != b->value)
+        return a->value < b->value ? 1 : -1;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
 static struct seep_error *find_places(struct maker *maker, const struct seep_view_leaders *leaders,
                                       struct places *ret_places) {
-    struct places found = {0}, *sorted = ret_places;
+    struct places found = {
+        .of = seep_arena_alloc(&maker->view->arena, leaders->nr_rows + 1, sizeof(*found.of)),
+        .of_row = seep_arena_alloc(&maker->view->arena, leaders->nr_rows + 1, sizeof(*found.of_row))};
+    size_t first_row[SEEP_VIEW_LEADERS];
+    if (!found.of || !found.of_row)
+        return seep_error_no_memory();
     for (size_t i = 0; i < leaders->nr_rows; i++) {
         const char *name;
         bool is_leaked = leaders == &maker->view->leaders[SEEP_LEAD_LEAKED];
@@ -113,23 +127,21 @@ static struct seep_error *find_places(struct maker *maker, const struct seep_vie
         size_t at = 0;
         while (at < found.nr && !seep_text_same(found.of[at].name, name))
             at++;
-        found.nr = SEEP_MAX(found.nr, at + 1);
-        found.of[at].name = name;
-        seep_add_up(&found.of[at].value, leaders->values[i]);
-        found.of_row[i] = (uint8_t)at;
+        if (at == found.nr)
+            found.of[found.nr++] = (struct place){.name = name, .first = i};
+        seep_add_up(&found.of[at].value, leaders->rows[i].value);
+        found.of_row[i] = (uint16_t)at;
     }
-    *sorted = (struct places){0};
-    for (; sorted->nr < found.nr; sorted->nr++) {
-        size_t most = 0;
-        for (size_t at = 1; at < found.nr; at++)
-            if (found.of[at].value > found.of[most].value)
-                most = at;
-        sorted->of[sorted->nr] = found.of[most];
-        found.of[most].value = 0; // no place had nothing
-        for (size_t i = 0; i < leaders->nr_rows; i++)
-            if (found.of_row[i] == most)
-                sorted->of_row[i] = (uint8_t)sorted->nr;
-    }
+    for (size_t at = 0; at < found.nr; at++)
+        first_row[at] = found.of[at].first;
+    if (found.nr)
+        qsort(found.of, found.nr, sizeof(*found.of), compare_places);
+    uint16_t by_first[SEEP_VIEW_LEADERS];
+    for (size_t at = 0; at < found.nr; at++)
+        by_first[found.of[at].first] = (uint16_t)at;
+    for (size_t i = 0; i < leaders->nr_rows; i++)
+        found.of_row[i] = by_first[first_row[found.of_row[i]]];
+    *ret_places = found;
     return NULL;
 }
 
@@ -254,7 +266,7 @@ struct seep_error *seep_summary_why_not_known(struct seep_view *view, const char
 
 // Where lost blocks do not pass the filters: whose block the row hangs under. *ret_text: "" where none is
 // known.
-static struct seep_error *name_owner(struct seep_view *view, const struct seep_view_row *row,
+static struct seep_error *name_owner(struct seep_view *view, const struct seep_view_leader *row,
                                      const char **ret_text) {
     *ret_text = "";
     const struct seep_link *link = row->held ? &row->held->links[0] : NULL;
@@ -399,8 +411,8 @@ static struct seep_error *answer_may_grow(struct maker *maker) {
     uint64_t allocations = 0, frees = 0;
     for (size_t i = 0; i < leaders->nr_rows; i++)
         if (places.of_row[i] == 0) {
-            seep_add_up(&allocations, leaders->rows[i].counters.allocations);
-            seep_add_up(&frees, leaders->rows[i].counters.frees);
+            seep_add_up(&allocations, leaders->rows[i].allocations);
+            seep_add_up(&frees, leaders->rows[i].frees);
         }
     if (!finding.place || finding.value < leaders->all / 2 || frees || allocations < LEAST_BLOCKS)
         return NULL;
@@ -619,12 +631,12 @@ static struct seep_error *answer_turnover(struct maker *maker) {
     uint64_t allocated = 0, held = 0;
     bool exact = true;
     for (size_t i = 0; i < leaders->nr_rows; i++) {
-        const struct seep_view_row *row = &leaders->rows[i];
+        const struct seep_view_leader *row = &leaders->rows[i];
         if (places.of_row[i] != 0)
             continue;
         exact = exact && row->peak_exact && view->nr_processes == 1;
-        seep_add_up(&allocated, row->counters.allocated_bytes);
-        seep_add_up(&held, row->counters.peak_bytes); // of several sites: no more than that
+        seep_add_up(&allocated, row->allocated_bytes);
+        seep_add_up(&held, row->peak_bytes); // of several sites: no more than that
     }
     if (allocated / LEAST_TIMES < held)
         return NULL;

@@ -287,12 +287,22 @@ enum seep_lead {
     SEEP_LEAD_NR
 };
 
-// The rows that have most of it, of all that pass the filters, suppressed ones left out; all of them
-// together.
-#define SEEP_VIEW_LEADERS 12u
+// The rows that have most of it, the first of them first, of all that pass the filters, suppressed ones left
+// out; `all`: what all rows have. One place of the source may be many rows: a function that calls itself has
+// one for each depth.
+#define SEEP_VIEW_LEADERS 1024u
 struct seep_view_leaders {
-    struct seep_view_row rows[SEEP_VIEW_LEADERS];
-    uint64_t values[SEEP_VIEW_LEADERS];
+    struct seep_view_leader {
+        uint64_t value;
+        uint64_t allocations; // these are the row's
+        uint64_t allocated_bytes;
+        uint64_t frees;
+        uint64_t peak_bytes;
+        bool peak_exact;
+        uint32_t node;
+        uint32_t held_process;
+        const struct seep_chain *held;
+    } * rows; // in the arena; SEEP_VIEW_LEADERS at most
     size_t nr_rows;
     uint64_t all;
 };

@@ -3,6 +3,7 @@
 // What the summary of a view is about: the rows that have most of what is lost, of what is live, of the peak,
 // of what was freed at once, and of all allocations, whatever the order of the rows is; and what the rows
 // with cut stacks come to.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/sum.h"
@@ -30,22 +31,50 @@ static uint64_t value_of(enum seep_lead lead, const struct seep_view_row *row) {
     }
 }
 
-static void offer(struct seep_view_leaders *leaders, const struct seep_view_row *row, uint64_t value) {
-    if (!value)
-        return;
-    seep_add_up(&leaders->all, value);
-    size_t at = leaders->nr_rows;
-    while (at && leaders->values[at - 1] < value)
-        at--;
-    if (at == SEEP_VIEW_LEADERS)
-        return;
-    leaders->nr_rows = SEEP_MIN(leaders->nr_rows + 1, (size_t)SEEP_VIEW_LEADERS);
-    for (size_t i = leaders->nr_rows - 1; i > at; i--) {
-        leaders->rows[i] = leaders->rows[i - 1];
-        leaders->values[i] = leaders->values[i - 1];
+struct candidate {
+    uint64_t value;
+    size_t row;
+};
+
+static int compare_candidates(const void *left, const void *right) {
+    const struct candidate *a = left;
+    const struct candidate *b = right;
+    if (a->value != b->value)
+        return a->value < b->value ? 1 : -1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static struct seep_error *choose(struct seep_view_build *build, enum seep_lead lead,
+                                 struct candidate *scratch) {
+    struct seep_view_leaders *leaders = &build->view->leaders[lead];
+    size_t nr = 0;
+    for (size_t i = 0; i < build->nr_rows; i++) {
+        uint64_t value = value_of(lead, &build->rows[i]);
+        seep_add_up(&leaders->all, value);
+        if (value)
+            scratch[nr++] = (struct candidate){value, i};
     }
-    leaders->rows[at] = *row;
-    leaders->values[at] = value;
+    if (!nr)
+        return NULL;
+    qsort(scratch, nr, sizeof(*scratch), compare_candidates);
+    nr = SEEP_MIN(nr, (size_t)SEEP_VIEW_LEADERS);
+    leaders->rows = seep_arena_alloc(&build->view->arena, nr, sizeof(*leaders->rows));
+    if (!leaders->rows)
+        return seep_error_no_memory();
+    for (; leaders->nr_rows < nr; leaders->nr_rows++) {
+        const struct seep_view_row *row = &build->rows[scratch[leaders->nr_rows].row];
+        leaders->rows[leaders->nr_rows] =
+            (struct seep_view_leader){.value = scratch[leaders->nr_rows].value,
+                                      .allocations = row->counters.allocations,
+                                      .allocated_bytes = row->counters.allocated_bytes,
+                                      .frees = row->counters.frees,
+                                      .peak_bytes = row->counters.peak_bytes,
+                                      .peak_exact = row->peak_exact,
+                                      .node = row->node,
+                                      .held_process = row->held_process,
+                                      .held = row->held};
+    }
+    return NULL;
 }
 
 // Whether the outermost frame of the stack is a function of the Go runtime, whose assembly changes the stack.
@@ -84,10 +113,15 @@ struct seep_error *seep_view_build_leaders(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     if (view->options.by != SEEP_BY_SITE)
         return NULL;
+    struct candidate *scratch = calloc(build->nr_rows + 1, sizeof(*scratch));
+    struct seep_error *error = scratch ? NULL : seep_error_no_memory();
+    for (int lead = 0; !error && lead < SEEP_LEAD_NR; lead++)
+        error = choose(build, (enum seep_lead)lead, scratch);
+    free(scratch);
+    if (error)
+        return error;
     for (size_t i = 0; i < build->nr_rows; i++) {
         const struct seep_view_row *row = &build->rows[i];
-        for (int lead = 0; lead < SEEP_LEAD_NR; lead++)
-            offer(&view->leaders[lead], row, value_of((enum seep_lead)lead, row));
         if (row->cut >= 0) {
             seep_add_up(&view->cut_allocations, row->counters.allocations);
             seep_add_up(&view->cut_live_bytes, positive(row->live_bytes));
