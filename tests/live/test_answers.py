@@ -89,6 +89,25 @@ def test_lost_blocks_are_what_to_look_at_next(tmp_path):
     assert re.search(r'\nnext: seep report \S+ --kind lost,indirect   \(only what is lost\)\n$', text)
 
 
+@pytest.mark.parametrize('how, options, mode', [
+    ('leak,hold,peak', ['--kind lost,indirect', '--sort peak'], 'live'),
+    ('hold,peak', ['--at peak'], 'record'),
+    ('hold,churn', ['--sort temporary'], 'live'),
+    ('rounds', ['--sort allocations'], 'live'),
+    ('hold', ['--blocks'], 'live'),  # all is here: more of the same
+])
+def test_each_first_line_has_the_command_that_shows_its_evidence(how, options, mode, tmp_path):
+    trace = tmp_path / 'answers.seep'
+    run([SEEP, 'run', '-q', '--mode', mode, '-o', trace, '--', PROGRAM, how])
+    text = run([SEEP, 'report', trace]).out.decode()
+    lines = text[text.index('\nnext: '):].split('\n')[1:-1]
+    assert [line[6:].split('   (')[0].rstrip() for line in lines] == [f'seep report {trace} {option}' for option in options], lines
+    assert len({line.index('(') for line in lines}) == 1 and all(line[:6] in ('next: ', ' ' * 6) for line in lines), lines
+    for option in options:  # which is not advised again where it is given
+        again = run([SEEP, 'report', trace, *option.split(' ')])
+        assert again.code == 0 and f' {option}  ' not in again.out.decode().split('\nnext: ')[1], again
+
+
 def test_by_function_passes_wrappers(tmp_path):
     answers(tmp_path, 'leak,hold')
     done = run([SEEP, 'report', '--json', '--by', 'function', tmp_path / 'answers.seep'])

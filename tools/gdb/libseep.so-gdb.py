@@ -156,7 +156,7 @@ class Leaks(gdb.Command):
         if not top.isdigit():
             raise Failure("seep: leaks takes a number")
         report = call("report", Looked.path(), "--kind", "lost,indirect", "--sort", "leaked", "--top", top)
-        gdb.write(re.sub(r"\nnext: .*\n\Z", "", report))  # of a file that is no longer there then
+        gdb.write(re.sub(r"\nnext: .*\n(      .*\n)*\Z", "", report))  # of a file that is no longer there then
 
 
 # A process that goes on is another one.

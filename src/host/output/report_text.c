@@ -533,18 +533,28 @@ static void put_shell_word(FILE *out, const char *text) {
     fputc('\'', out);
 }
 
-static void put_command(FILE *out, const struct seep_view *view, const char *source, const char *options) {
+// A command that shows more.
+struct next {
+    const char *command;
+    const char *options;
+    char shows[96];
+};
+
+static void put_command(FILE *out, const struct seep_view *view, const char *source,
+                        const struct next *next) {
     if (source && strcmp(source, "/dev/null") != 0) { // where it is not found again
-        fputs("seep report ", out);
+        fprintf(out, "seep %s ", next->command);
         put_shell_word(out, source);
     } else {
         fputs("the same with", out);
     }
+    if (strcmp(next->command, "report") != 0) // it has options of its own
+        return;
     for (size_t i = 0; i < view->options.nr_given; i++) {
         const struct seep_view_given *given = &view->options.given[i];
         size_t nr = strlen(given->name);
-        if (strncmp(options, "--", 2) == 0 && strncmp(options + 2, given->name, nr) == 0 &&
-            (options[nr + 2] == ' ' || !options[nr + 2]))
+        if (strncmp(next->options, "--", 2) == 0 && strncmp(next->options + 2, given->name, nr) == 0 &&
+            (next->options[nr + 2] == ' ' || !next->options[nr + 2]))
             continue; // it takes its place
         fprintf(out, " --%s", given->name);
         if (given->value) {
@@ -552,60 +562,93 @@ static void put_command(FILE *out, const struct seep_view *view, const char *sou
             put_shell_word(out, given->value);
         }
     }
-    if (view->options.by != SEEP_BY_SITE && !strstr(options, "--by"))
+    if (view->options.by != SEEP_BY_SITE && !strstr(next->options, "--by"))
         fprintf(out, " --by %s", seep_view_by_name(view->options.by));
-    fprintf(out, " %s", options);
+    fprintf(out, " %s", next->options);
 }
 
-static void put_next(FILE *out, const struct seep_view *view, const char *source,
-                     const struct seep_style *style) {
+// Which rows the figures are in. false: there are no more of them.
+static bool more_rows(const struct seep_view *view, struct next *ret_next) {
     const char *by = seep_view_by_name(view->options.by);
-    const char *options;
-    char what[96];
     struct seep_text_extent extent = seep_text_extent(view);
-    uint64_t nr_lost = view->all.kinds.blocks[SEEP_KIND_LOST];
-    seep_add_up(&nr_lost, view->all.kinds.blocks[SEEP_KIND_INDIRECT]);
-    bool others = (uint64_t)SEEP_MAX(view->all.live_blocks, INT64_C(0)) > nr_lost;
-    if (nr_lost && others && !view->options.kinds && view->options.by == SEEP_BY_SITE) {
-        options = "--kind lost,indirect";
-        snprintf(what, sizeof(what), "only what is lost");
-    } else if (extent.nr_shown < extent.nr_all) {
-        options = view->options.sort == SEEP_SORT_ALLOCATIONS ? "--sort allocations --top 0"
-                  : view->options.sort == SEEP_SORT_TEMPORARY ? "--sort temporary --top 0"
-                  : view->options.sort == SEEP_SORT_PEAK      ? "--sort peak --top 0"
-                                                              : "--top 0";
-        snprintf(what, sizeof(what), "all %s %s%s%s", seep_format_count(view->nr_rows_all).text, by,
-                 strcmp(by, "process") == 0 ? "es" : "s",
+    *ret_next = (struct next){.command = "report"};
+    if (extent.nr_shown < extent.nr_all) {
+        ret_next->options = view->options.sort == SEEP_SORT_ALLOCATIONS ? "--sort allocations --top 0"
+                            : view->options.sort == SEEP_SORT_TEMPORARY ? "--sort temporary --top 0"
+                            : view->options.sort == SEEP_SORT_PEAK      ? "--sort peak --top 0"
+                                                                        : "--top 0";
+        snprintf(ret_next->shows, sizeof(ret_next->shows), "all %s %s%s%s",
+                 seep_format_count(view->nr_rows_all).text, by, strcmp(by, "process") == 0 ? "es" : "s",
                  !extent.nr_idle                             ? ""
                  : view->options.sort == SEEP_SORT_TEMPORARY ? ", also those without temporary allocations"
                                                              : ", also those without live blocks");
     } else if (view->options.sort == SEEP_SORT_TEMPORARY && !extent.nr_all && view->nr_rows_all) {
-        options = "--sort allocations";
-        snprintf(what, sizeof(what), "who allocates most");
+        ret_next->options = "--sort allocations";
+        snprintf(ret_next->shows, sizeof(ret_next->shows), "who allocates most");
     } else if (view->options.by != SEEP_BY_SITE) {
-        options = "--by site";
-        snprintf(what, sizeof(what), "the stacks behind these rows");
-    } else if (view->all.live_blocks <= 0 && view->totals.temporary &&
-               view->options.sort != SEEP_SORT_TEMPORARY) {
-        options = "--sort temporary";
-        snprintf(what, sizeof(what), "who allocates only to free at once");
-    } else if (view->all.live_blocks > 0 && !view->options.blocks && seep_text_profile(view, 0)->nr_blocks) {
-        options = "--blocks";
-        snprintf(what, sizeof(what), "each live block with its address and size");
-    } else {
-        options = "--by function";
-        snprintf(what, sizeof(what), "the same, one row per function");
+        ret_next->options = "--by site";
+        snprintf(ret_next->shows, sizeof(ret_next->shows), "the stacks behind these rows");
     }
-    fprintf(out, "\n%snext:%s ", seep_style_bold(style), seep_style_off(style));
-    put_command(out, view, source, options);
-    fprintf(out, "   (%s)\n", what);
+    return ret_next->options != NULL;
+}
+
+// Where no finding has more to show, and all rows are here.
+static void more_of_the_same(const struct seep_view *view, struct next *ret_next) {
+    if (view->all.live_blocks <= 0 && view->totals.temporary && view->options.sort != SEEP_SORT_TEMPORARY) {
+        ret_next->options = "--sort temporary";
+        snprintf(ret_next->shows, sizeof(ret_next->shows), "who allocates only to free at once");
+    } else if (view->all.live_blocks > 0 && !view->options.blocks && seep_text_profile(view, 0)->nr_blocks) {
+        ret_next->options = "--blocks";
+        snprintf(ret_next->shows, sizeof(ret_next->shows), "each live block with its address and size");
+    } else {
+        ret_next->options = "--by function";
+        snprintf(ret_next->shows, sizeof(ret_next->shows), "the same, one row per function");
+    }
+}
+
+// One line for each finding whose evidence is not here, and one for the rows that are not.
+static struct seep_error *put_next(FILE *out, const struct seep_view *view,
+                                   const struct seep_summary *summary, const struct seep_style *style) {
+    struct next nexts[SEEP_FINDING_NR + 1];
+    char *commands[SEEP_FINDING_NR + 1] = {NULL};
+    size_t nr = 0;
+    for (size_t i = 0; i < summary->nr_findings; i++) {
+        const struct seep_finding *finding = &summary->findings[i];
+        bool can = finding->command && (strcmp(finding->command, "report") == 0 || summary->source);
+        if (!can)
+            continue;
+        nexts[nr] = (struct next){.command = finding->command, .options = finding->options};
+        snprintf(nexts[nr++].shows, sizeof(nexts[0].shows), "%s", finding->shows);
+    }
+    if (more_rows(view, &nexts[nr]))
+        nr++;
+    else if (!nr)
+        more_of_the_same(view, &nexts[nr++]);
+    struct seep_error *error = NULL;
+    int longest = 0;
+    for (size_t i = 0; !error && i < nr; i++) {
+        size_t nr_bytes;
+        FILE *text = open_memstream(&commands[i], &nr_bytes);
+        if (text)
+            put_command(text, view, summary->source, &nexts[i]);
+        if (!text || fclose(text) || !commands[i])
+            error = seep_error_no_memory();
+        else
+            longest = SEEP_MAX(longest, (int)nr_bytes);
+    }
+    for (size_t i = 0; !error && i < nr; i++)
+        fprintf(out, "%s%s%s%s %-*s   (%s)\n", i ? "" : "\n", i ? "" : seep_style_bold(style),
+                i ? "     " : "next:", i ? "" : seep_style_off(style), longest, commands[i], nexts[i].shows);
+    for (size_t i = 0; i < nr; i++)
+        free(commands[i]);
     uint64_t arenas = seep_view_python_arenas(view);
-    if (arenas)
+    if (!error && arenas)
         fprintf(
             out,
             "      or run it again with PYTHONMALLOC=malloc   (each object: Python has up to %s of them in "
             "arenas that it maps)\n",
             seep_format_bytes(arenas).text);
+    return error;
 }
 
 // Behind the name of its kind.
@@ -674,9 +717,7 @@ static struct seep_error *put_rows(FILE *out, struct seep_view *view, const stru
                                                                 : seep_text_table(out, view, style);
     if (!error && view->options.sort != SEEP_SORT_GROWTH)
         error = put_other_classes(out, view, style);
-    if (!error && view->nr_rows)
-        put_next(out, view, summary->source, style);
-    return error;
+    return error || !view->nr_rows ? error : put_next(out, view, summary, style);
 }
 
 static struct seep_error *write_text(FILE *out, struct seep_view *view, const struct seep_summary *summary) {

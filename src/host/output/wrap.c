@@ -63,8 +63,7 @@ static size_t indent_of(const char *line, const char *end, unsigned width) {
 }
 
 static void put_line(const struct seep_wrap *wrap, const char *line, const char *end) {
-    if (columns_of(line, end) <= wrap->width || strncmp(line, "next:", 5) == 0 ||
-        strncmp(line, "\033[1mnext:", 9) == 0) {
+    if (columns_of(line, end) <= wrap->width) {
         fwrite(line, 1, (size_t)(end - line), wrap->out);
         return;
     }
@@ -260,17 +259,28 @@ static void put_folded(FILE *out, const struct table *table, unsigned width, con
     }
 }
 
+// A line with a command behind "next:", or below one.
+static bool is_command(const char *line, bool below_one) {
+    return strncmp(line, "next:", 5) == 0 || strncmp(line, "\033[1mnext:", 9) == 0 ||
+           (below_one &&
+            (strncmp(line, "      seep ", 11) == 0 || strncmp(line, "      the same ", 15) == 0));
+}
+
 struct seep_error *seep_wrap_end(struct seep_wrap *wrap, struct seep_error *error) {
     if (!wrap->memory)
         return error;
     bool failed = fclose(wrap->memory) != 0;
     const char *end = failed ? wrap->text : wrap->text + wrap->nr_bytes;
     struct table table = {.end = wrap->text};
+    bool command = false;
     for (const char *line = wrap->text, *line_end; line < end; line = line_end) {
-        if (line >= table.end)
+        command = is_command(line, command);
+        if (line >= table.end && !command)
             find_table(line, end, wrap->width, &table);
         line_end = end_of_line(line, end);
-        if (table.is_folded)
+        if (command)
+            fwrite(line, 1, (size_t)(line_end - line), wrap->out);
+        else if (table.is_folded)
             put_folded(wrap->out, &table, wrap->width, line, line_end);
         else
             put_line(wrap, line, line_end);

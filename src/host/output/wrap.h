@@ -3,7 +3,7 @@
 // Reports on a terminal keep to its width: a line that is wider goes on below the last of its columns that
 // leaves room, else four columns further in than it began. Where the columns of a table do not fit, the first
 // columns stay beside one another, and the others go below them, row by row. A word that is wider stays
-// whole, and so does the command behind "next:", which is there to be copied.
+// whole, and so do the commands behind "next:", which are there to be copied.
 #ifndef SEEP_OUTPUT_WRAP_H
 #define SEEP_OUTPUT_WRAP_H
 

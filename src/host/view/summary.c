@@ -207,6 +207,23 @@ static SEEP_PRINTF(3, 4) struct seep_error *add(struct maker *maker, struct seep
     return NULL;
 }
 
+static void show_by(struct seep_finding *finding, const char *command, const char *options,
+                    const char *shows) {
+    finding->command = command;
+    finding->options = options;
+    finding->shows = shows;
+}
+
+// The recording that the session is of, as far as that is known.
+static bool is_recording(const struct seep_view *view) {
+    return view->session->event_index_off != 0;
+}
+
+// Names a process, whose history is not kept.
+static bool is_pid(const char *source) {
+    return !source || source[strspn(source, "0123456789")] == '\0';
+}
+
 // ---- the answers ----
 
 // Where every process with live blocks was looked at.
@@ -324,6 +341,8 @@ static struct seep_error *answer_leaks(struct maker *maker) {
     seep_add_up(&blocks, kinds->blocks[SEEP_KIND_INDIRECT]);
     seep_add_up(&bytes, kinds->bytes[SEEP_KIND_INDIRECT]);
     struct seep_finding finding = {.kind = SEEP_FINDING_LEAKS, .bad = blocks != 0, .value = bytes};
+    if (blocks && (uint64_t)SEEP_MAX(view->all.live_blocks, INT64_C(0)) > blocks && !view->options.kinds)
+        show_by(&finding, "report", "--kind lost,indirect", "only what is lost");
     if (view->options.sort == SEEP_SORT_GROWTH) // who asks what grows is not told what is lost
         return NULL;
     if (!blocks) {
@@ -375,6 +394,9 @@ static struct seep_error *answer_grows_beside(struct maker *maker) {
             continue;
         struct seep_finding finding = {
             .kind = SEEP_FINDING_GROWS, .bad = true, .value = (uint64_t)(growth->rss.trend.slope * 60)};
+        if (!view->options.rss &&
+            view->session->profiles[view->first_process + p]->process.exit_kind == SEEP_EXIT_RUNNING)
+            show_by(&finding, "report", "--rss", "what resident memory is made of");
         return add(maker, &finding, "resident memory by %s a minute, and no place of the heap",
                    seep_format_bytes(finding.value).text);
     }
@@ -416,10 +438,11 @@ static struct seep_error *answer_may_grow(struct maker *maker) {
         }
     if (!finding.place || finding.value < leaders->all / 2 || frees || allocations < LEAST_BLOCKS)
         return NULL;
-    bool runs = profile->process.exit_kind == SEEP_EXIT_RUNNING;
+    const char *tells = is_recording(view)                                ? "seep growth FILE"
+                        : profile->process.exit_kind == SEEP_EXIT_RUNNING ? "seep growth PID"
+                                                                          : "seep run --interval 1s";
     return add(maker, &finding, "not known: none of %s blocks from %s was freed; '%s' tells",
-               seep_format_count(allocations).text, finding.place,
-               runs ? "seep growth PID" : "seep run --interval 1s");
+               seep_format_count(allocations).text, finding.place, tells);
 }
 
 static struct seep_error *answer_grows(struct maker *maker) {
@@ -433,6 +456,10 @@ static struct seep_error *answer_grows(struct maker *maker) {
     double per_minute = row->growth->trend.slope * 60;
     struct seep_finding finding = {.kind = SEEP_FINDING_GROWS, .bad = true, .value = (uint64_t)per_minute};
     finding.place_value = finding.value;
+    if (view->options.sort != SEEP_SORT_GROWTH)
+        show_by(&finding, "growth", "", "each look, and how sure it is");
+    else if (!is_pid(maker->summary->source))
+        show_by(&finding, "history", "", "what each site held over time");
     struct seep_error *error = seep_summary_place(maker->view, row->node, &finding.place);
     if (error)
         return error;
@@ -605,6 +632,11 @@ static struct seep_error *answer_peak(struct maker *maker) {
     struct seep_finding finding = {.kind = SEEP_FINDING_PEAK, .value = view->totals.peak_bytes};
     if (view->nr_processes != 1 || view->filtered || !finding.value)
         return NULL;
+    // Much of it is gone again. What is live is in the rows.
+    if (view->options.sort != SEEP_SORT_PEAK &&
+        (double)SEEP_MAX(view->totals.live_bytes, UINT64_C(0)) < 0.9 * (double)finding.value)
+        show_by(&finding, "report", is_recording(view) ? "--at peak" : "--sort peak",
+                "who held most at the peak");
     const char *who;
     uint64_t rest;
     struct seep_error *error = put_concentration(maker, SEEP_LEAD_PEAK, &finding, &who, &rest);
@@ -640,6 +672,8 @@ static struct seep_error *answer_turnover(struct maker *maker) {
     }
     if (allocated / LEAST_TIMES < held)
         return NULL;
+    if (view->options.sort != SEEP_SORT_ALLOCATIONS)
+        show_by(&finding, "report", "--sort allocations", "who allocates most");
     const char *caller;
     error = name_caller(maker, leaders, &places, &caller);
     if (error)
@@ -665,6 +699,8 @@ static struct seep_error *answer_churn(struct maker *maker) {
     put_place(&places, &finding);
     if (finding.value < 1000 || !finding.place || (finding.value < all / 2 && finding.place_value < all / 10))
         return answer_turnover(maker);
+    if (view->options.sort != SEEP_SORT_TEMPORARY)
+        show_by(&finding, "report", "--sort temporary", "who allocates only to free at once");
     const char *caller;
     error = name_caller(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &places, &caller);
     if (error)

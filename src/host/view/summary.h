@@ -24,6 +24,11 @@ struct seep_finding {
     uint64_t value;       // bytes; of FREES and CHURN a count
     const char *place;    // "function (file:line)" that has most of it; NULL: nothing has, or not known
     uint64_t place_value; // what it has of `value`
+    // What shows its evidence, which the report does not: a command, the options of it ("" : none), and what
+    // it shows. NULL: the report has it.
+    const char *command;
+    const char *options;
+    const char *shows;
 };
 
 struct seep_summary {
