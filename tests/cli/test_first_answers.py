@@ -186,3 +186,14 @@ def test_rows_of_zeros_are_left_out(run, seep, tmp_path):
     classes = re.findall(r"^  ([a-z ]+?) {2,}\d", shown.split("\nleaks  ")[-1].split("\n\n")[0], re.M)
     assert classes == ["lost", "reachable"], shown
     assert not re.search("^  temporary", shown, re.M), shown
+
+
+def test_a_block_that_holds_only_itself_is_no_holder(run, seep, tmp_path):
+    """Several pointers lead to it. It stood among the holders, with a chain of some 200 characters."""
+    run(seep, "run", "-q", "-o", "twice.seep", built(tmp_path, "first_held_twice"))
+    shown = run(seep, "report", "twice.seep").stdout
+    (holders,) = re.findall(r"\ntop holders .*\n((?:  .*\n)+)", shown)
+    assert re.fullmatch(r" +10 +4,000   block of 400 B .*, held by several: global struct node \*(list|last_list) .*\n"
+                        r"  \(and 1 more that holds less, or only one block\)\n", holders), holders
+    found, _ = findings_of(run, seep, "twice.seep")
+    assert "held by" not in found["holds"]["text"], found  # 50,000 of 54,000 bytes are of the other

@@ -110,6 +110,10 @@ def test_run_interval(tmp_path):
     assert abs(rate['bytes_per_s'] * seconds / 2000000 - 1) < 0.2
     assert abs(rate['blocks_per_s'] * 2000 / rate['bytes_per_s'] - 1) < 0.1
     assert rate['confidence'] > 0.99 and rate['until_limit_s'] > 0
+    # Who holds it, and what shows more.
+    text = run([SEEP, 'report', trace]).out.decode()
+    assert re.search(r'^grows    1 site without bound, fastest grow \(growth.c:\d+\): .* a minute; held by global struct node \*grown ', text, re.M), text
+    assert f'\nnext: seep growth {trace}  ' in text, text
     # The same from the file, by the command for it; its exit status.
     done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
     assert done.code == 7 and b'1 site that grows without bound' in done.out, done
@@ -569,6 +573,12 @@ def test_growth_that_is_freed_at_the_end(tmp_path):
     text = done.out.decode()
     assert done.code == 7 and '1 site that grows without bound' in text and 'main (free_stacks.c:7)' in text, text
     assert 'Nothing grows' not in text and '\nleaks' not in text
+    assert f'\nnext: seep history {trace}  ' in text, text
+    # Of a recording all moments are there. Its end is none, for which the row said "growing: 4,000 to 0 bytes".
+    done = run([SEEP, 'run', '-q', '--mode', 'record', '-o', trace, program, '3'])
+    assert done.code == 0, done
+    value = json.loads(run([SEEP, 'growth', '--json', trace]).out)
+    assert value['growth']['live']['last_bytes'] > value['growth']['live']['first_bytes'], value['growth']
 
 
 def test_who_stops_reading_reports_does_not_end_the_trace(tmp_path):

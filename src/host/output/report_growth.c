@@ -11,6 +11,7 @@
 #include "output/format.h"
 #include "growth/snapshots.h"
 #include "output/report_text.h"
+#include "view/summary.h"
 #include "profile/verdict.h"
 
 static uint64_t size_of(double bytes) {
@@ -170,29 +171,14 @@ static struct seep_error *put_snapshots(FILE *out, const struct seep_view *view,
     return NULL;
 }
 
-// The innermost frame that is the program's own, in one line.
+// The place that the first lines name, too.
 static struct seep_error *put_growing(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
-    const struct seep_view_frame *frames = NULL;
-    size_t nr = 0, at = 0;
-    uint32_t more = 0;
-    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
+    const char *place;
+    struct seep_error *error = seep_summary_place(view, row->node, &place);
     if (error)
         return error;
-    while (at + 1 < nr && frames[at].runtime)
-        at++;
-    if (nr && frames[at].runtime)
-        at = 0;
     fprintf(out, "    %14s   ", text_rate(row->growth->trend.slope).text);
-    if (!nr) {
-        fputs("(stack not recorded)\n", out);
-        return NULL;
-    }
-    if (frames[at].function)
-        seep_put_escaped(out, frames[at].name);
-    else
-        fprintf(out, "+0x%" PRIx64, frames[at].offset);
-    seep_put_source(out, frames[at].file, frames[at].line);
-    seep_put_module(out, frames[at].module);
+    seep_put_escaped(out, place ? place : "(stack not recorded)");
     if (view->nr_processes > 1)
         fprintf(out, " in pid %" PRIu32, view->session->profiles[row->growth_process]->process.pid);
     fputc('\n', out);

@@ -245,20 +245,27 @@ static struct seep_error *put_leakers(FILE *out, const struct seep_view *view,
 
 // ---- who holds ---------------------------------------------------------------------------------------
 
-// Of one process only those that are shown get names. *ret_nr_rest: holders that are only counted.
-static struct seep_error *add_holders(struct shared_rows *rows, struct seep_view *view,
-                                      uint64_t *ret_nr_rest) {
+// Of one process only those that are shown get names. *ret_nr_rest: holders that are only counted, those
+// among them that hold only themselves.
+static struct seep_error *add_holders(struct shared_rows *rows, struct seep_view *view, uint64_t *ret_nr_rest,
+                                      bool *ret_alone) {
     *ret_nr_rest = 0;
+    *ret_alone = false;
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_profile *profile = seep_text_profile(view, p);
         const struct seep_leaks *leaks = &profile->leaks;
-        uint32_t nr = view->nr_processes > 1 ? leaks->nr_holders : nr_shown(view, leaks->nr_holders);
-        for (uint32_t i = 0; i < nr; i++) {
+        uint32_t nr = 0,
+                 most = view->nr_processes > 1 ? leaks->nr_holders : nr_shown(view, leaks->nr_holders);
+        for (uint32_t i = 0; i < leaks->nr_holders && nr < most; i++) {
             const struct seep_holder *holder = &leaks->holders[i];
             const char *what = NULL;
             bool is_pool = false;
             struct seep_error *error =
-                seep_view_holder(view, (uint32_t)(view->first_process + p), holder, &what, &is_pool);
+                seep_view_holder_short(view, (uint32_t)(view->first_process + p), holder, &what, &is_pool);
+            *ret_alone |= !error && !what;
+            if (!error && !what)
+                continue;
+            nr++;
             if (!error)
                 error = shared_add(rows, what, p, profile->process.pid, holder->blocks, holder->bytes);
             if (error)
@@ -276,7 +283,8 @@ static struct seep_error *add_holders(struct shared_rows *rows, struct seep_view
 static struct seep_error *put_holders(FILE *out, struct seep_view *view, const struct seep_style *style) {
     struct shared_rows rows = {0};
     uint64_t nr_rest;
-    struct seep_error *error = add_holders(&rows, view, &nr_rest);
+    bool alone;
+    struct seep_error *error = add_holders(&rows, view, &nr_rest, &alone);
     uint32_t nr = error ? 0 : shared_sort(&rows);
     if (nr)
         fprintf(out, "\n%s%-17s %12s %19s%s   what nothing else holds\n", seep_style_bold(style),
@@ -293,8 +301,8 @@ static struct seep_error *put_holders(FILE *out, struct seep_view *view, const s
     }
     seep_add_up(&nr_rest, nr - nr_shown(view, nr));
     if (nr && nr_rest)
-        fprintf(out, "  (and %s more that hold%s less)\n", seep_format_count(nr_rest).text,
-                nr_rest == 1 ? "s" : "");
+        fprintf(out, "  (and %s more that hold%s less%s)\n", seep_format_count(nr_rest).text,
+                nr_rest == 1 ? "s" : "", alone ? ", or only one block" : "");
     shared_deinit(&rows);
     return error;
 }

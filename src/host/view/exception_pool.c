@@ -104,3 +104,20 @@ struct seep_error *seep_view_holder(struct seep_view *view, uint32_t process,
         *ret_is_pool = is_pool || is_stdio;
     return error;
 }
+
+struct seep_error *seep_view_holder_short(struct seep_view *view, uint32_t process,
+                                          const struct seep_holder *holder, const char **ret_text,
+                                          bool *ret_is_pool) {
+    const struct seep_chain *chain = holder->chain;
+    *ret_text = NULL;
+    *ret_is_pool = false;
+    if (holder->blocks == 1 && chain && chain->nr_links && chain->links[0].kind == SEEP_LINK_BLOCK)
+        return NULL;
+    const char *root;
+    struct seep_error *error = seep_view_holder(view, process, holder, ret_text, ret_is_pool);
+    if (!error)
+        error = seep_view_root(view, process, chain, &root);
+    if (!error && root && !*ret_is_pool)
+        *ret_text = root;
+    return error;
+}

@@ -26,5 +26,10 @@ SEEP_MUST_CHECK struct seep_error *seep_is_stdio_buffer(struct seep_stacks *stac
 SEEP_MUST_CHECK struct seep_error *seep_view_holder(struct seep_view *view, uint32_t process,
                                                     const struct seep_holder *holder, const char **ret_text,
                                                     bool *ret_is_pool);
+// The same as short as a line of a table: what the holder is. *ret_text is NULL for a block that holds only
+// itself, because several pointers lead to it.
+SEEP_MUST_CHECK struct seep_error *seep_view_holder_short(struct seep_view *view, uint32_t process,
+                                                          const struct seep_holder *holder,
+                                                          const char **ret_text, bool *ret_is_pool);
 
 #endif

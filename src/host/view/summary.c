@@ -452,21 +452,39 @@ static struct seep_error *answer_grows(struct maker *maker) {
         struct seep_error *beside = answer_grows_beside(maker);
         return beside || maker->summary->nr_findings > before ? beside : answer_may_grow(maker);
     }
-    const struct seep_view_row *row = &view->growing[0];
-    double per_minute = row->growth->trend.slope * 60;
-    struct seep_finding finding = {.kind = SEEP_FINDING_GROWS, .bad = true, .value = (uint64_t)per_minute};
-    finding.place_value = finding.value;
+    // Several sites may be of one place.
+    const char *places[SEEP_VIEW_GROWING];
+    double per_minute[SEEP_VIEW_GROWING] = {0};
+    size_t nr = SEEP_MIN(view->nr_growing, (size_t)SEEP_VIEW_GROWING), most = 0;
+    for (size_t i = 0; i < nr; i++) {
+        struct seep_error *error = seep_summary_place(maker->view, view->growing[i].node, &places[i]);
+        if (error)
+            return error;
+        size_t at = 0;
+        while (!seep_text_same(places[at], places[i]))
+            at++;
+        per_minute[at] += view->growing[i].growth->trend.slope * 60;
+        most = per_minute[at] > per_minute[most] ? at : most;
+    }
+    struct seep_finding finding = {.kind = SEEP_FINDING_GROWS,
+                                   .bad = true,
+                                   .value = (uint64_t)per_minute[most],
+                                   .place = places[most],
+                                   .place_value = (uint64_t)per_minute[most]};
     if (view->options.sort != SEEP_SORT_GROWTH)
         show_by(&finding, "growth", "", "each look, and how sure it is");
     else if (!is_pid(maker->summary->source))
         show_by(&finding, "history", "", "what each site held over time");
-    struct seep_error *error = seep_summary_place(maker->view, row->node, &finding.place);
+    const struct seep_view_row *row = &view->growing[most];
+    const char *holder = NULL;
+    struct seep_error *error =
+        row->held ? seep_view_root(maker->view, row->held_process, row->held, &holder) : NULL;
     if (error)
         return error;
-    return add(maker, &finding, "%s site%s without bound, fastest %s: %s a minute",
+    return add(maker, &finding, "%s site%s without bound, fastest %s: %s a minute%s%s",
                seep_format_count(view->nr_growing_all).text, seep_plural(view->nr_growing_all),
                finding.place ? finding.place : "one whose stack is not known",
-               seep_format_bytes(finding.value).text);
+               seep_format_bytes(finding.value).text, holder ? "; held by " : "", holder ? holder : "");
 }
 
 static struct seep_error *answer_frees(struct maker *maker) {
@@ -591,7 +609,7 @@ static struct seep_error *name_holder(struct maker *maker, uint64_t all, const c
         if (holder->bytes < all / 10)
             return NULL;
         struct seep_error *error =
-            seep_view_holder(view, (uint32_t)view->first_process, holder, &text, &tells_nothing);
+            seep_view_holder_short(view, (uint32_t)view->first_process, holder, &text, &tells_nothing);
         if (error)
             return error;
         if (tells_nothing || !text)

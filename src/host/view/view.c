@@ -492,6 +492,21 @@ struct seep_error *seep_view_chain(struct seep_view *view, uint32_t process, con
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
+struct seep_error *seep_view_root(struct seep_view *view, uint32_t process, const struct seep_chain *chain,
+                                  const char **ret_text) {
+    *ret_text = NULL;
+    if (!chain || !chain->nr_links || chain->links[0].kind == SEEP_LINK_TEXT)
+        return NULL;
+    struct seep_error *error = begin_words(view, process);
+    bool several = chain->nr_links > 2 && chain->links[1].kind == SEEP_LINK_SEVERAL;
+    for (uint32_t i = 0; !error && i < (several ? 3u : 1u); i++)
+        error = seep_chain_put_link(view->words, &chain->links[i]);
+    if (error)
+        return error;
+    *ret_text = seep_arena_strdup(&view->arena, view->words->text);
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
 const struct seep_held *seep_view_held(const struct seep_view *view, const struct seep_view_row *row,
                                        uint32_t *ret_nr) {
     *ret_nr = 0;

@@ -412,6 +412,11 @@ const struct seep_view_frame *seep_view_blamed(const struct seep_view_frame *fra
 struct seep_view_frame seep_view_frame_of(const struct seep_view *view, uint32_t frame,
                                           const struct seep_symbol *symbol, unsigned index);
 
+// What the chain begins at, in words, which live as long as the view: a variable, a stack, or a block that
+// several lead to, and where one of those begins. NULL for NULL, and for a chain that was saved as a text.
+SEEP_MUST_CHECK struct seep_error *seep_view_root(struct seep_view *view, uint32_t process,
+                                                  const struct seep_chain *chain, const char **ret_text);
+
 // A chain of the process with that index in the session, in words, which live as long as the view. NULL
 // for NULL. *ret_type, where it is asked for, is what its last pointer is declared to lead to, NULL: not
 // known.
