@@ -336,6 +336,27 @@ def test_another_allocator_preloaded_in_front(language, allocator, compiler, tmp
     check_preempted(run([program], env=env), tmp_path / 'front.seep', plain, other)
 
 
+@pytest.mark.parametrize('allocator', ALLOCATORS)
+def test_another_allocator_in_front_of_a_program_that_takes_the_address_of_malloc(allocator, compiler, tmp_path):
+    """A program with fixed addresses has a symbol for it, which leads to whose malloc is first behind the program."""
+    other = library(*ALLOCATORS[allocator])
+    program = compiler(program_source('loading_address_of_malloc.c'), 'program', '-no-pie', '-fno-pie')
+    plain = run([program], env=environment(LD_PRELOAD=other))
+    env = environment(LD_PRELOAD=f'{other}:{LIBSEEP}', SEEP_OUT=tmp_path / 'front.seep')
+    check_preempted(run([program], env=env), tmp_path / 'front.seep', plain, other)
+    # And it is no allocator that comes in front of ours.
+    no_losses(same([program], tmp_path))
+
+
+def test_a_program_behind_another_allocator_is_listed(compiler, tmp_path):
+    """It made no heap operation that seep saw, which is not known to be none."""
+    other = library(*ALLOCATORS['jemalloc'])
+    program = compiler(ARRAYS, 'program')
+    under = traced(['sh', '-c', f'LD_PRELOAD={other}:$LD_PRELOAD {program}; :'], tmp_path)
+    child = report(under.trace)[1]
+    assert child['process']['exe'] == str(program) and not child['health']['complete'], child
+
+
 def cpp(tmp_path, *options):
     need('g++')
     (tmp_path / 'program.cpp').write_text(OPERATORS)

@@ -440,7 +440,8 @@ static struct seep_error *note_silent(struct seep_profile *main_profile, const s
                              i < names->nr ? ", ..." : "");
 }
 
-// Drops traced processes without any heap operation, unless others were started by them.
+// Drops traced processes without any heap operation, unless others were started by them, or seep may have
+// missed what they did.
 static struct seep_error *drop_silent(struct seep_session *session) {
     struct seep_process_tree tree;
     struct seep_error *err = seep_process_tree_init(session, &tree);
@@ -458,8 +459,8 @@ static struct seep_error *drop_silent(struct seep_session *session) {
         struct seep_profile *profile = session->profiles[i];
         const struct seep_process_node *node = &tree.nodes[i];
         // A forked one has an image because it has done something: if not in the heap, then in its own pools.
-        bool silent = i && !profile->health.events &&
-                      !(profile->health.flags & (SEEP_HEALTH_UNTRACED | SEEP_FLAG_FORKED)) &&
+        bool silent = i && !profile->health.events && !(profile->health.flags & SEEP_FLAG_FORKED) &&
+                      seep_profile_verdict(profile) == SEEP_VERDICT_COMPLETE &&
                       profile->process.exit_kind != SEEP_EXIT_EXEC && node->first_child == SEEP_NO_PROCESS;
         uint32_t id;
         if (silent && !err && !(err = seep_texts_add(&names, profile->process.name, &id)))

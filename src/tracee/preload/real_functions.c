@@ -82,16 +82,11 @@ bool seep_path_contains(const char *path, const char *word) {
     return false;
 }
 
-// If a program with fixed addresses takes the address of a library's function, all look-ups give the address
-// of the program's own jump to it: a symbol without a section. The library's lock is not needed yet.
-static bool is_jump(const void *function) {
-    const struct link_map *program = seep_loader_first();
-    if (program) {
-        const ElfW(Sym) *symbol = seep_loader_symbol(program, "malloc");
-        return symbol && symbol->st_shndx == SHN_UNDEF &&
-               program->l_addr + symbol->st_value == (uintptr_t)function;
-    }
-    const struct seep_maps_module *module = seep_maps_module((uintptr_t)function);
+// If a program with fixed addresses takes the address of a library's function, musl's look-ups give the
+// address of the program's own jump to it. The library's lock is not needed yet.
+static bool may_be_jump(const void *function) {
+    const struct seep_maps_module *module =
+        seep_loader_first() ? NULL : seep_maps_module((uintptr_t)function);
     return module && ((const ElfW(Ehdr) *)module->start)->e_type == ET_EXEC; // its own malloc may be one
 }
 
@@ -99,8 +94,8 @@ static bool is_jump(const void *function) {
 // malloc does not tell, because the loader fills in that of the other one.
 static const char *preempting_module(void) {
     static char kept[sizeof(((struct seep_maps_module *)0)->path)];
-    const char *first = seep_loader_dlsym(RTLD_DEFAULT, "malloc");
-    if (!first || (first >= __ehdr_start && first < _end) || is_jump(first))
+    const void *first = seep_loader_in_front("malloc");
+    if (!first || may_be_jump(first))
         return NULL;
     const char *name = module_name_of(first);
     for (size_t i = 0; name && name[i] && i < sizeof(kept) - 1; i++)
