@@ -110,9 +110,18 @@ def test_rounds_alone_and_a_static_program(tmp_path):
 
 def test_one_that_crashes_is_named(program, tmp_path):
     need('gcc')
-    done = run(['gcc', '-O1', '-fno-builtin', '-shared', '-fPIC', '-DDIES', HERE / 'replay_allocators.c', '-o', 'dies.so'],
+    done = run(['gcc', '-O1', '-fno-builtin', '-shared', '-fPIC', '-DDIES=abort()', HERE / 'replay_allocators.c', '-o', 'dies.so'],
                cwd=tmp_path)
     assert done.code == 0, done
     done = compare(tmp_path, 'glibc,./dies.so', '--', program, code=1)
     assert b'with ./dies.so the program was ended by signal 6' in done.err and b'leave it out' in done.err, done
     assert done.err.count(b'\n') == 1, done
+
+
+def test_one_that_does_not_return_is_ended(program, tmp_path):
+    need('gcc')
+    done = run(['gcc', '-O1', '-fno-builtin', '-shared', '-fPIC', '-DDIES=pause()', HERE / 'replay_allocators.c', '-o', 'waits.so'],
+               cwd=tmp_path)
+    assert done.code == 0, done
+    done = compare(tmp_path, 'glibc,./waits.so', '--', program, code=1)
+    assert b'with ./waits.so the program had not ended after ' in done.err and done.err.count(b'\n') == 1, done

@@ -79,7 +79,8 @@ def test_a_table_of_allocators(threads, tmp_path):
     assert lines[0].startswith('replayed program, pid ') and ' on 9 threads; at its peak ' in lines[0]
     rows = [line.split()[0] for line in lines[4 : lines.index('', 4)] if line[0] != ' ']  # figures of a long name are in the next line
     assert rows == ['glibc', 'glibc:arena_max=1', str(jemalloc), 'jemalloc'], lines
-    rows = list(csv.DictReader(io.StringIO(replay(tmp_path, threads, '--allocator', 'glibc,jemalloc', '--csv').out.decode())))
+    memory = record(tmp_path, build(tmp_path, 'replay_memory.c', 'memory'))  # of one thread, so that no time is that of waiting
+    rows = list(csv.DictReader(io.StringIO(replay(tmp_path, memory, '--allocator', 'glibc,jemalloc', '--csv').out.decode())))
     assert [row['allocator'] for row in rows] == ['glibc', 'jemalloc'] and float(rows[0]['ratio']) == 1
     for row in rows:
         assert int(row['peak_rss_bytes']) > 50000 and float(row['time_ns']) > 0 and float(row['free_p50_ns']) > 0
@@ -200,13 +201,34 @@ def test_no_recording(tmp_path):
     assert done.code == 1 and b'--mode record' in done.err, done
 
 
-def test_an_allocator_that_crashes_and_one_without_memory(threads, tmp_path):
-    dies = build(tmp_path, 'replay_allocators.c', 'dies.so', '-shared', '-fPIC', '-DDIES')
-    done = replay(tmp_path, threads, '--allocator', f'glibc,{dies}', code=1)
-    assert b'was ended by signal 6' in done.err and b'leave it out' in done.err, done
+@pytest.mark.parametrize('option, said', [
+    ('-DDIES=abort()', 'was ended by signal 6'),
+    ('-DDIES=puts("never seen"), fputs("heap: corrupted\\nand more\\n", stderr), abort()', 'signal 6 (Aborted): heap: corrupted ('),
+    ('-DDIES=*(volatile int *)0 = 1', 'signal 11 ('),
+    ('-DDIES=exit(0)', 'ended with status 0 before its end'),
+    ('-DDIES=_exit(7)', 'ended with status 7 before its end'),
+    ('-DDIES=for (;;)', 'stood still for 1.00 s: thread '),
+    ('-DDIES=pause()', ' is in a malloc of '),
+    ('-DSTARTS=for (;;)', 'had not begun after 1.00 s'),
+    ('-DSTARTS=_exit(3)', 'could not be loaded'),
+    ('-DSTARTS=extern int seep_no_such(void); seep_no_such()', 'undefined symbol: seep_no_such'),
+])
+def test_an_allocator_that_fails(threads, tmp_path, option, said):
+    """One line that names it. What does not return is ended."""
+    bad = build(tmp_path, 'replay_allocators.c', 'bad.so', '-shared', '-fPIC', option)
+    done = replay(tmp_path, threads, '--timeout', '1s', '--allocator', f'glibc,{bad}', code=1)
+    assert said in done.err.decode() and str(bad) in done.err.decode() and done.err.count(b'\n') == 1, done
+
+
+def test_an_allocator_without_memory_has_no_ratio(threads, tmp_path):
     never = build(tmp_path, 'replay_allocators.c', 'never.so', '-shared', '-fPIC', '-DNEVER')
     rows = json.loads(replay(tmp_path, threads, '--json', '--allocator', f'glibc,{never}').out)['allocators']
-    assert rows[0]['failed_calls'] == 0 and rows[1]['failed_calls'] > 1000
+    assert rows[0]['failed_calls'] == 0 and 1000 < rows[1]['failed_calls'] < 10000
+    assert rows[1]['ratio'] is rows[1]['ratio_low'] is rows[1]['ratio_high'] is rows[1]['differs'] is None
+    text = replay(tmp_path, threads, '--allocator', f'glibc,{never}').out
+    assert b' failed ' in text and b' calls returned no memory' in text, text
+    rows = json.loads(replay(tmp_path, threads, '--json', '--allocator', f'{never},glibc').out)['allocators']
+    assert rows[0]['ratio'] is rows[1]['ratio'] is None and rows[1]['failed_calls'] == 0
 
 
 PAUSES = 'for (1 .. 3) { push @all, "x" x ($_ % 99) for 1 .. 20000; select(undef, undef, undef, 0.3) }'  # written at intervals
@@ -226,7 +248,6 @@ def test_a_cut_recording_is_replayed_as_far_as_it_goes(tmp_path):
 
 
 def test_recorded_speed(tmp_path):
-    program = build(tmp_path, 'replay_threads.c', 'program')
-    trace = record(tmp_path, program)
+    trace = record(tmp_path, build(tmp_path, 'replay_memory.c', 'program'))
     result = json.loads(replay(tmp_path, trace, '--json', '--speed', 'recorded').out)
-    assert result['allocators'][0]['time_ns'] > 0
+    assert result['allocators'][0]['time_ns'] > 0 and result['allocators'][0]['replayer_ns'] > 0

@@ -84,12 +84,26 @@ static void test_few_rounds(void **unused) {
     assert_true(isnan(seep_ratio_interval(twice, first, 0).middle));
 }
 
+static void test_what_is_noise(void **unused) {
+    (void)unused;
+    const double around[] = {5, -4, 3, -6, 2, 1, -2, 4, -3, 6}, above[] = {5, 4, 3, 6, 2, 1, -2, 4, 3, 6};
+    const double few[] = {10, 11, 9}, wide[] = {10, 2, 90};
+    assert_true(seep_is_noise(around, 10));
+    assert_false(seep_is_noise(above, 10));
+    assert_false(seep_is_noise(few, 3));
+    assert_true(seep_is_noise(wide, 3));
+    assert_true(seep_is_noise(few, 0));
+    // A round in which the calls took less than nothing does not decide the ratio.
+    assert_true(seep_ratio_interval(above, above, 10).middle == 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_twice_is_no_difference),
         cmocka_unit_test(test_three_percent_are_found),
         cmocka_unit_test(test_disturbed_rounds_do_not_hide_a_difference),
         cmocka_unit_test(test_few_rounds),
+        cmocka_unit_test(test_what_is_noise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

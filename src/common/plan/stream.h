@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What seep tells its replayer to do, and what that found: two files that both have mapped. The stream is
-// read only; the results are written by the replayer alone. docs/replay.md says what the figures mean.
+// read only; the results are written by the replayer alone. Behind the results is how far each thread is.
+// docs/replay.md says what the figures mean.
 //
 // Invariant: a wait names an operation that came earlier in the recording, so no two threads wait for each
 // other.
@@ -14,7 +15,7 @@
 #include <stdint.h>
 
 #define SEEP_REPLAY_MAGIC   UINT64_C(0x594c504552504553) // "SEPREPLY"
-#define SEEP_REPLAY_VERSION 3u
+#define SEEP_REPLAY_VERSION 4u
 
 enum seep_replay_kind {
     SEEP_REPLAY_MALLOC,  // slot = malloc(value)
@@ -89,8 +90,16 @@ struct seep_replay_how {
 // Latencies in ticks: 8 buckets for each power of two.
 #define SEEP_REPLAY_BUCKETS 512u
 
+// A line of its own for each thread. Neither changes while the thread is in a call.
+struct seep_replay_progress {
+    uint64_t at;       // the operation that it does now
+    uint64_t nr_beats; // of a thread that waits for its time: that it is alive
+    uint64_t unused[6];
+};
+
 struct seep_replay_results {
     struct seep_replay_how how; // written by the tool
+    uint64_t is_on;             // all threads are there, and the calls have begun
     uint64_t is_done;
     uint64_t wall_ns;
     uint64_t cpu_ns;
@@ -100,6 +109,8 @@ struct seep_replay_results {
     uint64_t
         rss[SEEP_REPLAY_SAMPLES_MAX]; // anonymous memory, bytes, less what there was at the start; 0: none
     uint64_t latency[SEEP_REPLAY_CALLS_NR][SEEP_REPLAY_BUCKETS];
+    uint64_t unused[7];                     // up to a whole line
+    struct seep_replay_progress progress[]; // by thread
 };
 
 // The bucket of a duration: exact below 8 ticks, then eight to each power of two; the last has all that is
@@ -120,6 +131,13 @@ static inline double seep_replay_bucket_ticks(uint32_t bucket) {
     return ((double)(8 + bucket % 8) + 0.5) * (double)(UINT64_C(1) << (power - 3));
 }
 
+// The size of the file of results.
+static inline uint64_t seep_replay_results_bytes(uint32_t nr_threads) {
+    return sizeof(struct seep_replay_results) + (uint64_t)nr_threads * sizeof(struct seep_replay_progress);
+}
+
 _Static_assert(sizeof(struct seep_replay_op) == 16, "wire size");
+_Static_assert(sizeof(struct seep_replay_progress) == 64, "a line");
+_Static_assert(sizeof(struct seep_replay_results) % 64 == 0, "progress begins with a line");
 
 #endif

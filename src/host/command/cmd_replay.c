@@ -28,6 +28,7 @@ struct replay_values {
     int touch;
     int order;
     int speed;
+    int64_t timeout_ns;
     bool json;
     bool csv;
     const char *generate;
@@ -53,6 +54,8 @@ static const struct seep_option replay_options[] = {
      .choices = speeds, .help = "as fast as it goes (default), or not before the time of each event"},
     {"pid", 0, SEEP_OPTION_NUMBER, offsetof(struct replay_values, pid), .value = "N",
      .help = "of a recording of several processes the process N (default: the first)"},
+    {"timeout", 0, SEEP_OPTION_DURATION, offsetof(struct replay_values, timeout_ns), .value = "T",
+     .help = "give up an allocator that does not return from a call for so long (default 60s)"},
     {"json", 0, SEEP_OPTION_FLAG, offsetof(struct replay_values, json),
      .help = "as JSON, with memory over time"},
     {"csv", 0, SEEP_OPTION_FLAG, offsetof(struct replay_values, csv), .help = "as CSV"},
@@ -78,6 +81,7 @@ static struct seep_error *compare(const struct replay_values *values, const stru
                                            .nr_rounds = values->rounds ? (uint32_t)values->rounds : ROUNDS,
                                            .nr_rounds_most = values->rounds ? 0 : ROUNDS_MOST,
                                            .touch = touch_of(values),
+                                           .patience_ns = values->timeout_ns,
                                            .progress = seep_show_rounds};
     struct seep_comparison comparison = {NULL, 0, 0};
     struct seep_error *error = seep_allocators_split(list, names, &options.nr_names);

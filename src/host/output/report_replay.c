@@ -38,8 +38,16 @@ static void put_name(FILE *out, const char *name, int column, int width) {
 // Two are alike if the interval lies within this part of 1. A wider one decides nothing.
 #define ALIKE_PARTS 0.05
 
-static struct seep_number against(const struct seep_replay_figures *row) {
+static struct seep_number against(const struct seep_replay_figures *row, bool is_first) {
     struct seep_number number;
+    if (row->nr_failed)
+        return (struct seep_number){.text = "failed"};
+    if (row->is_noise)
+        return (struct seep_number){.text = "below noise"};
+    if (is_first)
+        return (struct seep_number){.text = "1"};
+    if (!row->is_known)
+        return (struct seep_number){.text = "-"};
     const struct seep_interval *of = &row->against;
     bool alike = of->low <= 1 && of->high >= 1 && of->low >= 1 - ALIKE_PARTS && of->high <= 1 + ALIKE_PARTS;
     if (!row->differs && !alike)
@@ -72,12 +80,14 @@ enum { COLUMNS_TIME = 1, COLUMNS_MEMORY = 2, COLUMNS_ALL = 3 };
 static void put_row(FILE *out, const struct seep_replay_figures *row, const struct seep_plan *plan,
                     bool is_first, unsigned columns) {
     if (columns & COLUMNS_TIME) {
-        fprintf(out, "  %10s", seep_format_duration((int64_t)row->wall_ns).text);
-        if (plan)
+        fprintf(out, "  %10s", row->is_noise ? "-" : seep_format_duration((int64_t)row->wall_ns).text);
+        if (plan && row->is_noise)
+            fprintf(out, "  %6s", "-");
+        else if (plan)
             fprintf(out, "  %6.1f", row->wall_ns / (double)plan->nr_calls);
         else
             fprintf(out, "  %10s", seep_format_duration((int64_t)row->cpu_ns).text);
-        fprintf(out, columns == COLUMNS_ALL ? "  %-28s" : "  %s", is_first ? "1" : against(row).text);
+        fprintf(out, columns == COLUMNS_ALL ? "  %-28s" : "  %s", against(row, is_first).text);
     }
     if (columns & COLUMNS_MEMORY) {
         fprintf(out, "  %9s", seep_format_bytes(row->peak_rss_bytes).text);
@@ -109,8 +119,9 @@ static void put_cost_columns(FILE *out, const struct seep_plan *plan,
         put_name(out, row->name, 0, width);
         put_row(out, row, plan, i == 0, columns);
         if (row->nr_failed && columns & COLUMNS_TIME)
-            fprintf(out, "%*s  %s calls returned no memory\n", width, "",
-                    seep_format_count(row->nr_failed).text);
+            fprintf(
+                out, "%*s  %s of the %s calls returned no memory, so the figures are those of less work\n",
+                width, "", seep_format_count(row->nr_failed).text, seep_format_count(plan->nr_calls).text);
     }
 }
 
@@ -125,6 +136,13 @@ static void put_costs(FILE *out, const struct seep_plan *plan, const struct seep
     put_cost_columns(out, plan, comparison, width, COLUMNS_TIME, style);
     fputc('\n', out);
     put_cost_columns(out, plan, comparison, width, COLUMNS_MEMORY, style);
+}
+
+static bool has_noise(const struct seep_comparison *comparison) {
+    for (size_t i = 0; i < comparison->nr_rows; i++)
+        if (comparison->rows[i].is_noise)
+            return true;
+    return false;
 }
 
 static bool is_measured(const struct seep_comparison *comparison, size_t call) {
@@ -168,6 +186,11 @@ void seep_replay_text(FILE *to, const struct seep_plan *plan, const struct seep_
                 seep_format_count(plan->nr_skipped).text);
     fprintf(out, "\nThe replayer itself takes %s a round, which is taken away.\n",
             seep_format_duration((int64_t)comparison->rows[0].own_ns).text);
+    if (has_noise(comparison))
+        fputs(
+            "Below noise: the calls take no more than what the replayer's own time differs by from round to "
+            "round.\n",
+            out);
     seep_wrap_done(&wrap);
 }
 
@@ -189,20 +212,25 @@ static json_t *figure(double value) {
     return isnan(value) ? json_null() : json_real(value);
 }
 
+// null: less than rounds differ by.
+static json_t *time_json(const struct seep_replay_figures *row, double parts) {
+    return row->is_noise ? json_null() : figure(row->wall_ns / parts);
+}
+
 static json_t *row_json(const struct seep_plan *plan, const struct seep_replay_figures *row) {
     json_t *object = json_object(), *latency = json_object(), *samples = json_array();
     set(&object, "allocator", string(row->name));
-    set(&object, "time_ns", figure(row->wall_ns));
+    set(&object, "time_ns", time_json(row, 1));
     if (plan) {
         set(&object, "replayer_ns", figure(row->own_ns));
-        set(&object, "ns_per_call", figure(row->wall_ns / (double)plan->nr_calls));
+        set(&object, "ns_per_call", time_json(row, (double)plan->nr_calls));
     } else {
         set(&object, "cpu_ns", figure(row->cpu_ns));
     }
-    set(&object, "ratio", figure(row->against.middle));
-    set(&object, "ratio_low", figure(row->against.low));
-    set(&object, "ratio_high", figure(row->against.high));
-    set(&object, "differs", json_boolean(row->differs));
+    set(&object, "ratio", row->is_known ? figure(row->against.middle) : json_null());
+    set(&object, "ratio_low", row->is_known ? figure(row->against.low) : json_null());
+    set(&object, "ratio_high", row->is_known ? figure(row->against.high) : json_null());
+    set(&object, "differs", row->is_known ? json_boolean(row->differs) : json_null());
     set(&object, "peak_rss_bytes", integer(row->peak_rss_bytes));
     if (plan) {
         set(&object, "end_rss_bytes", integer(row->end_rss_bytes));
@@ -285,16 +313,24 @@ static void put_quoted_name(FILE *out, const char *name) {
     fputc('"', out);
 }
 
+static void put_ratio_cells(FILE *out, const struct seep_replay_figures *row) {
+    put_cell(out, row->is_known ? row->against.middle : NAN);
+    put_cell(out, row->is_known ? row->against.low : NAN);
+    put_cell(out, row->is_known ? row->against.high : NAN);
+    if (row->is_known)
+        fprintf(out, ",%d", row->differs);
+    else
+        fputc(',', out);
+}
+
 void seep_runs_csv(FILE *out, const struct seep_comparison *comparison) {
     fputs("allocator,time_ns,cpu_ns,ratio,ratio_low,ratio_high,differs,peak_rss_bytes,page_faults\n", out);
     for (size_t i = 0; i < comparison->nr_rows; i++) {
         const struct seep_replay_figures *row = &comparison->rows[i];
         put_quoted_name(out, row->name);
         fprintf(out, ",%.0f,%.0f", row->wall_ns, row->cpu_ns);
-        put_cell(out, row->against.middle);
-        put_cell(out, row->against.low);
-        put_cell(out, row->against.high);
-        fprintf(out, ",%d,%" PRIu64 ",%.0f\n", row->differs, row->peak_rss_bytes, row->faults);
+        put_ratio_cells(out, row);
+        fprintf(out, ",%" PRIu64 ",%.0f\n", row->peak_rss_bytes, row->faults);
     }
 }
 
@@ -310,12 +346,13 @@ void seep_replay_csv(FILE *out, const struct seep_plan *plan, const struct seep_
     for (size_t i = 0; i < comparison->nr_rows; i++) {
         const struct seep_replay_figures *row = &comparison->rows[i];
         put_quoted_name(out, row->name);
-        fprintf(out, ",%.0f", row->wall_ns);
-        put_cell(out, row->wall_ns / (double)plan->nr_calls);
-        put_cell(out, row->against.middle);
-        put_cell(out, row->against.low);
-        put_cell(out, row->against.high);
-        fprintf(out, ",%d,%" PRIu64, row->differs, row->peak_rss_bytes);
+        if (row->is_noise)
+            fputc(',', out);
+        else
+            fprintf(out, ",%.0f", row->wall_ns);
+        put_cell(out, row->is_noise ? NAN : row->wall_ns / (double)plan->nr_calls);
+        put_ratio_cells(out, row);
+        fprintf(out, ",%" PRIu64, row->peak_rss_bytes);
         put_cell(out, row->rss_over_live);
         put_cell(out, row->mean_rss_over_live);
         fprintf(out, ",%.0f,%" PRIu64, row->faults, row->nr_failed);

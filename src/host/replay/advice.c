@@ -247,7 +247,7 @@ static struct seep_error *measure(const struct adviser *adviser, const struct ca
         return error;
     const struct seep_replay_figures *was = &comparison.rows[0], *is = &comparison.rows[1];
     const struct seep_advices *advices = adviser->advices;
-    double before_ns = calls_ns(&trial, was->wall_ns);
+    double before_ns = was->is_noise ? 0 : calls_ns(&trial, was->wall_ns);
     struct seep_advice advice = {.kind = candidate->kind,
                                  .group = candidate->group,
                                  .setting = candidate->setting,

@@ -1,40 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Runs the replayer in rounds and makes figures of what it says, see compare.h.
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/numbers.h"
 #include "process/memory_limit.h"
 #include "replay/allocator_choice.h"
 #include "replay/compare.h"
-#include "source/run/program.h"
-
-extern char **environ;
+#include "replay/replayer.h"
 
 enum {
-    STREAM_FD = 100,
-    RESULTS_FD,
-    ENVIRONMENT_MAX = 4,
     THREAD_BYTES = 48 << 10, // of the kernel 30 KiB, and what is written of its stack
+    OWN_ROUNDS_OF_LONG = 3,
 };
+
+// A replay that takes longer by itself, as one at recorded speed, is done without calls in few rounds only.
+#define LONG_OWN_NS 1000000000.0
 
 struct allocator {
     struct seep_allocator_choice choice;
     const struct seep_plan *plan;
-    double own_ns;   // what the replayer takes by itself
-    double *wall_ns; // by round
+    double own_ns;     // what the replayer takes by itself, in this round
+    double *own_by_ns; // and by round, of the first one with this plan
+    uint32_t nr_own;   // how many of them are known
+    double *wall_ns;   // by round, less own_ns
     double *faults;
     struct seep_replay_results sum; // latencies of all rounds
     double ns_per_tick;
@@ -43,87 +35,13 @@ struct allocator {
 
 struct compared {
     const struct seep_compare_options *options;
-    char *replayer;
-    int results_fd;
-    struct seep_replay_results *results;
+    struct seep_replayer replayer;
     struct allocator *allocators;
     int64_t begun_ns;
 };
 
 static uint32_t most_rounds(const struct seep_compare_options *options) {
     return SEEP_MAX(options->nr_rounds, options->nr_rounds_most);
-}
-
-// ---- one run ----
-
-// The environment has none of our own variables. Its size changes with each round, because it moves the
-// stack.
-static struct seep_error *spawn(const struct compared *compared, const struct allocator *allocator,
-                                uint32_t round, pid_t *ret_pid) {
-    char pad[512] = "PAD=", stream[16], results[16];
-    memset(pad + 4, 'x', 1 + (round * 157) % 480);
-    char *environment[ENVIRONMENT_MAX] = {pad};
-    size_t nr = 1;
-    if (allocator->choice.preload)
-        environment[nr++] = allocator->choice.preload;
-    if (allocator->choice.tunables)
-        environment[nr++] = allocator->choice.tunables;
-    snprintf(stream, sizeof(stream), "%d", STREAM_FD);
-    snprintf(results, sizeof(results), "%d", RESULTS_FD);
-    char *argv[] = {compared->replayer, stream, results, NULL};
-    posix_spawn_file_actions_t actions;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return seep_error_no_memory();
-    int trouble = posix_spawn_file_actions_adddup2(&actions, allocator->plan->fd, STREAM_FD);
-    if (!trouble)
-        trouble = posix_spawn_file_actions_adddup2(&actions, compared->results_fd, RESULTS_FD);
-    if (!trouble)
-        trouble = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-    if (!trouble)
-        trouble =
-            posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, STDOUT_FILENO); // an allocator may print
-    if (!trouble)
-        trouble = posix_spawn(ret_pid, compared->replayer, &actions, NULL, argv, environment);
-    posix_spawn_file_actions_destroy(&actions);
-    return trouble ? seep_error_system(trouble, "cannot start %s", compared->replayer) : NULL;
-}
-
-static struct seep_error *how_it_ended(const struct allocator *allocator, int status, bool is_done) {
-    if (WIFSIGNALED(status))
-        return seep_error_hint(
-            seep_error_create(SEEP_E_UNSUPPORTED, "the replay with %s was ended by signal %d (%s)",
-                              allocator->choice.name, WTERMSIG(status), strsignal(WTERMSIG(status))),
-            WTERMSIG(status) == SIGKILL ? "there was not enough memory for it"
-                                        : "the allocator fails on what the program does; leave it out");
-    if (WEXITSTATUS(status) == SEEP_REPLAY_NO_THREADS)
-        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
-                                                 "the replay with %s could not start %" PRIu32 " threads",
-                                                 allocator->choice.name, allocator->plan->nr_threads),
-                               "ulimit -u, pids.max of the control group and kernel.threads-max limit them");
-    if (WEXITSTATUS(status) != 0 || !is_done)
-        return seep_error_create(SEEP_E_UNSUPPORTED, "the replay with %s ended with status %d",
-                                 allocator->choice.name, WEXITSTATUS(status));
-    return NULL;
-}
-
-static struct seep_error *run_once(struct compared *compared, const struct allocator *allocator,
-                                   struct seep_replay_how how, uint32_t round) {
-    memset(compared->results, 0, sizeof(*compared->results));
-    compared->results->how = how;
-    pid_t pid;
-    struct seep_error *error = spawn(compared, allocator, round, &pid);
-    if (error)
-        return error;
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR)
-            return seep_error_system(errno, "cannot wait for the replayer");
-        if (seep_interrupted)
-            kill(pid, SIGKILL);
-    }
-    if (seep_interrupted)
-        return seep_error_create(SEEP_E_IO, "interrupted");
-    return how_it_ended(allocator, status, compared->results->is_done);
 }
 
 // ---- figures ----
@@ -143,7 +61,7 @@ static void take_memory(const struct compared *compared, const struct seep_plan 
     double sum = 0;
     uint64_t nr = 0, most_live = 0, peak = 0;
     for (uint32_t i = 0; i < plan->nr_samples; i++) {
-        uint64_t rss = compared->results->rss[i], live = plan->sample_live[i];
+        uint64_t rss = compared->replayer.results->rss[i], live = plan->sample_live[i];
         row->rss[i] = rss;
         peak = SEEP_MAX(peak, rss);
         if (live > most_live) {
@@ -164,18 +82,30 @@ static void take_memory(const struct compared *compared, const struct seep_plan 
     }
 }
 
+// The first allocator that has the same plan.
+static const struct allocator *first_of_plan(const struct compared *compared, size_t index) {
+    size_t i = 0;
+    while (compared->allocators[i].plan != compared->allocators[index].plan)
+        i++;
+    return &compared->allocators[i];
+}
+
 static void fill_row(const struct compared *compared, size_t index, uint32_t nr,
                      struct seep_replay_figures *row) {
     static const double shares[] = {0.5, 0.99, 0.999};
     const struct allocator *own = &compared->allocators[index], *first = &compared->allocators[0];
     row->name = own->choice.name;
-    row->own_ns = own->own_ns;
+    const struct allocator *alone = first_of_plan(compared, index);
+    row->own_ns = seep_median(alone->own_by_ns, alone->nr_own);
     row->wall_ns = seep_median(own->wall_ns, nr);
+    row->is_noise = seep_is_noise(own->wall_ns, nr);
     row->faults = seep_median(own->faults, nr);
     row->nr_failed = own->nr_failed;
+    row->is_known =
+        !row->is_noise && !row->nr_failed && !seep_is_noise(first->wall_ns, nr) && !first->nr_failed;
     row->against = index ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr)
                          : (struct seep_interval){1, 1, 1, false};
-    row->differs = row->against.differs;
+    row->differs = row->is_known && row->against.differs;
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
         for (size_t s = 0; s < SEEP_ARRAY_SIZE(shares); s++)
             row->latency_ns[k][s] = percentile(own->sum.latency[k], shares[s], own->ns_per_tick);
@@ -184,15 +114,16 @@ static void fill_row(const struct compared *compared, size_t index, uint32_t nr,
 // ---- rounds ----
 
 static double time_of(const struct compared *compared, const struct allocator *allocator) {
-    return (double)(allocator->plan->is_cpu_time ? compared->results->cpu_ns : compared->results->wall_ns);
+    return (double)(allocator->plan->is_cpu_time ? compared->replayer.results->cpu_ns
+                                                 : compared->replayer.results->wall_ns);
 }
 
 static void take_time(struct compared *compared, struct allocator *allocator, uint32_t round) {
-    const struct seep_replay_results *results = compared->results;
-    allocator->nr_failed += results->nr_failed;
+    const struct seep_replay_results *results = compared->replayer.results;
+    allocator->nr_failed = SEEP_MAX(allocator->nr_failed, results->nr_failed);
     if (round == 0)
         return; // warms the caches
-    allocator->wall_ns[round - 1] = SEEP_MAX(time_of(compared, allocator) - allocator->own_ns, 1.0);
+    allocator->wall_ns[round - 1] = time_of(compared, allocator) - allocator->own_ns;
     allocator->faults[round - 1] = (double)results->faults;
     allocator->ns_per_tick = results->ns_per_tick;
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
@@ -200,28 +131,24 @@ static void take_time(struct compared *compared, struct allocator *allocator, ui
             allocator->sum.latency[k][i] += results->latency[k][i];
 }
 
-// The time of the replayer itself: the fastest of three runs that do everything but the calls.
-static struct seep_error *measure_own(struct compared *compared, size_t index) {
+// The time of the replayer itself, in a run that does everything but the calls: in the same round, as the
+// machine is slower in one round than in another.
+static struct seep_error *measure_own(struct compared *compared, size_t index, uint32_t round) {
     struct seep_replay_how how = {.touch = SEEP_REPLAY_TOUCH_NONE, .is_empty = 1};
+    const struct seep_allocator_choice none = {.name = "no allocator"};
     struct allocator *own = &compared->allocators[index];
-    struct allocator none = {.choice = {.name = "no allocator"}, .plan = own->plan};
-    const struct seep_replay_figures *known = compared->options->first;
-    if (known && own->plan == compared->allocators[0].plan) {
-        own->own_ns = known->own_ns;
+    if (first_of_plan(compared, index) != own)
+        return NULL;
+    if (own->nr_own >= OWN_ROUNDS_OF_LONG && seep_median(own->own_by_ns, own->nr_own) > LONG_OWN_NS) {
+        own->own_ns = seep_median(own->own_by_ns, own->nr_own);
         return NULL;
     }
-    if (index && own->plan == compared->allocators[0].plan) {
-        own->own_ns = compared->allocators[0].own_ns;
-        return NULL;
-    }
-    for (uint32_t i = 0; i < 3; i++) {
-        struct seep_error *error = run_once(compared, &none, how, i);
-        if (error)
-            return error;
-        double ns = time_of(compared, &none);
-        if (i == 0 || ns < own->own_ns)
-            own->own_ns = ns;
-    }
+    struct seep_error *error = seep_replayer_run(&compared->replayer, &none, own->plan, how, round);
+    if (error)
+        return error;
+    own->own_ns = time_of(compared, own);
+    if (round)
+        own->own_by_ns[own->nr_own++] = own->own_ns;
     return NULL;
 }
 
@@ -238,7 +165,7 @@ static struct seep_error *measure_memory(struct compared *compared, size_t index
         return NULL;
     }
     for (uint32_t i = 0; !error && i < nr; i++) {
-        error = run_once(compared, own, how, i);
+        error = seep_replayer_run(&compared->replayer, &own->choice, own->plan, how, i);
         if (!error)
             take_memory(compared, own->plan, i == 0, row);
     }
@@ -250,6 +177,8 @@ static struct seep_error *measure_memory(struct compared *compared, size_t index
 static bool are_narrow(const struct compared *compared, uint32_t nr_rounds) {
     const double narrow = 1.02; // high over low, of 95 %
     for (size_t i = 1; i < compared->options->nr_names; i++) {
+        if (compared->allocators[i].nr_failed || compared->allocators[0].nr_failed)
+            continue; // there is no ratio
         struct seep_interval interval =
             seep_ratio_interval(compared->allocators[i].wall_ns, compared->allocators[0].wall_ns, nr_rounds);
         if (!(interval.high / interval.low <= narrow))
@@ -270,7 +199,9 @@ static bool is_enough(const struct compared *compared, const struct seep_compari
         return true;
     if (!options->is_enough || !nr)
         return false;
-    struct seep_interval interval = seep_ratio_interval(last->wall_ns, first->wall_ns, nr);
+    struct seep_interval interval = {1, 1, 1, false}; // of noise nothing can be saved
+    if (!seep_is_noise(first->wall_ns, nr))
+        interval = seep_ratio_interval(last->wall_ns, first->wall_ns, nr);
     return options->is_enough(options->data, nr, seep_median(first->wall_ns, nr), &interval,
                               &comparison->rows[options->nr_names - 1]);
 }
@@ -278,23 +209,24 @@ static bool is_enough(const struct compared *compared, const struct seep_compari
 static struct seep_error *run_rounds(struct compared *compared, struct seep_comparison *comparison) {
     const struct seep_compare_options *options = compared->options;
     struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < options->nr_names; i++) {
-        error = measure_own(compared, i);
-        if (!error)
-            error = measure_memory(compared, i, &comparison->rows[i]);
-    }
+    for (size_t i = 0; !error && i < options->nr_names; i++)
+        error = measure_memory(compared, i, &comparison->rows[i]);
     bool enough = false;
     for (uint32_t round = options->first ? 1 : 0; !error && !enough && round <= most_rounds(options);
          round++) {
         if (options->progress)
             options->progress(options->data, round, options->nr_rounds, most_rounds(options));
+        for (size_t i = 0; !error && i < options->nr_names; i++)
+            error = measure_own(compared, i, round);
         // Every other round in the reverse order, so that no allocator always runs after the same one.
         for (size_t k = 0; !error && k < options->nr_names; k++) {
             size_t i = round % 2 ? options->nr_names - 1 - k : k;
-            error = run_once(compared, &compared->allocators[i],
-                             (struct seep_replay_how){.touch = options->touch}, round);
+            struct allocator *own = &compared->allocators[i];
+            own->own_ns = first_of_plan(compared, i)->own_ns;
+            error = seep_replayer_run(&compared->replayer, &own->choice, own->plan,
+                                      (struct seep_replay_how){.touch = options->touch}, round);
             if (!error)
-                take_time(compared, &compared->allocators[i], round);
+                take_time(compared, own, round);
         }
         comparison->nr_rounds = round;
         enough = !error && is_enough(compared, comparison);
@@ -337,6 +269,7 @@ static struct seep_error *prepare(struct compared *compared, const struct seep_p
     if (!compared->allocators || !comparison->rows)
         return seep_error_no_memory();
     comparison->nr_rows = options->nr_names;
+    uint32_t nr_threads = 0;
     for (size_t i = 0; i < options->nr_names; i++) {
         struct allocator *allocator = &compared->allocators[i];
         struct seep_error *error = seep_allocator_choose(options->names[i], false, &allocator->choice);
@@ -344,40 +277,26 @@ static struct seep_error *prepare(struct compared *compared, const struct seep_p
             return error;
         allocator->plan = options->plans ? options->plans[i] : plan;
         allocator->wall_ns = calloc(most_rounds(options), sizeof(double));
+        allocator->own_by_ns = calloc(most_rounds(options), sizeof(double));
         allocator->faults = calloc(most_rounds(options), sizeof(double));
         comparison->rows[i].rss = calloc(allocator->plan->nr_samples + (size_t)1, sizeof(uint64_t));
-        if (!allocator->wall_ns || !allocator->faults || !comparison->rows[i].rss)
+        nr_threads = SEEP_MAX(nr_threads, allocator->plan->nr_threads);
+        if (!allocator->wall_ns || !allocator->own_by_ns || !allocator->faults || !comparison->rows[i].rss)
             return seep_error_no_memory();
     }
-    struct seep_error *error = seep_replayer_find(&compared->replayer);
-    if (!error)
-        error = check_memory(plan, options->touch);
-    if (error)
-        return error;
-    compared->results_fd = memfd_create("seep-results", MFD_CLOEXEC);
-    if (compared->results_fd < 0 || ftruncate(compared->results_fd, sizeof(*compared->results)) != 0)
-        return seep_error_system(errno, "cannot make a memory file");
-    compared->results =
-        mmap(NULL, sizeof(*compared->results), PROT_READ | PROT_WRITE, MAP_SHARED, compared->results_fd, 0);
-    if (compared->results == MAP_FAILED) {
-        compared->results = NULL;
-        return seep_error_system(errno, "cannot map a memory file");
-    }
-    return NULL;
+    struct seep_error *error = check_memory(plan, options->touch);
+    return error ? error : seep_replayer_init(&compared->replayer, nr_threads, options->patience_ns);
 }
 
 static void compared_deinit(struct compared *compared) {
     for (size_t i = 0; compared->allocators && i < compared->options->nr_names; i++) {
         seep_allocator_choice_deinit(&compared->allocators[i].choice);
         free(compared->allocators[i].wall_ns);
+        free(compared->allocators[i].own_by_ns);
         free(compared->allocators[i].faults);
     }
     free(compared->allocators);
-    free(compared->replayer);
-    if (compared->results)
-        munmap(compared->results, sizeof(*compared->results));
-    if (compared->results_fd >= 0)
-        close(compared->results_fd);
+    seep_replayer_deinit(&compared->replayer);
 }
 
 void seep_comparison_deinit(struct seep_comparison *comparison) {
@@ -389,7 +308,8 @@ void seep_comparison_deinit(struct seep_comparison *comparison) {
 
 struct seep_error *seep_compare(const struct seep_plan *plan, const struct seep_compare_options *options,
                                 struct seep_comparison *ret_comparison) {
-    struct compared compared = {.options = options, .results_fd = -1, .begun_ns = seep_monotonic_ns()};
+    struct compared compared = {
+        .options = options, .replayer = {.results_fd = -1, .errors_fd = -1}, .begun_ns = seep_monotonic_ns()};
     struct seep_comparison comparison = {NULL, 0, 0};
     struct seep_error *error = prepare(&compared, plan, &comparison);
     if (!error)

@@ -9,19 +9,21 @@
 
 struct seep_replay_figures {
     const char *name; // as it was asked for; borrowed
-    double wall_ns;   // of a round, less what the replayer itself takes; the median
-    double own_ns;    // what was taken away
+    double wall_ns;   // of a round, less what the replayer itself takes in that round; the median
+    double own_ns;    // what was taken away; the median
+    bool is_noise;    // rounds of the replayer alone differ by as much as its calls take
     struct seep_interval
         against;              // the ratio of rounds to those of the first allocator; of the first itself 1
+    bool is_known;            // there is a ratio: neither is noise, and no call of either failed
     bool differs;             // as the interval says
     uint64_t peak_rss_bytes;  // the lowest of all runs that measured it, and
     uint64_t peak_most_bytes; // the highest
     uint64_t end_rss_bytes;   // at the last sample
     uint64_t end_live_bytes;
-    double rss_over_live;                       // at the peak of live bytes
-    double mean_rss_over_live;                  // over all samples of at least a sixteenth of the peak
-    double faults;                              // of a round
-    uint64_t nr_failed;                         // calls that returned no block, in all rounds
+    double rss_over_live;      // at the peak of live bytes
+    double mean_rss_over_live; // over all samples of at least a sixteenth of the peak
+    double faults;             // of a round
+    uint64_t nr_failed;        // calls that returned no block, in the round with most of them
     double latency_ns[SEEP_REPLAY_CALLS_NR][3]; // 50, 99 and 99.9 per cent; NaN: no such call was measured
     uint64_t *rss;                              // by sample of the plan
     // Of a program that was run itself:
@@ -46,9 +48,9 @@ struct seep_compare_options {
                              // take seconds 40
     uint32_t nr_memory_runs; // 0: one
     enum seep_replay_touch touch;
-    // What is known of the first from a comparison before, of the same plan; NULL: nothing. Neither its
-    // memory nor what the replayer takes for it is measured again, and no round comes before those that
-    // count.
+    int64_t patience_ns; // 0: SEEP_REPLAY_PATIENCE_NS (replayer.h)
+    // What is known of the first from a comparison before, of the same plan; NULL: nothing. Its memory is not
+    // measured again, and no round comes before those that count.
     const struct seep_replay_figures *first;
     void *data;
     // Asked after each round that counts, with the interval of the last allocator so far. May be NULL.

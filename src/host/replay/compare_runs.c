@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +11,21 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/numbers.h"
 #include "replay/allocator_choice.h"
 #include "replay/compare_runs.h"
 #include "source/run/program.h"
 
 enum { SAMPLES_MAX = 512, EVERY_LEAST_NS = 1000000, SPOOL_BYTES = 65536 };
+
+#define LIMIT_LEAST_NS INT64_C(10000000000)
 
 struct run_allocator {
     struct seep_allocator_choice choice;
@@ -39,6 +44,7 @@ struct running {
     int nothing_fd;   // /dev/null
     int first_status; // as wait() has it
     bool has_run;     // there is a first_status
+    int64_t limit_ns; // of later runs: a program that waits for its allocator for ever ends here
     sigset_t ignored; // what was ignored before we caught it
     int *ret_status;
 };
@@ -167,21 +173,46 @@ static void take_sample(struct samples *samples, pid_t pid) {
 struct outcome {
     int status;
     int64_t wall_ns;
+    bool is_late; // it was ended
     struct rusage usage;
 };
 
-static struct seep_error *wait_for(pid_t pid, struct samples *samples, struct outcome *ret_outcome) {
-    for (bool told = false;;) {
-        pid_t ended = wait4(pid, &ret_outcome->status, samples ? WNOHANG : 0, &ret_outcome->usage);
+// How long it waited: while both are stopped, no time counts.
+static int64_t wait_a_little(int pidfd, struct samples *samples, pid_t pid) {
+    enum { LOOK_MS = 100 };
+    if (samples) {
+        take_sample(samples, pid);
+        return samples->every_ns;
+    }
+    bool lives = poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, LOOK_MS) == 0;
+    return lives ? LOOK_MS * INT64_C(1000000) : 0;
+}
+
+static struct seep_error *wait_for(const struct running *running, pid_t pid, struct samples *samples,
+                                   struct outcome *ret_outcome) {
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    bool looks = samples || pidfd >= 0, told = false;
+    int64_t waited_ns = 0;
+    struct seep_error *error = NULL;
+    for (;;) {
+        bool at_once = looks && !seep_interrupted && !ret_outcome->is_late;
+        pid_t ended = wait4(pid, &ret_outcome->status, at_once ? WNOHANG : 0, &ret_outcome->usage);
         if (ended == pid)
-            return NULL;
-        if (ended < 0 && errno != EINTR)
-            return seep_error_system(errno, "cannot wait for the program");
+            break;
+        if (ended < 0 && errno != EINTR) {
+            error = seep_error_system(errno, "cannot wait for the program");
+            break;
+        }
         if (seep_interrupted && !told)
             told = kill(pid, SIGTERM) == 0;
-        if (ended == 0)
-            take_sample(samples, pid);
+        if (ended == 0 && !seep_interrupted)
+            waited_ns += wait_a_little(pidfd, samples, pid);
+        if (running->limit_ns && waited_ns > running->limit_ns)
+            ret_outcome->is_late = kill(pid, SIGKILL) == 0;
     }
+    if (pidfd >= 0)
+        close(pidfd);
+    return error;
 }
 
 static struct seep_error *run_once(struct running *running, const struct seep_allocator_choice *choice,
@@ -201,7 +232,8 @@ static struct seep_error *run_once(struct running *running, const struct seep_al
     close(report[0]);
     if (pid < 0)
         return seep_error_system(failed, "cannot start a process");
-    struct seep_error *error = wait_for(pid, samples, ret_outcome);
+    ret_outcome->is_late = false;
+    struct seep_error *error = wait_for(running, pid, samples, ret_outcome);
     ret_outcome->wall_ns = seep_monotonic_ns() - start_ns;
     if (!error && nr == sizeof(trouble))
         error = seep_program_exec_error(&running->program, trouble, running->ret_status);
@@ -224,6 +256,16 @@ static struct seep_error *ended_otherwise(const struct running *running, const c
     return seep_error_hint(error, "and otherwise with %s: leave it out, or see why with LD_PRELOAD", first);
 }
 
+static struct seep_error *ended_late(const struct running *running, const char *name,
+                                     const struct outcome *outcome) {
+    return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                             "with %s the program had not ended after %s, and was ended",
+                                             name, seep_format_duration(outcome->wall_ns).text),
+                           "ten times as long as with %s, and 10 s: leave it out, or see why with "
+                           "LD_PRELOAD",
+                           running->options->names[0]);
+}
+
 // The first run decides how all of them have to end.
 static struct seep_error *check_end(struct running *running, const char *name, int status) {
     if (running->has_run)
@@ -238,7 +280,13 @@ static struct seep_error *run_checked(struct running *running, size_t index, str
                                       struct outcome *ret_outcome) {
     const struct seep_allocator_choice *choice = &running->allocators[index].choice;
     struct seep_error *error = run_once(running, choice, samples, ret_outcome);
-    return error ? error : check_end(running, choice->name, ret_outcome->status);
+    if (error)
+        return error;
+    if (ret_outcome->is_late)
+        return ended_late(running, choice->name, ret_outcome);
+    if (!running->has_run)
+        running->limit_ns = ret_outcome->wall_ns * 10 + LIMIT_LEAST_NS;
+    return check_end(running, choice->name, ret_outcome->status);
 }
 
 // ---- rounds ----
@@ -303,6 +351,7 @@ static void fill_row(const struct running *running, size_t index, struct seep_re
     row->rss_over_live = row->mean_rss_over_live = NAN;
     row->against = index ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr)
                          : (struct seep_interval){1, 1, 1, false};
+    row->is_known = true;
     row->differs = row->against.differs;
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
         for (size_t s = 0; s < SEEP_ARRAY_SIZE(row->latency_ns[k]); s++)

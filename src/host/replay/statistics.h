@@ -14,6 +14,10 @@ struct seep_interval {
 // NaN: of no values, or out of memory.
 double seep_median(const double *values, size_t nr);
 
+// Whether the times of rounds, from which the replayer's own were subtracted, may all be what rounds differ
+// by: their interval of 95 % (the median of the means of all pairs) reaches 0.
+bool seep_is_noise(const double *times, size_t nr);
+
 // The median of the means of all pairs of ratios, and its interval: a round that other work disturbed has
 // little weight. An interval of 95 % misses 1 in one of twenty comparisons of a thing with itself, so the
 // interval of 99 % decides whether two differ; it needs eight rounds. The same numbers give the same result.

@@ -405,11 +405,13 @@ static void arrive(uint64_t gate, uint64_t nr) {
     }
 }
 
-static void wait_until(uint64_t ns) {
+static void wait_until(uint32_t index, uint64_t ns) {
     for (uint64_t now; (now = now_ns(CLOCK_MONOTONIC) - start_ns) < ns;) {
         uint64_t left = ns - now;
-        struct timespec time = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+        struct timespec time = {left >= 1000000000, left >= 1000000000 ? 0 : (long)left};
         nanosleep(&time, NULL);
+        __atomic_store_n(&results->progress[index].nr_beats, results->progress[index].nr_beats + 1,
+                         __ATOMIC_RELAXED);
     }
 }
 
@@ -418,6 +420,7 @@ static void run(uint32_t index) {
     bool is_empty = results->how.is_empty, measures = results->how.measures;
     for (uint64_t i = 0; i < threads[index].nr_ops; i++) {
         const struct seep_replay_op *op = &first[i];
+        __atomic_store_n(&results->progress[index].at, i, __ATOMIC_RELAXED);
         if (op->kind < SEEP_REPLAY_CALLS_NR) {
             bool is_timed = op->flags & SEEP_REPLAY_TIMED && !measures;
             if (is_empty)
@@ -436,13 +439,14 @@ static void run(uint32_t index) {
             if (measures)
                 measure(op->slot);
         } else if (op->kind == SEEP_REPLAY_TIME) {
-            wait_until(op->value);
+            wait_until(index, op->value);
         } else if (!is_empty) {
             advised(op);
         }
         if (op->flags & SEEP_REPLAY_PUBLISH)
             reach(&points[index], i + 1);
     }
+    __atomic_store_n(&results->progress[index].at, threads[index].nr_ops, __ATOMIC_RELAXED);
     if (atomic_fetch_add(&nr_done, 1) + 1 == head->nr_threads && is_crowd())
         wake(&nr_done, 1);
 }
@@ -497,6 +501,7 @@ static void replay(void) {
     struct rusage before, after;
     base_rss = anonymous_bytes();
     getrusage(RUSAGE_SELF, &before);
+    __atomic_store_n(&results->is_on, 1, __ATOMIC_RELAXED);
     uint64_t cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID), tick = ticks();
     start_ns = now_ns(CLOCK_MONOTONIC);
     atomic_store_explicit(&is_on, 1, memory_order_release);
@@ -584,7 +589,7 @@ int main(void) {
                                           .nr_gates = GENERATED_GATES};
     struct seep_replay_thread *all = map(-1, GENERATED_THREADS * sizeof(*all), PROT_READ | PROT_WRITE);
     struct seep_replay_op *op = map(-1, GENERATED_OPS * sizeof(*op), PROT_READ | PROT_WRITE);
-    results = map(-1, sizeof(*results), PROT_READ | PROT_WRITE);
+    results = map(-1, seep_replay_results_bytes(GENERATED_THREADS), PROT_READ | PROT_WRITE);
     if (!all || !op || !results)
         return 3;
     read_ops(all, op);
@@ -612,8 +617,10 @@ static bool map_all(int stream_fd, int results_fd) {
     if (fstat(stream_fd, &status) != 0 || (uint64_t)status.st_size < sizeof(*head))
         return false;
     head = map(stream_fd, (uint64_t)status.st_size, PROT_READ);
-    results = map(results_fd, sizeof(*results), PROT_READ | PROT_WRITE);
-    if (!head || !results || head->magic != SEEP_REPLAY_MAGIC || head->version != SEEP_REPLAY_VERSION)
+    if (!head || head->magic != SEEP_REPLAY_MAGIC || head->version != SEEP_REPLAY_VERSION)
+        return false;
+    results = map(results_fd, seep_replay_results_bytes(head->nr_threads), PROT_READ | PROT_WRITE);
+    if (!results)
         return false;
     threads = (const void *)((const char *)head + head->threads_off);
     ops = (const void *)((const char *)head + head->ops_off);
