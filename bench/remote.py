@@ -133,6 +133,13 @@ def cost(traced, clients, seconds=6):
     return 100 * used / time_all
 
 
+def answer_floor(scratch, clients):
+    """What the kernel alone takes for the answers, at the wake-ups that the server has with so many clients."""
+    program = os.path.join(scratch, "answer_floor")
+    subprocess.run(["gcc", "-O2", "-o", program, os.path.join(common.BENCH, "answer_floor.c")], check=True)
+    return float(subprocess.run([program, str(clients), str((clients - 1) * 5 // 2), "6"], stdout=subprocess.PIPE, check=True).stdout)
+
+
 def reconnect(traced):
     """Bytes of the first question after a link that broke, while 1,000 sites changed three times; the figures are those of a client
     that never lost its link."""
@@ -341,7 +348,8 @@ def measure(build, scratch, sites, stall):
         some, changed = client.pull()
         say(f"  nothing changed: {nothing} bytes; {changed:,} sites changed: {some:,} bytes, {some / max(changed, 1):.1f} each")
         if sites <= 20000:  # 99 clients in Python take their time for what they get first
-            say(f"  at 1 Hz: one client {cost(traced, 1):.2f} % of a processor, 99 clients {cost(traced, 99):.2f} %")
+            say(f"  at 1 Hz: one client {cost(traced, 1):.2f} % of a processor, 99 clients {cost(traced, 99):.2f} %, "
+                f"the kernel's part of 99 answers {answer_floor(scratch, 99):.2f} %")
         reconnect(traced)
         first_screen(traced, scratch)
         asked, stopped = throughput(traced)

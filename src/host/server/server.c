@@ -46,8 +46,10 @@ struct seep_error *seep_server_create(const struct seep_live_source *source,
     server->source = source;
     server->listen_fd = -1;
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    struct seep_error *error = server->epoll_fd < 0 ? seep_error_system(errno, "cannot wait for clients")
-                                                    : seep_deltas_create(&server->deltas);
+    server->new_fd = epoll_create1(EPOLL_CLOEXEC);
+    struct seep_error *error = server->epoll_fd < 0 || server->new_fd < 0
+                                   ? seep_error_system(errno, "cannot wait for clients")
+                                   : seep_deltas_create(&server->deltas);
     if (!error)
         error = first_look(server);
     if (error) {
@@ -61,6 +63,7 @@ struct seep_error *seep_server_create(const struct seep_live_source *source,
 static void client_close(struct seep_server *server, struct seep_server_client *client) {
     seep_server_drop_job(client);
     seep_server_drop_rest(server, client);
+    seep_error_destroy(seep_server_watch_set(server->new_fd, &client->watch_new, -1, 0));
     seep_error_destroy(seep_server_watch_set(client->epoll_fd, &client->watch_in, -1, 0));
     seep_error_destroy(seep_server_watch_set(client->epoll_fd, &client->watch_out, -1, 0));
     if (client->out_fd != client->in_fd)
@@ -82,6 +85,8 @@ void seep_server_destroy(struct seep_server *server) {
         close(server->listen_fd);
     if (server->epoll_fd >= 0)
         close(server->epoll_fd);
+    if (server->new_fd >= 0)
+        close(server->new_fd);
     if (server->has_path)
         unlink(server->path);
     seep_server_drop_shared(server);
@@ -541,7 +546,8 @@ static bool serve_client(struct seep_server *server, struct seep_server_client *
 
 // Sets the events to wait for: a question, room for more of the answer, the end of the job, the end of the
 // link. *ret_is_file: one of the descriptors is a file, which is always ready.
-static struct seep_error *watch_client(struct seep_server_client *client, bool *ret_is_file) {
+static struct seep_error *watch_client(const struct seep_server *server, struct seep_server_client *client,
+                                       bool *ret_is_file) {
     uint32_t in = !client->has_ended && has_room(client) ? EPOLLIN : 0;
     uint32_t out = has_output(client) ? EPOLLOUT : client->job.pid || client->waits ? EPOLLHUP : 0;
     bool is_one = client->in_fd == client->out_fd;
@@ -549,6 +555,9 @@ static struct seep_error *watch_client(struct seep_server_client *client, bool *
         seep_server_watch_set(client->epoll_fd, &client->watch_in, client->in_fd, is_one ? in | out : in);
     if (!error && !is_one)
         error = seep_server_watch_set(client->epoll_fd, &client->watch_out, client->out_fd, out);
+    if (!error)
+        error = seep_server_watch_set(server->new_fd, &client->watch_new, client->in_fd,
+                                      client->may_wait ? 0 : in);
     if (!error && client->job.pid)
         error = seep_server_watch_set(client->epoll_fd, &client->watch_job, client->job.done_fd, EPOLLIN);
     if (client->watch_in.is_file)
@@ -574,7 +583,7 @@ static struct seep_error *serve_due(struct seep_server *server) {
             remove_client(server, client);
             continue;
         }
-        struct seep_error *error = watch_client(client, &is_file);
+        struct seep_error *error = watch_client(server, client, &is_file);
         if (error)
             return error;
         server->has_pulled &= !has_output(client);
@@ -616,6 +625,9 @@ static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret
                 seep_monotonic_ns() >= server->deaf_until_ns;
     struct seep_error *error =
         seep_server_watch_set(server->epoll_fd, &server->watch_listen, server->listen_fd, room ? EPOLLIN : 0);
+    if (!error)
+        error = seep_server_watch_set(server->new_fd, &server->watch_listen_new, server->listen_fd,
+                                      room ? EPOLLIN : 0);
     if (error)
         return error;
     int most_ms = seep_look_rest_ms(somebody_waits(server) ? SEEP_SERVER_ROOM_MS : 1000);
@@ -634,10 +646,12 @@ static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret
 }
 
 // With many clients the server sleeps after a Pull, so that one wait returns the questions of many: a wake-up
-// costs more than an answer. It sleeps at most 99 ms, as docs/protocol.md says.
+// costs more than an answer. It sleeps at most 248 ms, as docs/protocol.md says. A new client ends that, and
+// one whose latest question was no Pull.
 static void rest(const struct seep_server *server) {
-    struct timespec time = seep_timespec((int64_t)(server->nr_clients - 1) * SEEP_SERVER_REST_NS);
-    nanosleep(&time, NULL);
+    struct epoll_event events[1];
+    int rest_ms = (int)(server->nr_clients - 1) * SEEP_SERVER_REST_US / 1000;
+    epoll_wait(server->new_fd, events, SEEP_ARRAY_SIZE(events), rest_ms);
 }
 
 struct seep_error *seep_server_run(struct seep_server *server) {

@@ -17,7 +17,7 @@
 #define SEEP_SERVER_ROOM_MS      50                  // between two checks whether a long answer has room
 #define SEEP_SERVER_LOOK_NS      INT64_C(10000000)   // between two looks, for each client there is; at most
 #define SEEP_SERVER_LOOK_MOST_NS INT64_C(950000000)
-#define SEEP_SERVER_REST_NS      1000000L             // after a Pull, for each client there is but the first
+#define SEEP_SERVER_REST_US      2500                 // after a Pull, for each client there is but the first
 #define SEEP_SERVER_BEGIN_NS     INT64_C(2000000000)  // for the first image of a program that we started
 #define SEEP_SERVER_LINGER_NS    INT64_C(60000000000) // without clients; if the program has ended:
 #define SEEP_SERVER_LEAVE_NS     INT64_C(5000000000)

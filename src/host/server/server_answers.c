@@ -301,6 +301,7 @@ static void leave_links(struct seep_server *server) {
     if (server->listen_fd >= 0)
         close(server->listen_fd);
     close(server->epoll_fd);
+    close(server->new_fd);
 }
 
 static struct seep_error *scan_to(struct seep_server *server, int fd) {
@@ -528,6 +529,7 @@ void seep_server_answer(struct seep_server *server, struct seep_server_client *c
     struct seep_error *error = NULL;
     size_t nr = head->nr_bytes;
     client->stream = head->stream;
+    client->may_wait = head->type == SEEP_WIRE_PULL;
     server->nr_answered++;
     client->taken_ns = seep_monotonic_ns();
     if (head->flags)

@@ -56,8 +56,10 @@ struct seep_server_client {
     bool job_is_scan;
     int epoll_fd; // of the server
     struct seep_server_watch watch_in, watch_out, watch_job;
-    bool is_due;  // it is in server->due
-    size_t place; // in server->clients
+    struct seep_server_watch watch_new; // of server->new_fd
+    bool may_wait; // its latest question was a Pull: the next one may wait while the server rests
+    bool is_due;   // it is in server->due
+    size_t place;  // in server->clients
     // The last member, so that all others lie in one page.
     unsigned char in[SEEP_WIRE_HEAD_BYTES + SEEP_WIRE_ASK_MAX + SEEP_NOISE_RECORD_MOST];
 };
@@ -88,8 +90,9 @@ struct seep_server {
     uint64_t nr_answered; // questions
     bool has_pulled;      // a Pull was answered, and all of the answer is sent
     int epoll_fd;
+    int new_fd;    // an epoll of what ends the server's rest: clients that come, or may not wait
     int listen_fd; // -1: it does not
-    struct seep_server_watch watch_listen;
+    struct seep_server_watch watch_listen, watch_listen_new;
     int64_t deaf_until_ns; // no client is accepted before: there was no descriptor for one
     bool lingers;
     bool lingers_ended; // it does so once the program has ended
