@@ -307,17 +307,36 @@ static json_t *blocks_json(const struct seep_view_row *row) {
     return array;
 }
 
-static json_t *kinds_json(const struct seep_view_kinds *kinds) {
-    json_t *object = json_object();
+// As jansson writes it, which is asked only for what it escapes: there are several texts for each site.
+static struct seep_error *put_text(FILE *out, const char *text) {
+    size_t plain = 0;
+    while (text && text[plain] >= 0x20 && text[plain] < 0x7f && text[plain] != '"' && text[plain] != '\\')
+        plain++;
+    if (!text || text[plain])
+        return seep_json_dump(out, string(text));
+    fputc('"', out);
+    fwrite(text, 1, plain, out);
+    fputc('"', out);
+    return NULL;
+}
+
+static void put_amount(FILE *out, uint64_t blocks, uint64_t bytes) {
+    put_integer(out, "{\"blocks\":", true, (int64_t)SEEP_MIN(blocks, (uint64_t)INT64_MAX));
+    put_integer(out, ",\"bytes\":", true, (int64_t)SEEP_MIN(bytes, (uint64_t)INT64_MAX));
+    fputc('}', out);
+}
+
+static void put_kinds(FILE *out, const struct seep_view_kinds *kinds) {
+    bool any = false;
+    fputc('{', out);
     for (uint32_t i = 0; i < SEEP_KIND_NR; i++) {
         if (!kinds->blocks[i])
             continue;
-        json_t *kind = json_object();
-        set(&kind, "blocks", integer(kinds->blocks[i]));
-        set(&kind, "bytes", integer(kinds->bytes[i]));
-        set(&object, i ? seep_kind_name(i) : "not_scanned", kind);
+        fprintf(out, "%s\"%s\":", any ? "," : "", i ? seep_kind_name(i) : "not_scanned");
+        put_amount(out, kinds->blocks[i], kinds->bytes[i]);
+        any = true;
     }
-    return object;
+    fputc('}', out);
 }
 
 static json_t *suppressed_json(const struct seep_view *view, const struct seep_view_row *row) {
@@ -359,39 +378,39 @@ static struct seep_error *put_stack(struct seep_json_report *report, const struc
     return error;
 }
 
-static json_t *holder_json(uint8_t kind, uint64_t blocks, const char *text) {
-    json_t *holder = json_object();
-    set(&holder, "kind", string(kind ? seep_kind_name(kind) : NULL));
-    set(&holder, "blocks", integer(blocks));
-    set(&holder, "text", string(text));
-    return holder;
+static struct seep_error *put_holder(FILE *out, uint8_t kind, uint64_t blocks, const char *text) {
+    fputs("{\"kind\":", out);
+    struct seep_error *error = put_text(out, kind ? seep_kind_name(kind) : NULL);
+    put_integer(out, ",\"blocks\":", true, (int64_t)SEEP_MIN(blocks, (uint64_t)INT64_MAX));
+    fputs(",\"text\":", out);
+    if (!error)
+        error = put_text(out, text);
+    fputc('}', out);
+    return error;
 }
 
-// *ret_list: NULL: there is but one holder, or out of memory.
-static struct seep_error *each_held_json(struct seep_view *view, const struct seep_view_row *row,
-                                         json_t **ret_list) {
+static struct seep_error *put_held(struct seep_json_report *report, const struct seep_view_row *row,
+                                   const char *held_by) {
+    struct seep_view *view = report->part.sites;
+    FILE *out = report->out;
+    if (report->schema < 2)
+        return put_text(out, row->held_kind == row->kind ? held_by : NULL);
     uint32_t nr;
     const struct seep_held *held = seep_view_held(view, row, &nr);
-    *ret_list = nr > 1 ? json_array() : NULL;
-    for (uint32_t i = 0; i < nr && nr > 1; i++) {
+    struct seep_error *error = NULL;
+    fputc('[', out);
+    if (nr < 2)
+        error = put_holder(out, row->held_kind, row->kinds.blocks[row->held_kind], held_by);
+    for (uint32_t i = 0, nr_put = 0; !error && nr > 1 && i < nr; i++) {
         const char *text = NULL;
-        struct seep_error *error = seep_view_chain(view, row->held_process, held[i].chain, &text, NULL);
-        if (error)
-            return error;
-        if (text)
-            append(ret_list, holder_json(held[i].kind, held[i].blocks, text));
+        error = seep_view_chain(view, row->held_process, held[i].chain, &text, NULL);
+        if (error || !text)
+            continue;
+        fputs(nr_put++ ? "," : "", out);
+        error = put_holder(out, held[i].kind, held[i].blocks, text);
     }
-    return NULL;
-}
-
-// NULL: out of memory.
-static json_t *held_json(const struct seep_json_report *report, const struct seep_view_row *row,
-                         const char *held_by) {
-    if (report->schema < 2 || !held_by)
-        return string(row->held_kind == row->kind ? held_by : NULL);
-    json_t *list = json_array();
-    append(&list, holder_json(row->held_kind, row->kinds.blocks[row->held_kind], held_by));
-    return list;
+    fputc(']', out);
+    return error;
 }
 
 // `key` as of put_integer().
@@ -409,13 +428,8 @@ static struct seep_error *put_site(struct seep_json_report *report, const struct
     FILE *out = report->out;
     const char *held_by = NULL, *type = NULL;
     struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, &type);
-    json_t *holders = NULL;
-    if (!error && report->schema >= 2)
-        error = each_held_json(view, row, &holders);
-    if (error) {
-        json_decref(holders);
+    if (error)
         return error;
-    }
     fputc('{', out);
     put_figures(out, view, row);
     if (report->schema >= 2)
@@ -424,18 +438,20 @@ static struct seep_error *put_site(struct seep_json_report *report, const struct
     if (row->kind) {
         fprintf(out, ",\"kind\":\"%s\",\"partly\":%s", seep_kind_name(row->kind),
                 seep_view_nr_kinds(&row->kinds) > 1 ? "true" : "false");
-        put_member(out, ",\"kinds\":", kinds_json(&row->kinds), &error);
+        fputs(",\"kinds\":", out);
+        put_kinds(out, &row->kinds);
     } else {
         fputs(",\"kind\":null", out);
     }
+    fputs(",\"held_by\":", out);
     if (held_by)
-        put_member(out, ",\"held_by\":", holders ? holders : held_json(report, row, held_by), &error);
+        error = put_held(report, row, held_by);
     else
-        fputs(",\"held_by\":null", out);
-    if (!held_by)
-        json_decref(holders);
-    if (type)
-        put_member(out, ",\"type\":", string(type), &error);
+        fputs("null", out);
+    if (type && !error) {
+        fputs(",\"type\":", out);
+        error = put_text(out, type);
+    }
     if (row->retained_bytes)
         put_integer(out, ",\"retained_bytes\":", true,
                     (int64_t)SEEP_MIN(row->retained_bytes, (uint64_t)INT64_MAX));

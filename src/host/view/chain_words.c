@@ -34,12 +34,45 @@ void seep_chain_put(struct seep_chain_words *words, const char *format, ...) {
         words->used = SEEP_MIN(words->used + (size_t)nr, (size_t)SEEP_CHAIN_TEXT_BYTES - 1);
 }
 
+// Most words of chains, of which a report has some for each site: without a format, which takes longer.
+static void put_text(struct seep_chain_words *words, const char *text) {
+    size_t nr = SEEP_MIN(strlen(text), SEEP_CHAIN_TEXT_BYTES - 1 - words->used);
+    memcpy(words->text + words->used, text, nr);
+    words->text[words->used += nr] = 0;
+}
+
+static void put_number(struct seep_chain_words *words, uint64_t number, unsigned base) {
+    char digits[21];
+    size_t at = sizeof(digits) - 1;
+    digits[at] = 0;
+    do
+        digits[--at] = "0123456789abcdef"[number % base];
+    while (number /= base);
+    put_text(words, base == 16 ? "0x" : "");
+    put_text(words, digits + at);
+}
+
+static void put_offset(struct seep_chain_words *words, uint64_t off) {
+    put_text(words, "+");
+    put_number(words, off, 16);
+}
+
+static void put_place(struct seep_chain_words *words, const char *file, unsigned line) {
+    put_text(words, " (");
+    put_text(words, seep_file_name(file));
+    put_text(words, ":");
+    put_number(words, line, 10);
+    put_text(words, ")");
+}
+
 // A function or a type, as the report shows names.
 static struct seep_error *put_name(struct seep_chain_words *words, const char *before, const char *name) {
     char *shorter = NULL;
     struct seep_error *err = words->stacks->full_names ? NULL : seep_name_shorten(name, &shorter);
-    if (!err)
-        seep_chain_put(words, "%s%s", before, shorter ? shorter : name);
+    if (!err) {
+        put_text(words, before);
+        put_text(words, shorter ? shorter : name);
+    }
     free(shorter);
     return err;
 }
@@ -55,7 +88,7 @@ static struct seep_error *put_type(struct seep_chain_words *words, const char *t
     char *shorter = NULL;
     struct seep_error *err = words->stacks->full_names ? NULL : seep_type_shorten(type, &shorter);
     if (!err)
-        seep_chain_put(words, "%s", shorter ? shorter : type);
+        put_text(words, shorter ? shorter : type);
     free(shorter);
     return err;
 }
@@ -88,9 +121,9 @@ static struct seep_error *put_variable(struct seep_chain_words *words, const str
     if (err)
         return err;
     if (!whole && variable->off && !inside)
-        seep_chain_put(words, "+0x%" PRIx64, variable->off);
+        put_offset(words, variable->off);
     if (variable->file && variable->line)
-        seep_chain_put(words, " (%s:%u)", seep_file_name(variable->file), variable->line);
+        put_place(words, variable->file, variable->line);
     if (whole || variable->off)
         return NULL;
     return seep_symbols_pointee(symbols, variable->type, &words->type);
@@ -115,21 +148,24 @@ static struct seep_error *put_data(struct seep_chain_words *words, const struct 
     uint64_t off = 0;
     struct seep_error *err = find_global(words, link, &variable);
     if (!err && variable.name) {
-        seep_chain_put(words, "global ");
+        put_text(words, "global ");
         err = put_variable(words, &variable, link->whole);
-        seep_chain_put(words, " in %s", seep_file_name(module->path));
+        put_text(words, " in ");
+        put_text(words, seep_file_name(module->path));
         return err;
     }
     if (!err)
         err = find_variable(words, module, link->at, &name, &off);
     if (err)
         return err;
-    seep_chain_put(words, name ? "global %s" : "data", name);
+    put_text(words, name ? "global " : "data");
+    put_text(words, name ? name : "");
     if (name && !link->whole)
-        seep_chain_put(words, "+0x%" PRIx64, off);
-    seep_chain_put(words, name ? " in %s" : " of %s", seep_file_name(module->path));
+        put_offset(words, off);
+    put_text(words, name ? " in " : " of ");
+    put_text(words, seep_file_name(module->path));
     if (!name && !link->whole)
-        seep_chain_put(words, "+0x%" PRIx64, link->at);
+        put_offset(words, link->at);
     return NULL;
 }
 
@@ -244,7 +280,7 @@ static struct seep_error *put_site(struct seep_chain_words *words, uint32_t site
         seep_chain_put(words, " from %s+0x%" PRIx64, seep_file_name(stacks->modules[where->module].path),
                        where->offset);
     if (at->file && at->line)
-        seep_chain_put(words, " (%s:%u)", seep_file_name(at->file), at->line);
+        put_place(words, at->file, at->line);
     return err;
 }
 
@@ -296,7 +332,7 @@ static struct seep_error *find_class(struct seep_chain_words *words, const struc
 // " (Circle)": its class, else the type that the pointer to its start is declared to lead to.
 static struct seep_error *put_kind(struct seep_chain_words *words, const struct seep_link *link) {
     size_t before = words->used;
-    seep_chain_put(words, " (");
+    put_text(words, " (");
     size_t opened = words->used;
     const char *type = NULL;
     struct seep_error *err = seep_chain_put_class(words, link);
@@ -305,7 +341,7 @@ static struct seep_error *put_kind(struct seep_chain_words *words, const struct 
     if (!err && type && (words->stacks->full_names || !is_std_own(type)))
         err = put_type(words, type);
     if (words->used > opened)
-        seep_chain_put(words, ")");
+        put_text(words, ")");
     else
         words->text[words->used = before] = 0;
     return err;
@@ -343,22 +379,25 @@ static struct seep_error *put_member(struct seep_chain_words *words, const struc
     if (err)
         return err;
     const char *inside = member.name && !words->stacks->full_names ? strstr(member.name, STD_MEMBER) : NULL;
-    if (link->off == UINT32_MAX)
-        seep_chain_put(words, " +4G or more");
-    else if (inside)
+    bool named = member.name && *member.name;
+    if (link->off == UINT32_MAX) {
+        put_text(words, " +4G or more");
+    } else if (inside) {
         seep_chain_put(words, "%s%.*s", inside > member.name ? " " : "", (int)(inside - member.name),
                        member.name);
-    else if (!member.name || !*member.name)
-        seep_chain_put(words, " +0x%" PRIx64, link->off);
-    else if (member.off)
-        seep_chain_put(words, " %s+0x%" PRIx64, member.name, member.off);
-    else
-        seep_chain_put(words, " %s", member.name);
+    } else {
+        put_text(words, " ");
+        put_text(words, named ? member.name : "");
+        if (!named || member.off)
+            put_offset(words, named ? member.off : link->off);
+    }
     return NULL;
 }
 
 static struct seep_error *put_block(struct seep_chain_words *words, const struct seep_link *link) {
-    seep_chain_put(words, "%sblock of %" PRIu64 " B", link->lost ? "lost " : "", link->at);
+    put_text(words, link->lost ? "lost block of " : "block of ");
+    put_number(words, link->at, 10);
+    put_text(words, " B");
     struct seep_error *err = put_kind(words, link);
     if (!err)
         err = put_site(words, link->id);
@@ -398,7 +437,7 @@ struct seep_error *seep_chain_put_link(struct seep_chain_words *words, const str
         words->type = NULL;
     switch ((enum seep_link_kind)link->kind) {
     case SEEP_LINK_TEXT:
-        seep_chain_put(words, "%s", link->text ? link->text : "");
+        put_text(words, link->text ? link->text : "");
         break;
     case SEEP_LINK_DATA:
         return put_data(words, link);
@@ -458,7 +497,7 @@ struct seep_error *seep_chain_put_all(struct seep_chain_words *words, const stru
         bool joined =
             chain->links[i].kind == SEEP_LINK_SEVERAL || (i && chain->links[i - 1].kind == SEEP_LINK_SEVERAL);
         if (i && !joined)
-            seep_chain_put(words, " -> ");
+            put_text(words, " -> ");
         err = seep_chain_put_link(words, &chain->links[i]);
     }
     return err;
