@@ -11,7 +11,7 @@ HELPERS = re.compile(r'^(main|_start|__do_global_dtors_aux|bare_\w+|tick|play|ru
                      r'clear|letters|getline|bsearch|open_uring|submit_nothing|take_completion|v?fork_and_(f?exec(ve)?|leave)|'
                      r'spawn(_with_a\w+|_by_path)?|exec_in_place|'
                      r'drop_rights|enter_root|own_size|set_limit|install_filter)$')
-OUTERMOST = ('_start', 'clone3', '__clone3', '__GI___clone3', 'clone', '__start_context', '?')
+OUTERMOST = ('_start', 'clone3', '__clone3', '__GI___clone3', 'clone', '__clone', '__start_context', '?')
 
 
 class Look:

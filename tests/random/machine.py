@@ -31,16 +31,17 @@ class Failure:
         self.seed, self.way, self.lines = seed, way, lines
 
     def __str__(self):
-        again = f'tests/random/machine.py --build build --seed {self.seed} --ways {self.way}'
+        which = f'--from {start_of(self.seed)}' if self.way == 'together' else f'--seed {self.seed} --ways {self.way}'
+        again = f'tests/random/machine.py --build build {which}'
         return '\n  '.join([f'seed {self.seed}, {self.way}: {again}', *self.lines[:12]])
 
 
 class Machine:
-    """`seldom`: ways that only every so many seeds go."""
+    """`seldom`: ways that only every so many seeds go. `together`: one `seep attach` for all of a batch but the first."""
 
-    def __init__(self, build, names=None, without=(), seldom=None):
+    def __init__(self, build, names=None, without=(), seldom=None, together=False):
         self.build, self.names, self.without = build, names or list(ways.WAYS), without
-        self.seldom = seldom or {}
+        self.seldom, self.together = seldom or {}, together and 'attach' in self.names
         self.seeds = self.runs = 0
         self.tags = collections.Counter()
         self.failures = []
@@ -56,6 +57,8 @@ class Machine:
                 in_time = until is None or time.monotonic() < until or self.seeds < LEAST
                 if expected['seed'] in seeds and in_time:
                     self.run_seed(way, program, expected, batch.lines_known)
+            if self.together:
+                self.run_together(way, program, [one for one in batch.expectation() if one['seed'] in seeds], batch.lines_known)
         finally:
             if not keep:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -63,16 +66,31 @@ class Machine:
     def run_seed(self, way, program, expected, lines_known):
         self.seeds += 1
         self.tags.update(expected['actions'])
+        way.names_of_libc(expected['seed'] % batches.SIZE == 0)
         for name in self.names:
-            if expected['seed'] % self.seldom.get(name, 1):
+            if expected['seed'] % self.seldom.get(name, batches.SIZE if self.together and name == 'attach' else 1):
                 continue
-            self.runs += 1
-            try:
-                wrong = ways.WAYS[name](way, program, expected, lines_known)
-            except ways.Trouble as trouble:
-                wrong = [str(trouble)]
-            if wrong:
-                self.failures.append(Failure(expected['seed'], name, wrong))
+            self.run_way(expected['seed'], name, ways.WAYS[name], way, program, expected, lines_known)
+
+    def run_way(self, seed, name, run, *arguments):
+        self.runs += 1
+        try:
+            wrong = run(*arguments)
+        except ways.Trouble as trouble:
+            wrong = [str(trouble)]
+        if wrong:
+            self.failures.append(Failure(seed, name, wrong))
+        return not wrong
+
+    def run_together(self, way, program, expectation, lines_known):
+        """Where they fail, each is run alone: most failures are those of one of them."""
+        way.names_of_libc(False)
+        rest = [one for one in expectation if one['seed'] % batches.SIZE]
+        if self.run_way(rest[0]['seed'], 'together', way.attached_together, program, rest, lines_known):
+            self.runs += len(rest) - 1
+            return
+        for one in rest:
+            self.run_way(one['seed'], 'attach', ways.WAYS['attach'], way, program, one, lines_known)
 
 
 def start_of(seed):
@@ -98,7 +116,7 @@ def main():
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     names = options.ways.split(',') if options.ways else names_of()
-    machine = Machine(build, names, tuple(filter(None, options.without.split(','))))
+    machine = Machine(build, names, tuple(filter(None, options.without.split(','))), together=options.seed is None)
     if options.show:
         batch = batches.Batch(start_of(options.seed), machine.without)
         print(batch.text)

@@ -25,17 +25,17 @@ class Trouble(Exception):
     """Something that took too long, or a command of seep that failed."""
 
 
-def run(command, folder, **environment):
+def run(command, folder, environment=None, patience=PATIENCE_S):
     """(exit status as a shell has it, standard output, standard error); all that is left of it is killed."""
-    process = subprocess.Popen([str(word) for word in command], cwd=folder, env={**ENVIRONMENT, **environment},
+    process = subprocess.Popen([str(word) for word in command], cwd=folder, env=environment or ENVIRONMENT,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                start_new_session=True)
     try:
-        out, err = process.communicate(timeout=PATIENCE_S)
+        out, err = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
-        raise Trouble(f'took over {PATIENCE_S} s: {" ".join(map(str, command))}\n{out[-500:]!r}\n{err[-500:]!r}')
+        raise Trouble(f'took over {patience} s: {" ".join(map(str, command))}\n{out[-500:]!r}\n{err[-500:]!r}')
     return shell_status(process.returncode), out, err
 
 
@@ -50,9 +50,16 @@ def printed(out):
 class Ways:
     def __init__(self, build, folder):
         self.seep, self.libseep, self.folder = Path(build) / 'seep', Path(build) / 'libseep.so', Path(folder)
+        self.environment = ENVIRONMENT
+
+    def names_of_libc(self, wanted):
+        """Whether the debug information of libc is read. It names no frame that is compared, and takes nine tenths of a report."""
+        none = self.folder / 'no debug information'
+        none.mkdir(exist_ok=True)
+        self.environment = ENVIRONMENT if wanted else {**ENVIRONMENT, 'SEEP_DEBUG_DIR': str(none)}
 
     def report(self, command):
-        status, out, err = run([self.seep, *command], self.folder)
+        status, out, err = run([self.seep, *command], self.folder, self.environment)
         if status != 0:
             raise Trouble(f'{" ".join(map(str, command))}: exit {status}: {err.decode()[-500:]}')
         return json.loads(out)
@@ -73,7 +80,7 @@ class Ways:
         wiped = program['number'] % 2 == 1
         trace = self.folder / 'run.seep'
         status, out, err = run([self.seep, 'run', '-q', '-o', trace, *(['--wipe-freed', 'yes'] if wiped else []), '--',
-                                batch, program['number']], self.folder)
+                                batch, program['number']], self.folder, self.environment)
         wrong = self.behaved(wanted(program), status, out, err)
         report = self.report(['report', '--json', '--top', '0', trace])
         return wrong + compare.compare(program['lives'], [report], compare.Look('run', lines=lines, wiped=wiped))
@@ -84,7 +91,7 @@ class Ways:
         shutil.rmtree(left, ignore_errors=True)
         left.mkdir()
         state, wiped = program['paused'], program['number'] % 2 == 0
-        environment = {**ENVIRONMENT, **({'SEEP_WIPE': '1'} if wiped else {}), 'LD_PRELOAD': str(self.libseep), 'SEEP_OUT': str(left / '%p.seep')}
+        environment = {**self.environment, **({'SEEP_WIPE': '1'} if wiped else {}), 'LD_PRELOAD': str(self.libseep), 'SEEP_OUT': str(left / '%p.seep')}
         process = subprocess.Popen([str(batch), str(program['number']), *(['pause'] if state else [])], cwd=self.folder,
                                    env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    start_new_session=True)
@@ -111,10 +118,27 @@ class Ways:
 
     def attached(self, batch, program, lines):
         trace = self.folder / 'attach.seep'
-        status, out, err = run([self.seep, 'attach', '--output', trace, '--', batch, program['number']], self.folder)
+        status, out, err = run([self.seep, 'attach', '--output', trace, '--', batch, program['number']], self.folder,
+                               self.environment)
         wrong = self.behaved(wanted(program), status, out, err)
         report = self.report(['report', '--json', '--top', '0', trace])
         return wrong + compare.compare(program['lives'], [report], compare.Look(
+            'attach', lines=lines, classes=False, temporary=False, by_probes=True))
+
+    def attached_together(self, batch, programs, lines):
+        """Several under one `seep attach`, one after the other: for each it takes a quarter of the time."""
+        trace, script = self.folder / 'attach.seep', self.folder / 'together.sh'
+        script.write_text(''.join(f'{batch} {program["number"]}; echo "ended with $?"\n' for program in programs))
+        status, out, err = run(['timeout', PATIENCE_S, self.seep, 'attach', '--output', trace, '--', 'sh', script], self.folder,
+                               self.environment, PATIENCE_S * 2)
+        ends = re.split(rb'^ended with (\d+)\n', out, flags=re.M)
+        wrong = [] if len(ends) == 2 * len(programs) + 1 else [f'{len(ends) // 2} of {len(programs)} ended; {err[-300:]!r}']
+        for program, out, code in zip(programs, ends[::2], ends[1::2]):
+            wrong += self.behaved(wanted(program), int(code), out, err)
+        report = self.report(['report', '--json', '--top', '0', trace])
+        report['processes'] = [one for one in compare.processes_of(report) if one['process']['args'][:1] != ['sh']]
+        lives = [life for program in programs for life in program['lives']]
+        return wrong + compare.compare(lives, [report], compare.Look(
             'attach', lines=lines, classes=False, temporary=False, by_probes=True))
 
 
