@@ -63,6 +63,18 @@ static inline NOINLINE void scrub_registers(void) {
                          : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                            "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "rax", "rcx", "rdx", "rsi",
                            "rdi", "r8", "r9", "r10", "r11", "memory");
+    // The upper parts, and the registers that libc's string functions use; a signal's frame has all of them.
+    if (__builtin_cpu_supports("avx"))
+        __asm__ volatile("vzeroall" ::: "memory");
+    if (__builtin_cpu_supports("avx512f"))
+        __asm__ volatile(
+            "vpxorq %%zmm16,%%zmm16,%%zmm16; vpxorq %%zmm17,%%zmm17,%%zmm17; vpxorq %%zmm18,%%zmm18,%%zmm18;"
+            "vpxorq %%zmm19,%%zmm19,%%zmm19; vpxorq %%zmm20,%%zmm20,%%zmm20; vpxorq %%zmm21,%%zmm21,%%zmm21;"
+            "vpxorq %%zmm22,%%zmm22,%%zmm22; vpxorq %%zmm23,%%zmm23,%%zmm23; vpxorq %%zmm24,%%zmm24,%%zmm24;"
+            "vpxorq %%zmm25,%%zmm25,%%zmm25; vpxorq %%zmm26,%%zmm26,%%zmm26; vpxorq %%zmm27,%%zmm27,%%zmm27;"
+            "vpxorq %%zmm28,%%zmm28,%%zmm28; vpxorq %%zmm29,%%zmm29,%%zmm29; vpxorq %%zmm30,%%zmm30,%%zmm30;"
+            "vpxorq %%zmm31,%%zmm31,%%zmm31" ::
+                : "memory");
 #endif
 }
 
