@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,6 +231,26 @@ static void confine(const char *how, char **argv) {
     }
 }
 
+static sem_t is_first;
+
+static __attribute__((noinline)) void beside(void) {
+    for (int i = 0; i < 300000; i++) {
+        void *volatile block = malloc(60);
+        free(block);
+    }
+}
+
+static void *leaves_stack(void *unused) {
+    return unused;
+}
+
+static void *comes_first(void *unused) {
+    free(malloc(50));
+    sem_post(&is_first);
+    beside();
+    return unused;
+}
+
 int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "launch") == 0) { // whatever it is, in a sandbox
         kill_on(SYS_acct);
@@ -246,6 +267,25 @@ int main(int argc, char **argv) {
                 _exit(8);
             void *volatile large = malloc(20 << 20);
             _exit(large ? (after(), 6) : 7);
+        }
+        waitpid(pid, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 10;
+    }
+    if (argc > 1 && strcmp(argv[1], "child-limits-itself-with-threads") == 0) {
+        struct rlimit limit = {3, 3};
+        int status = -1;
+        pthread_t thread;
+        before();
+        // Its stack is used again in the child, so that there the new thread is the first to allocate.
+        if (pthread_create(&thread, NULL, leaves_stack, NULL) || pthread_join(thread, NULL))
+            return 8;
+        pid_t pid = fork();
+        if (pid == 0) {
+            if (setrlimit(RLIMIT_NOFILE, &limit) || sem_init(&is_first, 0, 0) ||
+                pthread_create(&thread, NULL, comes_first, NULL) || sem_wait(&is_first))
+                _exit(8);
+            beside();
+            _exit(pthread_join(thread, NULL) ? 8 : 6);
         }
         waitpid(pid, &status, 0);
         return WIFEXITED(status) ? WEXITSTATUS(status) : 10;

@@ -131,6 +131,16 @@ def test_a_child_limits_itself_before_it_allocates(tmp_path):
     assert 'address_limit' in report_json.codes(child), child['health']
 
 
+def test_a_child_limits_itself_before_its_threads_allocate(tmp_path):
+    """Its image is made for the limit. The thread that made it keeps its own memory of before the fork: the next thread took it,
+    and of what both did calls were lost and blocks freed twice."""
+    plain, trace = both(tmp_path, ['child-limits-itself-with-threads'])
+    assert plain.code == 6, plain
+    parent, child = report(trace)
+    assert (parent['health']['lost'], child['health']['lost'], child['mismatches']) == ({}, {}, [])
+    assert figures(child, 'beside') == (600_000, 0, 0)
+
+
 @pytest.mark.parametrize('kib, says', [(200_000, b'200000 KiB of address space (ulimit -v)'), (262_144, b'health: complete')])
 def test_too_little_address_space_is_named_as_the_reason(kib, says, tmp_path):
     done = run(['sh', '-c', f'ulimit -v {kib}; exec "$@"', 'sh', SEEP, 'run', '-o', tmp_path / 't.seep', '--', 'sh', '-c', 'exit 5'])

@@ -244,13 +244,17 @@ static bool set_up(void) {
         seep_window_leave_parents();
         return false;
     }
-    // Another thread than the one that forked may come first. That one keeps its memory, which is wiped.
-    bool is_new = seep_self() == &seep_nobody;
+    // Another thread than the one that forked may come first. That one keeps its memory, which is wiped. The
+    // one that forked keeps its slot with it, because it may do nothing for a while after this.
+    struct seep_thread *self = seep_self();
     for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++) {
-        seep_g.threads[i].tid = 0; // the parent's threads: none of them is here
-        if (is_new)
+        // None of the parent's other threads is here.
+        seep_g.threads[i].tid = seep_g.thread_of_slot[i] == self ? sys_gettid() : 0;
+        if (self == &seep_nobody)
             seep_g.thread_of_slot[i] = NULL;
     }
+    if (self != &seep_nobody)
+        self->pid = sys_getpid();
     seep_dump_in_child();
     seep_mapping_index_again();
     seep_peak_begin();
