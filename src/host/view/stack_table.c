@@ -30,9 +30,12 @@ struct seep_error *seep_stack_filler_init(struct seep_stack_filler *filler, stru
 void seep_stack_filler_deinit(struct seep_stack_filler *filler) {
     free(filler->nodes);
     free(filler->frames);
+    free(filler->path);
     seep_map_deinit(&filler->kept);
     filler->nodes = NULL;
     filler->frames = NULL;
+    filler->path = NULL;
+    filler->path_capacity = 0;
 }
 
 // One of each text. Texts whose hashes are the same are copied each time.
@@ -162,25 +165,21 @@ struct seep_error *seep_stack_filler_add(struct seep_stack_filler *filler, const
     const struct seep_stack_node *nodes = filler->view->stacks->nodes;
     *ret_node = SEEP_NO_STACK;
     // From the last ancestor that is there inward: the path is written down on the way out.
-    uint32_t *path = NULL;
-    size_t nr = 0, capacity = 0;
+    size_t nr = 0;
     uint32_t node = row->node;
     for (; node && !filler->nodes[node]; node = nodes[node].parent) {
-        if (!seep_grow(&path, &capacity, nr + 1, sizeof(*path))) {
-            free(path);
+        if (!seep_grow(&filler->path, &filler->path_capacity, nr + 1, sizeof(*filler->path)))
             return seep_error_no_memory();
-        }
-        path[nr++] = node;
+        filler->path[nr++] = node;
     }
     uint32_t at = node ? filler->nodes[node] - 1 : SEEP_NO_STACK;
     struct seep_error *error = NULL;
     while (!error && nr) {
-        uint32_t inner = path[--nr];
+        uint32_t inner = filler->path[--nr];
         if (nodes[inner].frame != SEEP_NO_FRAME)
             error = add_address(filler, nodes[inner].frame, at, &at);
         filler->nodes[inner] = at + 1; // 0 for SEEP_NO_STACK, which is cheap to compute again
     }
-    free(path);
     *ret_node = at;
     return error;
 }

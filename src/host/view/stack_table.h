@@ -66,6 +66,8 @@ struct seep_stack_filler {
     uint32_t *nodes;      // by node of the view's stacks: node of the table + 1; 0: not there yet
     uint32_t *frames;     // by frame of the view's stacks: its outermost frame of the table + 1, see .c
     struct seep_map kept; // by address of a text of the view: that of the table
+    uint32_t *path;       // nodes on the way to one that is added
+    size_t path_capacity;
 };
 // The table and the view must outlive it.
 SEEP_MUST_CHECK struct seep_error *seep_stack_filler_init(struct seep_stack_filler *filler,

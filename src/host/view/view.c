@@ -162,6 +162,25 @@ static void resolve_options(struct seep_view *view) {
         options->top = 10;
 }
 
+// Puts all rows in the order of their ranks. They are large: there is no second copy of them. Each circle of
+// rows that take one another's place begins with the first of them; ranks of rows in place name themselves.
+static void reorder(struct seep_view_row *rows, struct rank *ranks, size_t nr) {
+    for (size_t first = 0; first < nr; first++) {
+        if (ranks[first].row == first)
+            continue;
+        struct seep_view_row kept = rows[first];
+        size_t to = first;
+        while (ranks[to].row != first) {
+            size_t from = ranks[to].row;
+            rows[to] = rows[from];
+            ranks[to].row = (uint32_t)to;
+            to = from;
+        }
+        rows[to] = kept;
+        ranks[to].row = (uint32_t)to;
+    }
+}
+
 // Sorts, keeps the top rows (with their labels), and tells where each row went: UINT32_MAX, not kept.
 static struct seep_error *keep_top(struct seep_view_build *build, uint32_t **ret_new_place) {
     struct seep_view *view = build->view;
@@ -171,15 +190,19 @@ static struct seep_error *keep_top(struct seep_view_build *build, uint32_t **ret
     struct rank *ranks = calloc(SEEP_MAX(nr, (size_t)1), sizeof(*ranks));
     uint32_t *new_place = calloc(SEEP_MAX(nr, (size_t)1), sizeof(*new_place));
     struct seep_view_label *labels = calloc(SEEP_MAX(shown, (size_t)1), sizeof(*labels));
-    view->rows = seep_arena_alloc(&view->arena, SEEP_MAX(shown, (size_t)1), sizeof(*view->rows));
-    if (!ranks || !new_place || !labels || !view->rows) {
+    view->rows = cut ? seep_arena_alloc(&view->arena, shown, sizeof(*view->rows)) : build->rows;
+    if (!cut) {
+        view->own_rows = build->rows;
+        build->rows = NULL;
+    }
+    if (!ranks || !new_place || !labels || (cut && !view->rows)) {
         free(ranks);
         free(new_place);
         free(labels);
         return seep_error_no_memory();
     }
     for (size_t i = 0; i < nr; i++) {
-        const struct seep_view_row *row = &build->rows[i];
+        const struct seep_view_row *row = cut ? &build->rows[i] : &view->rows[i];
         ranks[i] =
             (struct rank){view->options.measure ? (double)row->measure : sort_key(row, view->options.sort),
                           row->leaked_bytes,
@@ -191,10 +214,13 @@ static struct seep_error *keep_top(struct seep_view_build *build, uint32_t **ret
     }
     qsort(ranks, nr, sizeof(*ranks), compare_ranks);
     for (size_t i = 0; i < shown; i++) {
-        view->rows[i] = build->rows[ranks[i].row];
+        if (cut)
+            view->rows[i] = build->rows[ranks[i].row];
         labels[i] = build->labels[ranks[i].row];
         new_place[ranks[i].row] = (uint32_t)i;
     }
+    if (!cut)
+        reorder(view->rows, ranks, nr);
     free(ranks);
     free(build->labels);
     build->labels = labels;
@@ -534,6 +560,7 @@ void seep_view_destroy(struct seep_view *view) {
     for (size_t p = 0; view->site_rows && p < view->nr_processes; p++)
         free(view->site_rows[p]);
     free(view->site_rows);
+    free(view->own_rows);
     free(view->words);
     free(view->alike);
     seep_map_deinit(&view->classes);

@@ -333,7 +333,8 @@ struct seep_view {
     struct seep_view_frame *scratch;         // of seep_view_frames
     const struct seep_view_frame **expanded; // by frame: what it comes to; NULL: not asked for yet
     size_t scratch_capacity;
-    struct seep_view_row *rows; // sorted, the top ones only
+    struct seep_view_row *rows;     // sorted, the top ones only
+    struct seep_view_row *own_rows; // the same, where all are kept; else NULL
     size_t nr_rows;
     size_t nr_rows_all;
     size_t nr_rows_live;                       // of all: those with live blocks that are not suppressed
