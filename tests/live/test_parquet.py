@@ -98,6 +98,22 @@ def test_duckdb_reads_the_same(table, rows, duckdb):
     assert dict((place, int(n)) for place, n in found['places']) == collections.Counter(row['place'] for row in rows)
 
 
+def test_more_than_one_group(tmp_path):
+    """Addresses have more values than a dictionary may have, and each group says of which time it is."""
+    need('gcc')
+    done = run(['gcc', '-O1', '-fno-builtin', HERE.parents[1] / 'bench/workloads/billion.c', '-o', tmp_path / 'billion'])
+    assert done.code == 0, done
+    trace, table, count = tmp_path / 't.seep', tmp_path / 't.parquet', 300000
+    assert run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, '--', tmp_path / 'billion', count]).code == 0
+    assert run([SEEP, 'export', '--format', 'parquet', trace, '-o', table]).code == 0
+    sql = run([SEEP, 'sql', '--csv', trace, 'select count(*), sum(size), sum(at_ns), sum(address % 65536) from event'])
+    _, _, columns, groups = parquet.read(table)
+    assert len(groups) == 2 and columns['at_ns'] == sorted(columns['at_ns'])
+    found = [len(columns['size']), sum(columns['size']), sum(columns['at_ns']), sum(at % 65536 for at in columns['address'])]
+    assert sql.out.decode().split()[-1] == ','.join(str(number) for number in found), sql
+    assert table.stat().st_size < 4 * len(columns['size'])
+
+
 def test_small_ones(tmp_path):
     """A handful of events, of which every column is a dictionary."""
     trace = tmp_path / 't.seep'

@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "output/parquet.h"
 
-enum { LEVEL = 3, SLOT_BITS = 18, DISTINCT_MAX = 1 << 16, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
+enum { LEVEL = 9, SLOT_BITS = 18, DISTINCT_MAX = 1 << 16, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
 
 // Of parquet.thrift.
 enum { TYPE_INT64 = 2, TYPE_BYTE_ARRAY = 6 };

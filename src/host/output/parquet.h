@@ -52,7 +52,7 @@ SEEP_MUST_CHECK struct seep_error *seep_parquet_init(struct seep_parquet *ret_pa
                                                      const struct seep_parquet_column *columns,
                                                      uint32_t nr_columns);
 // A group of at most SEEP_PARQUET_ROWS rows: then each column in order, then the end.
-#define SEEP_PARQUET_ROWS (1u << 20)
+#define SEEP_PARQUET_ROWS (1u << 18)
 void seep_parquet_begin_group(struct seep_parquet *parquet, uint32_t nr_rows);
 SEEP_MUST_CHECK struct seep_error *seep_parquet_numbers(struct seep_parquet *parquet, const int64_t *values);
 // By row the index of its text.
