@@ -17,15 +17,18 @@ static bool is_of_allocator(struct seep_root_finder *finder, const struct seep_m
                             bool *ret_is) {
     const struct seep_graph *graph = finder->graph;
     uint32_t i = seep_root_first_block(graph, mapping->start);
-    *ret_is = false;
-    while (i < graph->nr_blocks && graph->blocks[i].address < mapping->end) {
+    bool is_heap = strcmp(mapping->path, "[heap]") == 0;
+    // What glibc takes for its main arena no hook sees, but what the program takes by sbrk; so it is known
+    // also where the arena has no block left.
+    *ret_is = is_heap && finder->areas.nr_items != 0;
+    while (!*ret_is && i < graph->nr_blocks && graph->blocks[i].address < mapping->end) {
         const struct seep_span *area = seep_spans_find(&finder->areas, graph->blocks[i].address);
         if (area) {
             i = seep_root_first_block(graph, area->end);
             continue;
         }
         bool is_chunk = false;
-        if (strcmp(mapping->path, "[heap]") != 0 &&
+        if (!is_heap &&
             !seep_heap_areas_chunk(finder->memory, graph->blocks[i].address, &finder->excluded, &is_chunk))
             return false;
         if (!is_chunk) {
