@@ -30,9 +30,14 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -43,14 +48,21 @@
 #include <wordexp.h>
 
 #ifdef __cplusplus
+#include <deque>
 #include <exception>
+#include <functional>
+#include <future>
+#include <list>
 #include <map>
 #include <memory>
 #include <memory_resource>
 #include <new>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 #ifdef __cpp_impl_coroutine
 #include <coroutine>
@@ -423,6 +435,14 @@ APART static void start_coroutine(struct coroutine *coroutine, void (*function)(
     coroutine->here.uc_link = &coroutine->back;
     makecontext(&coroutine->here, function, 0);
     CHECK(swapcontext(&coroutine->back, &coroutine->here) == 0);
+}
+
+// As scrub(), on a stack that has less room.
+APART static void scrub_little(void) {
+    volatile char room[16384];
+    for (size_t i = 0; i < sizeof(room); i++)
+        room[i] = 0;
+    scrub_registers();
 }
 
 // Its stack is in `memory`; it is left for good.

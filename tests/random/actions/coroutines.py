@@ -102,7 +102,7 @@ def on_a_block(p):
     p.declare(f'static struct coroutine c{name};')
     p.declare(f'static void *s{name};')
     p.define(f'void {maker}(void *volatile *to)', [f'*to = clear({make.text}, {size}); {p.mark(site)}'])
-    p.define(f'void {name}(void)', ['void *volatile mine = NULL;', f'{maker}(&mine);', f'leave_coroutine(&c{name});',
+    p.define(f'void {name}(void)', ['void *volatile mine = NULL;', f'{maker}(&mine);', 'scrub_little();', f'leave_coroutine(&c{name});',
                                     f'{make.release}(mine);', 'mine = NULL;'])
     p.leaf(start, [f's{name} = clear(malloc({room}), {room}); {p.mark(site_of_stack)}',
                    f'start_coroutine_on(&c{name}, {name}, s{name}, {room});'])
