@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long reports and exports of big traces take (tests/golden/big_trace.c makes them), and in how much memory."""
+"""How long reports and exports of big traces take, and in how much memory: of many sites (tests/golden/big_trace.c makes
+them), and of many processes."""
 import os
 import subprocess
 
@@ -8,6 +9,8 @@ from scanning import Heap
 
 TRACES = (("1,000 sites, 80 deep", 1000, 80), ("15,000 sites, 80 deep", 15000, 80),
           ("100,000 sites, 300 deep", 100000, 300))
+PROCESSES = 1000
+SUBSHELLS = "for ((i = 0; i < %d; i++)); do (:); done" % PROCESSES
 FORMATS = ("text", "tree", "json", "csv", "pprof", "otlp", "folded", "sqlite", "dhat", "speedscope", "callgrind", "massif",
            "heaptrack", "dot")
 
@@ -22,6 +25,20 @@ def measure(context, title, name, words):
     return case
 
 
+def commands(trace, page):
+    return [(name, ["report", trace, "--format", name]) for name in FORMATS] + [
+        ("by function", ["report", trace, "--by", "function"]), ("by line", ["report", trace, "--by", "line"]),
+        ("suppressions", ["report", trace, "--gen-suppressions=lsan"]), ("html", ["html", trace, "-o", page]),
+        ("plot", ["plot", trace, "--what", "flame", "-o", page + ".svg"]),
+        ("sql", ["sql", trace, "select sum(live_bytes) from site"]), ("growth", ["growth", trace, trace]),
+        ("diff", ["diff", trace, trace]), ("diff json", ["diff", trace, trace, "--json"])]
+
+
+def measure_all(context, title, trace):
+    page = os.path.join(context.scratch, "big.html")
+    return [measure(context, title, name, words) for name, words in commands(trace, page)]
+
+
 def run_reports(context):
     made = os.path.join(os.path.dirname(context.seep), "tests", "golden", "big_trace") if context.seep else ""
     if not os.path.exists(made):
@@ -30,11 +47,12 @@ def run_reports(context):
     cases = []
     for title, sites, depth in TRACES:
         subprocess.run([made, trace, str(sites), str(depth)], check=True, stdout=subprocess.DEVNULL)
-        commands = [(name, ["report", trace, "--format", name]) for name in FORMATS] + [
-            ("suppressions", ["report", trace, "--gen-suppressions=lsan"]), ("diff", ["diff", trace, trace]),
-            ("diff json", ["diff", trace, trace, "--json"])]
-        cases += [measure(context, title, name, words) for name, words in commands]
+        cases += measure_all(context, title, trace)
         # A process with this number of sites, each with one block: bench/workloads/held.c.
         with Heap(context, [str(sites), str(depth)], "held") as pid:
             cases.append(measure(context, title, "scan", ["scan", str(pid)]))
+    if common.program("bash"):
+        subprocess.run([context.seep, "run", "-q", "-o", trace, "--", common.program("bash"), "-c", SUBSHELLS], check=True,
+                       env=context.environment)
+        cases += measure_all(context, "{:,} processes".format(PROCESSES), trace)
     return {"cases": cases}

@@ -64,6 +64,23 @@ for (const name of ['shop', 'strange', 'family'])
     processes: await page.evaluate(() => Array.from({ length: window.seep.shown.nr }, (_, i) => window.seep.shown.at(i).process)),
     groups: await groups(page),
     tiles: await page.locator('.tile').allInnerTexts(), health: await text(page, '#health') }));
+// Of several processes: what has the same stack is a row, whose processes are beside it.
+await check('stacks of family', 'family', async (page) => {
+  const rows = await page.evaluate(() => Array.from({ length: window.seep.shown.nr }, (_, i) => window.seep.shown.at(i))
+    .map(({ key, process, site, sites, values }) => ({ key, process, sites: sites ?? [site], values })));
+  const nr = rows.findIndex(({ sites }) => sites.length > 1);
+  await page.evaluate((at) => window.seep.table.pick(at), nr);
+  const together = await text(page, '#detail');
+  await page.locator('#detail .near button').first().click();
+  await settled(page);
+  const one = { detail: await text(page, '#detail'), marked: await page.evaluate(() => window.seep.table.picked) };
+  const whose = await page.evaluate(() => window.seep.processName(window.seep.model.site('process')[Number(window.seep.state.pick)]));
+  const of = await page.evaluate(() => window.seep.shownColumns.map((column) => Array.from(column.data())));
+  await page.evaluate(() => window.seep.state.go({ process: '0', pick: '' }, true));
+  await settled(page);
+  const alone = await page.evaluate(() => Array.from({ length: window.seep.shown.nr }, (_, i) => window.seep.shown.at(i).process));
+  return { rows, nr, together, one, whose, of, alone };
+});
 // Tables of what is not of sites.
 for (const [name, tabs] of [['shop', ['threads', 'sizes']], ['snapped', ['resident', 'ages']], ['recorded', ['lives']]])
   await check(`tables of ${name}`, name, async (page) => page.evaluate((wanted) => Object.fromEntries(wanted.map((tab) => {
@@ -89,6 +106,7 @@ await check('by holder', 'shop', async (page) => {
   found.walked = await text(page, '#detail h2');
   found.walkedDetail = await text(page, '#detail');
   await page.locator('#detail .near button').first().click();
+  await settled(page);
   await settled(page);
   found.next = await text(page, '#detail h2');
   found.nextDetail = await text(page, '#detail');

@@ -263,9 +263,31 @@ def test_every_site_has_the_figures_of_the_report(seen, seep, traces, name):
 
 
 def test_rows_of_several_processes_say_whose_they_are(seen):
-    whose = result(seen, "figures of family")["processes"]
-    assert {name.split()[1] for name in whose} == {"sh", "ls"} and len(set(whose)) == 3
+    rows = result(seen, "stacks of family")["rows"]
+    whose = [row["process"] for row in rows if len(row["sites"]) == 1]
+    assert "sh" in {name.split()[1] for name in whose} and None not in whose
     assert set(result(seen, "figures of shop")["processes"]) == {None}
+
+
+def test_what_several_processes_did_in_one_place_is_one_row(seen):
+    found = result(seen, "stacks of family")
+    sites = result(seen, "figures of family")["sites"]
+    shared = [row for row in found["rows"] if len(row["sites"]) > 1]
+    for row in found["rows"]:
+        processes = [sites[site]["process"] for site in row["sites"]]
+        assert len(set(processes)) == len(processes), row
+        assert len({json.dumps([sites[site]["stack"], sites[site]["via"]]) for site in row["sites"]}) == 1
+        assert row["values"] == [sum(column[site] for site in row["sites"]) for column in found["of"]]
+        if row in shared:
+            assert row["process"] == "%d processes" % len(processes)
+    assert sorted(site for row in found["rows"] for site in row["sites"]) == list(range(len(sites))) and shared
+    # Beside it are its processes, and each by itself has its own figures; the row stays marked.
+    row = found["rows"][found["nr"]]
+    assert "%d processes" % len(row["sites"]) in found["together"] and found["whose"] in found["together"]
+    assert found["whose"] in found["one"]["detail"]
+    assert "Freed" in found["one"]["detail"] and "Freed" not in found["together"]
+    assert found["one"]["marked"] == row["key"]
+    assert set(found["alone"]) == {None}
 
 
 @pytest.mark.parametrize("by", ["function", "file", "line", "module"])

@@ -79,6 +79,24 @@ function neighbours(page, site) {
       below.length > 12 ? el('li', { class: 'quiet' }, `and ${words.plural(below.length - 12, 'site')} more`) : null)] : null];
 }
 
+function placeOf(page, site, more) {
+  const { place } = page.model.siteLabel(site);
+  return el('p', { class: 'quiet' }, place, place ? ' · ' : '', `through ${words.safe(page.model.text(page.model.site('via')[site]))}`, more);
+}
+
+/** Sites of several processes with one stack: the sums, and which process has how much. */
+function stackDetail(page, row) {
+  const { site, sites, column, format } = row;
+  const biggest = [...sites].sort((a, b) => Math.abs(column[b]) - Math.abs(column[a]) || a - b);
+  return [el('h2', {}, row.name), placeOf(page, site, ''),
+    figures([['In', words.plural(sites.length, ...page.parts)],
+      ...page.shownColumns.map((shown, i) => [shown.title, shown.format(row.values[i])])]),
+    listOf('Most of it', biggest, (one) => el('li', {}, el('button', { type: 'button', title: 'its figures, and who holds it', onclick: () => page.look(one) },
+      page.processName(page.model.site('process')[one])), ' ', el('span', { class: 'share' }, format(column[one]))), ...page.parts),
+    row.fn >= 0 ? actions(page, row.fn, el('button', { type: 'button', onclick: (event) => copy(event.currentTarget, stackText(page, site)) }, 'Copy stack')) : null,
+    stackOf(page, site)].flat(Infinity);
+}
+
 function siteDetail(page, site) {
   const { model } = page;
   const at = (name) => model.site(name)[site];
@@ -111,7 +129,7 @@ function siteDetail(page, site) {
   const first = model.stack(site).find(({ fileId }) => page.sources.has(fileId));
   const lines = first ? sourceOf(page, first) : null;
   const fn = page.selfOf(site);
-  return [el('h2', {}, label.name), el('p', { class: 'quiet' }, label.place, label.place ? ' · ' : '', `through ${words.safe(model.text(at('via')))}`),
+  return [el('h2', {}, label.name), placeOf(page, site, page.ofSeveral() ? ` · ${page.processName(at('process'))}` : ''),
     figures(rows),
     held ? [el('h3', {}, 'Held by'), el('ol', { class: 'held' }, words.safe(model.text(held), 4000).split(' -> ').map((link, i) =>
       el('li', {}, i ? el('span', { class: 'arrow' }, '→ ') : null, link)))] : null,
@@ -128,9 +146,9 @@ function actions(page, fn, more = null) {
 
 const LISTED = 8;
 
-function listOf(title, items, of, what) {
+function listOf(title, items, of, ...what) {
   return items.length ? [el('h3', {}, title), el('ul', { class: 'near' }, items.slice(0, LISTED).map(of),
-    items.length > LISTED ? el('li', { class: 'quiet' }, `and ${words.plural(items.length - LISTED, what)} more`) : null)] : null;
+    items.length > LISTED ? el('li', { class: 'quiet' }, `and ${words.plural(items.length - LISTED, ...what)} more`) : null)] : null;
 }
 
 /** Who calls a function and what it calls, with what is measured: shares are of the function's own. */
@@ -154,6 +172,7 @@ function groupSites(page, row) {
 }
 
 export function detailOf(page, row) {
+  if (row.sites) return stackDetail(page, row);
   if (row.site !== undefined) return siteDetail(page, row.site).flat();
   if (row.columns)
     return [el('h2', {}, row.name), figures(row.columns.map((column, i) => [column.title, column.format(row.values[i])]))];

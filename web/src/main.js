@@ -504,6 +504,11 @@ class Page {
     fill($('crumbs'), out);
   }
 
+  /** Whether a site is that of one process among others. */
+  ofSeveral() {
+    return this.reports.length > 1 && !this.model.isDiff;
+  }
+
   tab() {
     return this.state.tab || 'sites';
   }
@@ -534,7 +539,13 @@ class Page {
       text: (row) => (column.unknown?.(row) ? '–' : column.format(row.values[c])),
       share: column === sort && rows.total ? (row) => Math.abs(row.values[c]) / rows.total : null,
       tone: (row) => `${column === sort ? 'sorted' : 'other'} ${column.tone?.(row.values[c]) ?? ''}`.trim(),
-    }))], rows, sort.id, { label: `${title} table`, picked: this.state.pick || null, empty: this.model.nrSites ? undefined : 'Nothing was allocated.' });
+    }))], rows, sort.id, { label: `${title} table`, picked: this.marked(rows), empty: this.model.nrSites ? undefined : 'Nothing was allocated.' });
+  }
+
+  /** The key of the row that is marked: that of what was picked, or of those that it is a part of. */
+  marked(rows) {
+    const at = this.state.pick ? rows.find(this.state.pick) : -1;
+    return at >= 0 ? rows.at(at).key : null;
   }
 
   /** A row of the table: it is marked there already, and nothing else changes. */
@@ -560,11 +571,9 @@ class Page {
   /** Sites in the order of a column: numbers only, a row is made when it is seen. */
   siteRows(columns, index, keep) {
     const { model } = this;
+    if (this.ofSeveral() && this.state.process === '') return this.stackRows(columns, index, keep);
     const data = columns.map((column) => column.data());
     const key = data[index];
-    const kind = model.site('kind');
-    // Sites of several processes look alike.
-    const process = this.reports.length > 1 && !model.isDiff && this.state.process === '' ? model.site('process') : null;
     let nr = 0, total = 0;
     const order = new Uint32Array(model.nrSites);
     for (let i = 0; i < model.nrSites; i++)
@@ -573,12 +582,46 @@ class Page {
         total += Math.abs(key[i]);
       }
     const sorted = order.subarray(0, nr).sort((a, b) => key[b] - key[a] || a - b);
-    return { nr, total, find: (wanted) => sorted.indexOf(Number(wanted)), at: (i) => {
-      const site = sorted[i];
-      const label = model.siteLabel(site);
-      const caller = label.fn === undefined ? -1 : model.callerOf(site, label.fn);
-      return { key: String(site), site, values: data.map((column) => column[site]), name: label.name, place: label.place, process: process ? this.processName(process[site]) : null, caller: caller >= 0 ? model.name(caller) : null,
-        fn: this.selfOf(site), badge: this.badge(kind[site], site) };
+    return { nr, total, find: (wanted) => sorted.indexOf(Number(wanted)),
+      at: (i) => this.siteRow(sorted[i], data.map((column) => column[sorted[i]])) };
+  }
+
+  siteRow(site, values) {
+    const label = this.model.siteLabel(site);
+    const caller = label.fn === undefined ? -1 : this.model.callerOf(site, label.fn);
+    return { key: String(site), site, values, name: label.name, place: label.place, process: null, caller: caller >= 0 ? this.model.name(caller) : null,
+      fn: this.selfOf(site), badge: this.badge(this.model.site('kind')[site], site) };
+  }
+
+  /** The same of several processes: sites with the same stack are a row together. */
+  stackRows(columns, index, keep) {
+    const { model } = this;
+    const { nr: groups, of, start, members } = model.together();
+    const data = columns.map((column) => column.data());
+    const sums = data.map(() => new Float64Array(groups));
+    const first = new Int32Array(groups).fill(-1), nrKept = new Int32Array(groups);
+    for (let i = 0; i < model.nrSites; i++) {
+      if (keep && !keep[i]) continue;
+      const group = of[i];
+      if (!nrKept[group]++) first[group] = i;
+      for (let c = 0; c < sums.length; c++) sums[c][group] += data[c][i];
+    }
+    const key = sums[index];
+    let nr = 0, total = 0;
+    const order = new Uint32Array(groups);
+    for (let group = 0; group < groups; group++)
+      if (nrKept[group]) {
+        order[nr++] = group;
+        total += Math.abs(key[group]);
+      }
+    const sorted = order.subarray(0, nr).sort((a, b) => key[b] - key[a] || first[a] - first[b]);
+    const keptOf = (group) => Array.from(members.subarray(start[group], start[group + 1])).filter((site) => !keep || keep[site]);
+    return { nr, total, find: (wanted) => sorted.indexOf(of[Number(String(wanted).replace('s', ''))]), at: (i) => {
+      const group = sorted[i];
+      const row = this.siteRow(first[group], sums.map((column) => column[group]));
+      const sites = nrKept[group] > 1 ? keptOf(group) : null;
+      return { ...row, process: sites ? words.plural(sites.length, ...this.parts) : this.processName(model.site('process')[row.site]),
+        ...(sites && { key: `s${row.site}`, sites, column: data[index], format: columns[index].format, badge: this.badgeOf(sites) }) };
     } };
   }
 
@@ -597,6 +640,15 @@ class Page {
     if (this.model.isDiff) return ['', 'new', 'gone', '', ''][this.model.site('change')[site]] || null;
     const name = kind === 1 || kind === 2 ? 'lost' : kind === 3 ? 'possible' : null;
     return name && this.model.isPartly(site) ? `partly ${name}` : name;
+  }
+
+  /** That of the worst of them. */
+  badgeOf(sites) {
+    const kind = this.model.site('kind');
+    const known = sites.filter((site) => kind[site]);
+    const worst = known.reduce((a, site) => Math.min(a, kind[site]), Infinity);
+    const name = this.badge(worst, known.find((site) => kind[site] === worst));
+    return name && !name.startsWith('partly') && known.some((site) => kind[site] !== worst) ? `partly ${name}` : name;
   }
 
   groupRows(by, columns, index, keep) {
@@ -643,8 +695,11 @@ class Page {
   }
 
   detail() {
-    const at = this.state.pick ? this.shown.find(this.state.pick) : -1;
-    const row = at >= 0 ? this.shown.at(at) : this.tab() === 'sites' && this.shown.nr ? this.shown.at(0) : null;
+    const { pick } = this.state;
+    const at = pick ? this.shown.find(pick) : -1;
+    let row = at >= 0 ? this.shown.at(at) : this.tab() === 'sites' && this.shown.nr ? this.shown.at(0) : null;
+    // One process's site of those in the row.
+    if (at >= 0 && row.sites && row.key !== pick) row = { site: Number(pick) };
     fill($('detail'), row ? detailOf(this, row) : el('p', { class: 'quiet' }, 'Choose a row to see more of it.'));
   }
 

@@ -192,6 +192,35 @@ export class Model {
     return node ? this.nodeFunction[node] : -1;
   }
 
+  /**
+   * Sites of several processes that have the same stack: `of` says of which group a site is, the sites of group g are
+   * `members` from `start[g]` to `start[g + 1]`, in the order of processes.
+   */
+  together() {
+    if (this.groups) return this.groups;
+    const process = this.site('process'), via = this.site('via'), folded = this.site('folded');
+    const of = new Int32Array(this.nrSites);
+    const known = new Map(), last = new Map();
+    for (let i = 0; i < this.nrSites; i++) {
+      const stack = folded[i] ? -1 - i : this.siteNode[i] * this.texts.length + via[i];
+      // Those of one process are apart, as they are without the others.
+      const before = last.get(stack);
+      const nth = before?.process === process[i] ? before.nth + 1 : 0;
+      last.set(stack, { process: process[i], nth });
+      const key = nth ? `${stack} ${nth}` : stack;
+      let group = known.get(key);
+      if (group === undefined) known.set(key, (group = known.size));
+      of[i] = group;
+    }
+    const nr = known.size;
+    const start = new Int32Array(nr + 1), members = new Int32Array(this.nrSites);
+    for (const group of of) start[group + 1]++;
+    for (let g = 0; g < nr; g++) start[g + 1] += start[g];
+    const next = start.slice();
+    for (let i = 0; i < of.length; i++) members[next[of[i]]++] = i;
+    return (this.groups = { nr, of, start, members });
+  }
+
   /** Functions whose name or module matches. */
   matches(expression) {
     const found = new Uint8Array(this.nrFunctions);
