@@ -4,10 +4,10 @@ import os
 import struct
 
 import pytest
-from harness import LIBSEEP, PROGRAMS, WITNESS, environment, need, no_losses, read_witness, report, run
+from harness import BUILD, LIBSEEP, PROGRAMS, WITNESS, environment, need, no_losses, read_witness, report, run
 from harness import totals as totals_of
 from raw_image import Image
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 COMMANDS = {
     'plain': [PROGRAMS / 'gcc-O2@plain'],
@@ -93,6 +93,25 @@ def test_a_dump_replaces_nothing_but_files(tmp_path):
         done = run(['/bin/true'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=out))
         assert (done.code, done.err) == (0, b'')
     assert pipe.is_fifo() and sorted(os.listdir(tmp_path)) == ['folder', 'pipe']
+
+
+@pytest.mark.parametrize('mode', ['live', 'record'])
+@pytest.mark.parametrize('way', ['two-exits', 'two-ways'])
+def test_two_threads_leave_at_once(way, mode, tmp_path):
+    """The one that would end the process first waits for the one that writes the file."""
+    need('gcc')
+    program = built_program('alone_two_leave.c', tmp_path, '-O1', '-fno-builtin')
+    library = BUILD / ('libseep-record.so' if mode == 'record' else 'libseep.so')
+    (tmp_path / 'out').mkdir()
+    for i in range(10):
+        env = environment(LD_PRELOAD=library, SEEP_MODE=mode, SEEP_OUT=tmp_path / f'out/{i}.seep')
+        done = run([program, way], env=env)
+        assert (done.code, done.out, done.err) == (7, b'', b''), done
+        process, = report(tmp_path / f'out/{i}.seep')
+        no_losses(process)
+        assert process['health']['complete'] and process['process']['exit'] == {'code': 7}, process
+        assert max(site['live_blocks'] for site in process['sites']) == 100000, process
+    assert sorted(os.listdir(tmp_path / 'out')) == [f'{i}.seep' for i in range(10)]
 
 
 def test_threads_go_on_while_it_is_written(tmp_path):

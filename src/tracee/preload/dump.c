@@ -237,9 +237,17 @@ static void find_name(struct name *final) {
 
 // ---- the file ----------------------------------------------------------------------------------------
 
+enum { IDLE, OVER }; // nothing to do after OVER: the events are in the file, and an image behind them
+
+// A word that only this thread has: a thread waits for others, not for itself in a signal handler.
+static uintptr_t self(void) {
+    return (uintptr_t)&errno;
+}
+
 static struct {
-    _Atomic uint32_t at_work;
-    struct name final; // too large for a signal stack; at_work guards all of it
+    _Atomic uintptr_t at_work; // IDLE, OVER, or self() of a thread
+    _Atomic bool has_left;     // a file was written because the process leaves
+    struct name final;         // too large for a signal stack; at_work guards all of it
     struct name temporary;
     int folder;
     struct dump dump;
@@ -324,7 +332,8 @@ static bool begin_early(void) {
     if (sys_getpid() != seep_g.header->pid)
         return false;
     if (atomic_compare_exchange_strong(&early.state, &state, BEGINNING)) {
-        bool mine = !atomic_exchange(&file.at_work, 1);
+        uintptr_t idle = IDLE;
+        bool mine = atomic_compare_exchange_strong(&file.at_work, &idle, self());
         bool good = mine && open_file();
         if (good && (!seep_file_keep(&file.dump.fd, &file.id) ||
                      !seep_file_keep(&file.folder, &file.folder_id) || !put_header(&file.dump))) {
@@ -332,7 +341,7 @@ static bool begin_early(void) {
             good = false;
         }
         if (mine && !good)
-            atomic_store(&file.at_work, 0);
+            atomic_store(&file.at_work, IDLE);
         atomic_store(&early.good_end, UINT64_MAX);
         atomic_store(&early.end, file.dump.written_bytes);
         atomic_store(&early.state, good ? BEGUN : ENDED);
@@ -439,8 +448,8 @@ void seep_dump_in_child(void) {
     uint32_t state = atomic_exchange(&early.state, NOT_BEGUN);
     if ((state == BEGUN || state == FAILED) && !seep_confined.filtered)
         let_go();
-    if (state != NOT_BEGUN)
-        atomic_store(&file.at_work, 0);
+    atomic_store(&file.at_work, IDLE);
+    atomic_store(&file.has_left, false);
     atomic_store(&early.nr_writers, 0);
     atomic_store(&early.showing, 0);
     atomic_store(&early.nr_events, 0);
@@ -454,14 +463,19 @@ static bool is_ours(void) {
            atomic_load_explicit(seep_g.alive, memory_order_acquire) == 1 && seep_calls_seem_free();
 }
 
-void seep_dump(void) {
-    if (!is_ours() || atomic_exchange(&file.at_work, 1))
-        return;
+static void write_file(void) {
     if (open_file()) {
         bring_up_to_date();
         close_file(put_header(&file.dump) && put_image(&file.dump));
     }
-    atomic_store(&file.at_work, 0);
+}
+
+void seep_dump(void) {
+    uintptr_t idle = IDLE;
+    if (!is_ours() || !atomic_compare_exchange_strong(&file.at_work, &idle, self()))
+        return;
+    write_file();
+    atomic_store(&file.at_work, IDLE);
 }
 
 static bool go_to(uint64_t off) {
@@ -483,8 +497,7 @@ static void end_early(void) {
     if (!seep_file_is(file.dump.fd, &file.id) || !seep_file_is(file.folder, &file.folder_id)) {
         let_go();
         lose_events();
-        atomic_store(&file.at_work, 0);
-        seep_dump();
+        write_file();
         return;
     }
     struct seep_raw_record begin = {.image_offset = SEEP_RAW_WHOLE};
@@ -498,12 +511,34 @@ static void end_early(void) {
     close_file(whole);
 }
 
+// Whether the file is this thread's now. It waits for another one, ten seconds at most.
+static bool take_file(void) {
+    for (int turn = 0; turn < 100000; turn++) {
+        uintptr_t owner = IDLE;
+        if (atomic_compare_exchange_strong(&file.at_work, &owner, self()))
+            return !turn || !atomic_load(&file.has_left);
+        if (owner == OVER || owner == self())
+            return false;
+        sys_nap_us(100);
+    }
+    return false;
+}
+
+// Threads may leave at once, and the first to be gone takes the others with it: it waits for one that writes
+// the file. What a signal asked for is written again, because it is not the end.
 static void dump_at_exit(void) {
+    if (!is_ours())
+        return;
     uint32_t state = atomic_exchange(&early.state, ENDED);
-    if (state != BEGUN && state != FAILED)
-        seep_dump();
-    else if (is_ours())
+    if (state == BEGUN || state == FAILED) {
+        atomic_store(&file.at_work, self()); // it was that of the thread that began the file
         end_early();
+        atomic_store(&file.at_work, OVER);
+    } else if (take_file()) {
+        write_file();
+        atomic_store(&file.has_left, true);
+        atomic_store(&file.at_work, IDLE);
+    }
 }
 
 // A child of vfork shares our memory, and is not us.
