@@ -981,6 +981,21 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
     assert process['mappings']['sites'] == []
 
 
+@pytest.mark.parametrize('name, vias', [('libjemalloc.so.2', {'malloc', 'realloc'}), ('libmimalloc.so', {'calloc', 'realloc'})])
+def test_functions_of_an_allocator_beside_malloc(name, vias, tmp_path):
+    """Their blocks count, and a block of malloc that they free is freed."""
+    flag = f'-DOF_{name[3:].split(".")[0].upper()}'
+    program = built_program('attach_beside.c', tmp_path, '-O1', '-fno-builtin', flag, '-Wl,--no-as-needed', library(name))
+    done = run([SEEP, 'attach', '--output', tmp_path / 'a.seep', '--', program])
+    assert done.code == 0, done
+    process, = report(tmp_path / 'a.seep')
+    sites = [site for site in process['sites'] if site['stack'][0]['function'] == 'work']
+    assert (sum(site['allocations'] for site in sites), sum(site['frees'] for site in sites)) == (6, 4), sites
+    kept = {site['via']: site['live_bytes'] for site in sites if site['live_blocks']}
+    assert set(kept) == vias and set(kept.values()) == {1000, 5200}, kept
+    assert process['health']['complete'] and process['mismatches'] == [], process['health']
+
+
 def test_an_operator_that_maps_memory_still_returns_a_block(tmp_path):
     """The mapping is no allocation in the place of that of the operator."""
     env = environment(LD_PRELOAD=str(library('libjemalloc.so.2')))

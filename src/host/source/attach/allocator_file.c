@@ -45,6 +45,30 @@ static const struct function c_functions[] = {
     {"cfree", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
     {"free_sized", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
     {"free_aligned_sized", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
+    // Source: jemalloc(3), under "Non-standard API". A prefix stands before these names as well.
+    {"mallocx", SEEP_PROBE_ALLOC, SEEP_VIA_MALLOC, SEEP_BPF_SIZE_1},
+    {"rallocx", SEEP_PROBE_ALLOC, SEEP_VIA_REALLOC, SEEP_BPF_REALLOC},
+    {"dallocx", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
+    {"sdallocx", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
+};
+
+// Of mimalloc beside those, behind "mi_", which is the prefix or its end. Source: mimalloc.h. Those that take
+// a heap are not here, because the place of their arguments has no shape.
+static const struct function mimalloc_functions[] = {
+    {"zalloc", SEEP_PROBE_ALLOC, SEEP_VIA_CALLOC, SEEP_BPF_SIZE_1},
+    {"malloc_small", SEEP_PROBE_ALLOC, SEEP_VIA_MALLOC, SEEP_BPF_SIZE_1},
+    {"zalloc_small", SEEP_PROBE_ALLOC, SEEP_VIA_CALLOC, SEEP_BPF_SIZE_1},
+    {"mallocn", SEEP_PROBE_ALLOC, SEEP_VIA_MALLOC, SEEP_BPF_PRODUCT},
+    {"reallocn", SEEP_PROBE_ALLOC, SEEP_VIA_REALLOC, SEEP_BPF_REALLOC_PRODUCT},
+    {"rezalloc", SEEP_PROBE_ALLOC, SEEP_VIA_REALLOC, SEEP_BPF_REALLOC},
+    {"recalloc", SEEP_PROBE_ALLOC, SEEP_VIA_REALLOCARRAY, SEEP_BPF_REALLOC_PRODUCT},
+    {"malloc_aligned", SEEP_PROBE_ALLOC, SEEP_VIA_ALIGNED_ALLOC, SEEP_BPF_SIZE_1},
+    {"zalloc_aligned", SEEP_PROBE_ALLOC, SEEP_VIA_ALIGNED_ALLOC, SEEP_BPF_SIZE_1},
+    {"calloc_aligned", SEEP_PROBE_ALLOC, SEEP_VIA_ALIGNED_ALLOC, SEEP_BPF_PRODUCT},
+    {"realloc_aligned", SEEP_PROBE_ALLOC, SEEP_VIA_REALLOC, SEEP_BPF_REALLOC},
+    {"free_size", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
+    {"free_aligned", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
+    {"free_size_aligned", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
 };
 
 // Of an allocator that has operators of its own.
@@ -109,7 +133,25 @@ static void add_code(struct search *search, uint32_t via, uint64_t address, uint
 }
 
 static bool is_c_function(const struct function *function) {
-    return function >= c_functions && function < c_functions + SEEP_ARRAY_SIZE(c_functions);
+    return (function >= c_functions && function < c_functions + SEEP_ARRAY_SIZE(c_functions)) ||
+           (function >= mimalloc_functions &&
+            function < mimalloc_functions + SEEP_ARRAY_SIZE(mimalloc_functions));
+}
+
+static const struct function *known_behind_prefix(const struct search *search, const char *name) {
+    static const char mi[] = "mi_";
+    size_t length = strlen(mi);
+    if (strncmp(name, search->prefix, search->prefix_bytes) != 0)
+        return NULL;
+    const char *rest = name + search->prefix_bytes;
+    const struct function *function = known(c_functions, SEEP_ARRAY_SIZE(c_functions), rest);
+    bool is_mi = search->prefix_bytes >= length && strncmp(rest - length, mi, length) == 0;
+    if (!search->prefix_bytes && strncmp(name, mi, length) == 0) {
+        is_mi = true;
+        rest += length;
+    }
+    return function || !is_mi ? function
+                              : known(mimalloc_functions, SEEP_ARRAY_SIZE(mimalloc_functions), rest);
 }
 
 static bool look_at(void *context, const char *name, uint64_t address, uint64_t nr_bytes) {
@@ -120,8 +162,8 @@ static bool look_at(void *context, const char *name, uint64_t address, uint64_t 
         add_code(search, name[3] == 'a' ? SEEP_VIA_NEW_ARRAY : SEEP_VIA_NEW, address, nr_bytes);
     if (strcmp(name, loader.name) == 0)
         function = &loader;
-    else if (strncmp(name, search->prefix, search->prefix_bytes) == 0)
-        function = known(c_functions, SEEP_ARRAY_SIZE(c_functions), name + search->prefix_bytes);
+    else
+        function = known_behind_prefix(search, name);
     if (!function)
         function = known(operators, SEEP_ARRAY_SIZE(operators), name);
     if (!function || search->nr_found == FOUND_MAX)
