@@ -368,6 +368,16 @@ static void test_tables_that_come_later(void **state) {
     seep_screen_maker_destroy(maker);
 }
 
+// Of one look no rate is known, and before the first table no row is.
+static void test_the_first_look(void **state) {
+    struct fixture f;
+    begin(&f, 1);
+    assert_false(seep_screen_is_made(&f.screen));
+    golden(&f, "80x24-first", 80, 24, false);
+    assert_true(seep_screen_is_made(&f.screen));
+    end(&f);
+}
+
 static void test_the_canvas_escapes_and_cuts(void **state) {
     struct seep_canvas canvas = {0};
     assert_true(seep_canvas_begin(&canvas, 12, 3, false));
@@ -435,6 +445,7 @@ int main(void) {
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_any_size_and_any_keys),
         cmocka_unit_test(test_tables_that_come_later),
+        cmocka_unit_test(test_the_first_look),
         cmocka_unit_test(test_the_canvas_escapes_and_cuts),
         cmocka_unit_test(test_many_looks),
     };

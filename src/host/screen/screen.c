@@ -17,7 +17,8 @@ const char *const seep_tab_names[SEEP_TAB_NR + 1] = {
 };
 
 void seep_screen_init(struct seep_screen *screen, struct seep_live *live, struct seep_symbols *symbols) {
-    *screen = (struct seep_screen){.live = live, .symbols = symbols, .stale = true, .title = ""};
+    *screen = (struct seep_screen){
+        .live = live, .symbols = symbols, .stale = true, .title = "", .made_tab = SEEP_TAB_NR};
     screen->interval_ns = 1000000000;
     screen->patience_ns = PATIENCE_NS;
 }

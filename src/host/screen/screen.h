@@ -105,7 +105,7 @@ struct seep_screen {
     size_t nr_wanted; // rows that the table was made for
     bool stale;       // the table is not that of what there is now
     struct seep_screen_tree branches;
-    int made_tab;   // what the table is of
+    int made_tab;   // what the table is of; SEEP_TAB_NR: none was made yet
     bool made_tree; // the branches are those of the table
     bool making;    // `job` is at work
     bool key_waits; // a key asked for another table, which is not there yet

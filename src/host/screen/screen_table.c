@@ -108,7 +108,7 @@ static const char *verdict_of(const struct seep_live_row *row) {
 }
 
 static void put_cell(struct seep_canvas *canvas, int x, int y, int column, const struct seep_live_row *row,
-                     unsigned attributes) {
+                     bool past, unsigned attributes) {
     struct seep_number number = {"-"};
     int room = columns[column].width - 1;
     const struct seep_view_row *of = row->row;
@@ -131,7 +131,7 @@ static void put_cell(struct seep_canvas *canvas, int x, int y, int column, const
     case ALLOCATIONS:
         if (row->per_s_known)
             number = seep_screen_short_count(row->allocations_per_s, room);
-        else
+        else if (past)
             number = seep_screen_short_count((double)of->counters.allocations, room);
         break;
     case TEMPORARY:
@@ -164,7 +164,7 @@ void seep_screen_draw_row(const struct seep_screen *screen, struct seep_canvas *
     for (int i = 0; i < SEEP_SCREEN_COLUMNS; i++) {
         if (!shown[i])
             continue;
-        put_cell(canvas, x, y, i, row, attributes);
+        put_cell(canvas, x, y, i, row, is_past(screen), attributes);
         x += columns[i].width;
     }
     if (chosen) // where there are no colours it is seen by this
