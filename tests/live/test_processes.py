@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, check_sums, children_of, environment, has_ended, need, no_losses, plain_name, report, run, traced, wait_until
+from harness import (BUILD, LIBSEEP, SEEP, TIMEOUT, check_sums, children_of, environment, has_ended, in_mount_namespace, need, no_losses, plain_name,
+                     report, run, traced, wait_until)
 import report_json
 from small_programs import built_program
 
@@ -466,3 +467,13 @@ def test_a_proc_of_another_pid_namespace(mode, tmp_path):
     assert done.code == 0 and done.out.endswith(b'/\n'), done
     assert b'/proc is of another PID namespace' in done.err and b"(mount one: 'unshare --mount-proc'" in done.err, done
     assert len(report(tmp_path / 'f.seep')) >= 3
+
+
+def test_where_tmp_is_read_only(tmp_path):
+    """The socket is in another place, and what the program of `seep top` writes is in a memory file."""
+    script = 'mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp && ! touch /tmp/x 2>/dev/null'
+    env = environment(TMPDIR='', XDG_RUNTIME_DIR='')
+    done = in_mount_namespace(script, SEEP, 'run', '-q', '-o', '/dev/null', '--', 'sh', '-c', 'echo $SEEP_SOCKET', env=env)
+    assert (done.code, done.err) == (0, b'') and done.out.startswith(b'/') and not done.out.startswith(b'/tmp/'), done
+    done = in_mount_namespace(script, SEEP, 'top', '--once', '--', 'sleep', '1', env=env)
+    assert (done.code, done.err) == (0, b'') and b' sleep ' in done.out, done

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,12 +29,19 @@ static struct seep_error *open_output(int *ret_fd) {
         char path[4096];
         snprintf(path, sizeof(path), "%s/seep-output-XXXXXX", folder);
         fd = mkostemp(path, O_APPEND | O_CLOEXEC);
-        if (fd < 0)
-            return seep_error_hint(
-                seep_error_system(errno, "no file in %s for what the program writes", folder),
-                "name another folder by TMPDIR");
-        unlink(path);
+        if (fd >= 0)
+            unlink(path);
     }
+    int trouble = errno;
+    if (fd < 0) { // the folder may be read-only
+        fd = memfd_create("seep-output", MFD_CLOEXEC);
+        if (fd >= 0)
+            fcntl(fd, F_SETFL, O_APPEND);
+    }
+    if (fd < 0)
+        return seep_error_hint(
+            seep_error_system(trouble, "no file in %s for what the program writes", folder),
+            "name another folder by TMPDIR");
     *ret_fd = fd;
     return NULL;
 }

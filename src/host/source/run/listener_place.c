@@ -106,34 +106,37 @@ static void remove_left_overs(const char *place) {
 // A folder of our own under the first of the usual places where the socket's name fits. In a place where
 // another user can exchange the folder, that user could listen, and would get the images.
 static struct seep_error *make_folder(struct seep_listener *listener) {
-    // The first is its user's alone.
-    const char *places[] = {geteuid() ? getenv("XDG_RUNTIME_DIR") : NULL, getenv("TMPDIR"), "/tmp"};
-    int trouble = ENOENT;
+    // The first is its user's alone; the last two are for systems on which /tmp is read-only.
+    const char *places[] = {geteuid() ? getenv("XDG_RUNTIME_DIR") : NULL, getenv("TMPDIR"), "/tmp",
+                            "/var/tmp", "/dev/shm"};
+    int first_trouble = 0; // of `place`
     const char *place = "/tmp";
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(places); i++) {
         if (!places[i] || places[i][0] != '/')
             continue;
-        place = places[i];
-        if (!seep_place_is_safe(places[i])) {
-            trouble = EACCES;
-            continue;
-        }
+        int trouble;
         int length = snprintf(listener->folder, sizeof(listener->folder), "%s/seep-XXXXXX", places[i]);
         if (length < 0 || (size_t)length + NAME_BYTES > sizeof(listener->path)) {
             trouble = ENAMETOOLONG;
-            continue;
-        }
-        if (mkdtemp(listener->folder) && chmod(listener->folder, folder_mode()) == 0) {
+        } else if (!seep_place_is_safe(places[i])) {
+            trouble = EACCES;
+        } else if (mkdtemp(listener->folder) && chmod(listener->folder, folder_mode()) == 0) {
             remove_left_overs(places[i]);
             memcpy(listener->path, listener->folder, (size_t)length);
             memcpy(listener->path + length, BOUND_NAME, sizeof(BOUND_NAME));
             return NULL;
+        } else {
+            trouble = errno;
         }
-        trouble = errno;
+        if (!first_trouble) {
+            first_trouble = trouble;
+            place = places[i];
+        }
     }
     listener->folder[0] = 0;
-    return seep_error_hint(seep_error_system(trouble, "cannot make a folder for the socket in %s", place),
-                           "set TMPDIR to a folder that can be written");
+    return seep_error_hint(
+        seep_error_system(first_trouble, "cannot make a folder for the socket in %s", place),
+        "set TMPDIR to a folder that can be written");
 }
 
 static struct seep_error *open_socket(struct seep_listener *listener) {
