@@ -477,3 +477,11 @@ def test_where_tmp_is_read_only(tmp_path):
     assert (done.code, done.err) == (0, b'') and done.out.startswith(b'/') and not done.out.startswith(b'/tmp/'), done
     done = in_mount_namespace(script, SEEP, 'top', '--once', '--', 'sleep', '1', env=env)
     assert (done.code, done.err) == (0, b'') and b' sleep ' in done.out, done
+
+
+def test_the_name_of_a_trace_is_printable(tmp_path):
+    program = tmp_path / 'a\x1b[31m\n\x7fb'
+    program.write_bytes(Path('/bin/true').read_bytes())
+    program.chmod(0o755)
+    assert run([program], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / '%e.seep')).code == 0
+    assert [p.name for p in tmp_path.glob('*.seep')] == ['a_[31m__b.seep']

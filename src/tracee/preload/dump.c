@@ -141,10 +141,19 @@ static const char *program_name(void) {
     return name;
 }
 
+static void name_add_program(struct name *name) {
+    const char *text = program_name();
+    size_t from = name->length;
+    name_add(name, text, __builtin_strlen(text));
+    for (; from < name->length; from++) // escape sequences are for no listing of files
+        if ((unsigned char)name->text[from] < ' ' || name->text[from] == 127)
+            name->text[from] = '_';
+}
+
 static void expand(struct name *name, const char *pattern) {
     for (; *pattern; pattern++) {
         if (pattern[0] == '%' && pattern[1] == 'e')
-            name_add(name, program_name(), __builtin_strlen(program_name())), pattern++;
+            name_add_program(name), pattern++;
         else if (pattern[0] == '%' && pattern[1] == 'p')
             name_add_number(name, seep_g.header->pid), pattern++;
         else
