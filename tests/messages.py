@@ -48,6 +48,7 @@ NO_PROBES_ON = "the kernel puts no probes on"
 
 # ---- options and names ----
 EXCLUDE = "exclude one another"
+WRITES_TO_STDOUT = "it writes to standard output: "
 BAD_INTERVAL = "INTERVAL: bad value '%s'"
 MIN_OVER_MAX = "--min-size 10 is more than --max-size 5"
 USES_THE_DEFAULT = "using the default"

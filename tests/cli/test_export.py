@@ -2,6 +2,7 @@
 """seep export: each format, opened by a program that is not ours where there is one, its totals compared with the report."""
 import csv
 import gzip
+import html
 import json
 import os
 import re
@@ -412,3 +413,26 @@ def test_names_that_can_be_read(run, seep, build, tmp_path):
     names = {frame["function"] for frame in json.loads(run(seep, "report", "--json", trace).stdout)["frames"]}
     assert any("std::allocator" in name for name in names if name)  # programs have whole names
     assert "fill(std::vector<std::string> const&)" in run(seep, "report", "--format", "folded", trace).stdout
+
+
+def test_names_are_elided_as_little_as_tells_them_apart(run, seep, tmp_path):
+    """Of names that come to the same when they are elided, each stood whole, up to 900 columns: in trees, flame graphs and
+    the reports between. Frames of the C++ library are one line in those, too."""
+    (tmp_path / "alike.cpp").write_text(program_source("names_alike.cpp"))
+    subprocess.run(["g++", "-g", "-O1", "-o", "alike", "alike.cpp"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "--interval", "100ms", "-o", "alike.seep", "./alike", cwd=tmp_path)
+    between = done.stderr.split("\nhealth: ")[0]
+    assert " stacks with outstanding allocations:" in between and re.search(r" \(\+\d+ below\)$", between, re.M), between
+    assert "std::allocator_traits" not in between, between
+    trace = str(tmp_path / "alike.seep")
+    unfolded = run(seep, "run", "--interval", "100ms", "--full-stacks", "-o", "again.seep", "./alike", cwd=tmp_path).stderr
+    tree = run(seep, "report", "--tree", trace).stdout
+    run(seep, "plot", "--what", "flame", "-o", str(tmp_path / "alike.svg"), trace)
+    flame = html.unescape((tmp_path / "alike.svg").read_text())
+    for text in (between, unfolded, tree, flame):
+        names = re.findall(r"std::[\w:<>, *&…()]+", text)
+        assert names and max(map(len, names)) < 180, max(names, key=len)
+    assert "std::allocator_traits" in unfolded, unfolded
+    # Both are there, and no name stands for two.
+    made = set(re.findall(r"std::vector<keys::[^(]*push_back\([^)]*\)(?: #\d)?", run(seep, "report", "--full-stacks", trace).stdout))
+    assert len(made) == 2, made

@@ -197,3 +197,20 @@ def test_a_block_that_holds_only_itself_is_no_holder(run, seep, tmp_path):
                         r"  \(and 1 more that holds less, or only one block\)\n", holders), holders
     found, _ = findings_of(run, seep, "twice.seep")
     assert "held by" not in found["holds"]["text"], found  # 50,000 of 54,000 bytes are of the other
+
+
+@pytest.mark.parametrize("command, is_told", [("diff", True), ("report", True), ("sql", True), ("top", False), ("mark", False)])
+def test_an_option_for_a_file_that_a_command_lacks(run, seep, command, is_told):
+    """-o is what other commands write to. "unknown option '-o' in '-o'" said nothing of it."""
+    done = run(seep, command, "-o", "out", "a", "b")
+    assert done.returncode == 2 and done.stderr.startswith(f"seep: {command}: unknown option '-o' ("), done
+    assert (messages.WRITES_TO_STDOUT in done.stderr) == is_told, done
+    assert "'-x' in '-xo' (" in run(seep, command, "-xo", "out", "a", "b").stderr
+
+
+def test_a_diff_names_buffers_of_stdio(run, seep, tmp_path):
+    """It named the function that wrote first."""
+    for name in ("empty_main", "first_stdio"):
+        run(seep, "run", "-q", "-o", f"{name}.seep", built(tmp_path, name))
+    shown = run(seep, "diff", "empty_main.seep", "first_stdio.seep").stdout
+    assert re.search(rf"^changed  .* more live: .* from {messages.STDIO_BUFFERS} \(new\)", shown, re.M), shown

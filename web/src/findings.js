@@ -16,41 +16,30 @@ function placeOf(model, site) {
   return label.place ? `${label.name} (${label.place})` : label.name;
 }
 
-// As the summary of the text report has it; the site that it names is looked for among the largest.
-function concentration(model, summary, out) {
-  const holds = summary.find(({ kind }) => kind === 'holds');
-  if (!holds?.value) return;
-  const site = biggest(model, model.site('live_bytes'), 10).find((i) => placeOf(model, i) === holds.place);
-  out.push({ tone: '', text: `Live memory: ${words.safe(holds.text)}.`,
-    go: { measure: 'live', tab: 'sites', sort: 'live_bytes', ...(site === undefined ? {} : { pick: String(site) }) } });
+// The sentences are those of the text report. The site that one names is looked for among the largest.
+const SAID = {
+  leaks: { lead: '', measure: 'lost', sort: 'lost', column: (model) => model.site('lost_bytes').map((v, i) => v + model.site('indirect_bytes')[i]) },
+  grows: { lead: 'Growth: ', sort: 'slope', column: (model) => model.site('slope') },
+  holds: { lead: 'Live memory: ', measure: 'live', sort: 'live_bytes', column: (model) => model.site('live_bytes') },
+  churn: { lead: 'Churn: ', measure: 'temporary', sort: 'temporary', column: (model) => model.site('temporary') },
+};
+
+function say(model, summary, kind, out) {
+  const found = summary.find((one) => one.kind === kind);
+  if (!found?.value) return;
+  const { lead, measure, sort, column } = SAID[kind];
+  const site = found.place ? biggest(model, column(model), 200).find((i) => placeOf(model, i) === found.place) : undefined;
+  out.push({ tone: found.bad ? 'bad' : '', text: `${lead}${words.safe(found.text)}.`,
+    go: { ...(measure ? { measure } : {}), tab: 'sites', sort, ...(site === undefined ? {} : { pick: String(site) }) } });
 }
 
-function lost(model, out) {
-  const own = model.site('lost_bytes').map((v, i) => v + model.site('indirect_bytes')[i]);
-  const total = sum(own);
-  const top = biggest(model, own, 1)[0];
-  if (!total || top === undefined) return;
-  const blocks = sum(model.site('lost_blocks')) + sum(model.site('indirect_blocks'));
-  const rest = own[top] === total ? 'all from' : `${words.share(own[top], total)} of it from`;
-  out.push({ tone: 'bad', text: `${words.bytes(total)} in ${words.plural(blocks, 'block')} can no longer be reached, `
-    + `${rest} ${placeOf(model, top)}.`, go: { measure: 'lost', tab: 'sites', sort: 'lost', pick: String(top) } });
-}
-
-function growth(model, report, out) {
+function growth(report, out) {
   const live = report.growth?.live;
   if (live?.verdict === 'growing') {
     const limit = live.until_limit_s ? `, and comes to its limit in ${words.duration(live.until_limit_s)}` : '';
     out.push({ tone: 'bad', text: `Live memory grows by ${words.bytes(live.bytes_per_s * 60)} a minute (${words.bytes(live.bytes_per_s_low * 60)}`
       + ` to ${words.bytes(live.bytes_per_s_high * 60)})${limit}.`, go: { measure: 'live', tab: 'sites', sort: 'slope' } });
   }
-  const verdicts = model.site('growth');
-  const growing = Array.from(verdicts.keys()).filter((i) => verdicts[i] === 2);
-  if (!growing.length) return;
-  const slope = model.site('slope');
-  growing.sort((a, b) => slope[b] - slope[a]);
-  out.push({ tone: 'bad', text: `${words.plural(growing.length, 'site')} ${growing.length === 1 ? 'grows' : 'grow'} without an end in sight, `
-    + `fastest ${placeOf(model, growing[0])}: ${words.bytes(slope[growing[0]] * 60)} a minute.`,
-  go: { tab: 'sites', sort: 'slope', pick: String(growing[0]) } });
 }
 
 function wrongReleases(report, out) {
@@ -59,16 +48,6 @@ function wrongReleases(report, out) {
   const nr = wrong.reduce((a, one) => a + one.count, 0);
   out.push({ tone: 'bad', text: `${words.plural(nr, 'block')} ${nr === 1 ? 'was' : 'were'} freed in a wrong way (${
     [...new Set(wrong.map((one) => one.kind.replaceAll('_', ' ')))].join(', ')}); 'seep report' shows the stacks.` });
-}
-
-function temporary(model, report, out) {
-  const { allocations, temporary: nr } = report.totals;
-  if (!allocations || nr < 1000 || nr < allocations / 2) return;
-  const own = model.site('temporary');
-  const top = biggest(model, own, 1)[0];
-  if (top === undefined) return;
-  out.push({ tone: '', text: `${words.share(nr, allocations)} of allocations were freed at once, most of them (${words.count(own[top])}) from ${
-    placeOf(model, top)}.`, go: { measure: 'temporary', tab: 'sites', sort: 'temporary', pick: String(top) } });
 }
 
 function changes(model, out) {
@@ -96,11 +75,12 @@ export function findingsOf(model, reports, summary) {
   const out = [];
   if (model.isDiff) changes(model, out);
   else {
-    lost(model, out);
-    for (const report of reports.slice(0, 1)) growth(model, report, out);
+    say(model, summary, 'leaks', out);
+    for (const report of reports.slice(0, 1)) growth(report, out);
+    say(model, summary, 'grows', out);
     for (const report of reports) wrongReleases(report, out);
-    concentration(model, summary, out);
-    for (const report of reports.slice(0, 1)) if (report.totals && reports.length === 1) temporary(model, report, out);
+    say(model, summary, 'holds', out);
+    say(model, summary, 'churn', out);
   }
   return out.slice(0, 5);
 }

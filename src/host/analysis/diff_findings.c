@@ -116,7 +116,8 @@ static struct seep_error *name_row(const struct seep_diff *diff, const struct se
     const struct seep_view_row *shown = row->after ? row->after : row->before;
     *ret_name = shown->key;
     return diff->after->options.by == SEEP_BY_SITE
-               ? seep_summary_place(row->after ? diff->after : diff->before, shown->node, ret_name)
+               ? seep_summary_place_of(row->after ? diff->after : diff->before, shown->node,
+                                       shown->counters.allocations, ret_name)
                : NULL;
 }
 

@@ -30,6 +30,8 @@ struct seep_attach_values {
     int children;
     uint64_t buffer;
     bool full_paths;
+    bool full_names;
+    bool full_stacks;
     bool no_demangle;
     bool no_args;
     int probes;

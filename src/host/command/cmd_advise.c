@@ -154,6 +154,7 @@ const struct seep_command seep_command_advise = {
             {"seep advise app.seep --json", "for a script"},
             {NULL},
         },
+    .prints = true,
     .operand = "FILE",
     .min_operands = 1,
     .max_operands = 1,

@@ -40,6 +40,8 @@ static struct seep_view_options view_of(const struct seep_attach_values *values,
     view.max_size = shown->max_size;
     view.older_ns = seep_watch_older_ns(shown, ended || shown->combined ? -1 : OLDER_NS);
     view.full_paths = values->full_paths;
+    view.full_names = values->full_names;
+    view.full_stacks = values->full_stacks;
     view.no_demangle = values->no_demangle;
     view.json = shown->json; // the newest schema
     return view;

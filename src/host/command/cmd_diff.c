@@ -163,6 +163,7 @@ const struct seep_command seep_command_diff = {
             {"seep diff base.seep 1234 --json", "a snapshot against the process as it is now"},
             {NULL},
         },
+    .prints = true,
     .operand = "OLD NEW",
     .min_operands = 2,
     .max_operands = 2,

@@ -92,6 +92,7 @@ const struct seep_command seep_command_history = {
             {"seep history app.seep --parts 1000 --json", "for programs: each site over time"},
             {NULL},
         },
+    .prints = true,
     .operand = "FILE",
     .min_operands = 1,
     .max_operands = 1,

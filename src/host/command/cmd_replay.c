@@ -160,6 +160,7 @@ const struct seep_command seep_command_replay = {
             {"seep replay app.seep --json", "for a script, with memory over time"},
             {NULL},
         },
+    .prints = true,
     .operand = "FILE",
     .min_operands = 1,
     .max_operands = 1,

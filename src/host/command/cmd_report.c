@@ -106,6 +106,7 @@ const struct seep_command seep_command_report = {
             {"seep report app.1234.seep --json", "for programs: all sites, with complete stacks"},
             {NULL},
         },
+    .prints = true,
     .operand = "FILE|PID|CORE",
     .min_operands = 1,
     .max_operands = 1,

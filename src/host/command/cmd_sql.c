@@ -239,6 +239,7 @@ const struct seep_command seep_command_sql = {
             {"seep sql app.seep .schema", "the tables"},
             {NULL},
         },
+    .prints = true,
     .operand = "FILE|PID",
     .min_operands = 1,
     .max_operands = 2,

@@ -119,6 +119,7 @@ const struct seep_command seep_command_whois = {
             {"seep whois app.seep 55d0c3a012a0 --json", "of a saved trace, for programs"},
             {NULL},
         },
+    .prints = true,
     .operand = "PID ADDRESS",
     .min_operands = 2,
     .max_operands = 2,

@@ -34,6 +34,7 @@ struct seep_command {
         *groups;                           // ends with NULL; may be NULL; at most SEEP_OPTION_GROUPS_MAX
     const struct seep_option_meant *meant; // where it differs from the groups; may be NULL
     const struct seep_example *examples;   // at least one
+    bool prints;         // its result goes to standard output, and no option names a file for it
     const char *operand; // names of the operands that must be there, by spaces, for messages
     int min_operands;
     int max_operands;

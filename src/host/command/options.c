@@ -370,9 +370,17 @@ static struct seep_error *parse_short(struct seep_arguments *arguments, int argc
                     seep_error_create(SEEP_E_USAGE, "%s: '%s' is no option: numbers follow the name of one",
                                       arguments->command->name, argv[*at]),
                     "as in --top 5; what begins with '-' and is no option goes after '--'");
-            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: unknown option '-%c' in '%s'",
-                                                     arguments->command->name, *letter, argv[*at]),
-                                   "see 'seep %s --help'", arguments->command->name);
+            char in[80] = "";
+            if (argv[*at][2])
+                snprintf(in, sizeof(in), " in '%.60s'", argv[*at]);
+            struct seep_error *error = seep_error_create(SEEP_E_USAGE, "%s: unknown option '-%c'%s",
+                                                         arguments->command->name, *letter, in);
+            // What most commands write to a file, others write to standard output.
+            if (*letter == 'o' && arguments->command->prints)
+                return seep_error_hint(
+                    error, "it writes to standard output: 'seep %s ... > FILE'; see 'seep %s --help'",
+                    arguments->command->name, arguments->command->name);
+            return seep_error_hint(error, "see 'seep %s --help'", arguments->command->name);
         }
         char what[64];
         snprintf(what, sizeof(what), "-%c", *letter);

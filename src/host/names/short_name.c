@@ -242,7 +242,7 @@ static void drop_return_type(struct text *text) {
     memmove(text->bytes, name, text->nr + 1);
 }
 
-static struct seep_error *shorten(const char *name, bool is_type, char **ret_short) {
+static struct seep_error *shorten(const char *name, bool is_type, unsigned columns, char **ret_short) {
     *ret_short = NULL;
     size_t nr = strlen(name), kept = is_type ? nr : without_clones(name);
     if (nr == kept && nr <= SEEP_SHORT_NAME_COLUMNS && !strchr(name, '<') && !strstr(name, "__cxx11") &&
@@ -255,8 +255,7 @@ static struct seep_error *shorten(const char *name, bool is_type, char **ret_sho
         put(&text, name, kept);
     if (!is_type && !text.failed && text.bytes)
         drop_return_type(&text);
-    while (!text.failed && text.bytes && columns_of(text.bytes) > SEEP_SHORT_NAME_COLUMNS &&
-           elide_one(&text, is_type))
+    while (!text.failed && text.bytes && columns_of(text.bytes) > columns && elide_one(&text, is_type))
         ;
     if (text.failed) {
         free(text.bytes);
@@ -271,9 +270,13 @@ static struct seep_error *shorten(const char *name, bool is_type, char **ret_sho
 }
 
 struct seep_error *seep_name_shorten(const char *name, char **ret_short) {
-    return shorten(name, false, ret_short);
+    return shorten(name, false, SEEP_SHORT_NAME_COLUMNS, ret_short);
+}
+
+struct seep_error *seep_name_shorten_to(const char *name, unsigned columns, char **ret_short) {
+    return shorten(name, false, columns, ret_short);
 }
 
 struct seep_error *seep_type_shorten(const char *type, char **ret_short) {
-    return shorten(type, true, ret_short);
+    return shorten(type, true, SEEP_SHORT_NAME_COLUMNS, ret_short);
 }

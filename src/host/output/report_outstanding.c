@@ -25,7 +25,8 @@ static void put_time(FILE *out) {
         fprintf(out, "[%s] ", text);
 }
 
-static void put_frame(FILE *out, const struct seep_view_frame *frame) {
+// `nr_inside`: frames below it that it stands for.
+static void put_frame(FILE *out, const struct seep_view_frame *frame, size_t nr_inside) {
     fputs(INDENT INDENT, out);
     if (frame->function) {
         seep_put_escaped(out, frame->name);
@@ -41,6 +42,8 @@ static void put_frame(FILE *out, const struct seep_view_frame *frame) {
         fputc(' ', out);
         seep_put_source(out, frame->file, frame->line);
     }
+    if (nr_inside)
+        fprintf(out, " (+%s below)", seep_format_count(nr_inside).text);
     fputc('\n', out);
 }
 
@@ -58,13 +61,17 @@ static struct seep_error *put_stack(FILE *out, struct seep_view *view, const str
     struct seep_error *err = seep_view_frames(view, row, &frames, &nr, &more);
     if (err)
         return err;
+    size_t nr_inside = 0;
     for (size_t i = 0; i < nr; i++) {
         if (frames[i].left_out)
             fprintf(out, INDENT INDENT "[%" PRIu32 " frame%s left out here]\n", frames[i].left_out,
                     seep_plural(frames[i].left_out));
-        if (frames[i].folded)
+        bool inside = seep_text_is_inside(view, frames, nr, i);
+        nr_inside += inside;
+        if (frames[i].folded || inside)
             continue;
-        put_frame(out, &frames[i]);
+        put_frame(out, &frames[i], nr_inside);
+        nr_inside = 0;
         if (frames[i].fold_times > 1)
             fprintf(out, INDENT INDENT "[the last %" PRIu32 " frame%s %" PRIu32 " times in a row]\n",
                     frames[i].fold_frames, seep_plural(frames[i].fold_frames), frames[i].fold_times);

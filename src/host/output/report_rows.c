@@ -315,6 +315,13 @@ static bool is_library(const struct seep_view_frame *frame) {
     return frame->function && seep_function_is_std(frame->function, frame->file);
 }
 
+bool seep_text_is_inside(const struct seep_view *view, const struct seep_view_frame *frames, size_t nr,
+                         size_t i) {
+    bool cycle = frames[i].folded || frames[i].fold_times > 1;
+    return !view->options.full_stacks && !cycle && i + 1 < nr && !frames[i + 1].folded &&
+           frames[i + 1].fold_times <= 1 && is_library(&frames[i]) && is_library(&frames[i + 1]);
+}
+
 struct seep_error *seep_text_stack(FILE *out, struct seep_view *view, const struct seep_view_row *row,
                                    const struct seep_style *style) {
     const struct seep_view_frame *frames = NULL;
@@ -329,9 +336,7 @@ struct seep_error *seep_text_stack(FILE *out, struct seep_view *view, const stru
         if (frames[i].left_out)
             fprintf(out, "      ... %s frame%s left out here\n", seep_format_count(frames[i].left_out).text,
                     seep_plural(frames[i].left_out));
-        bool cycle = frames[i].folded || frames[i].fold_times > 1;
-        bool inside = !view->options.full_stacks && !cycle && i + 1 < nr && !frames[i + 1].folded &&
-                      frames[i + 1].fold_times <= 1 && is_library(&frames[i]) && is_library(&frames[i + 1]);
+        bool inside = seep_text_is_inside(view, frames, nr, i);
         nr_inside += inside;
         if (frames[i].folded || inside)
             continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The names of frames of stacks, and in which form they are shown. See stacks.h.
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,29 +114,69 @@ struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *n
     return error;
 }
 
-static struct seep_error *shorten_functions(struct seep_stacks *stacks) {
-    struct seep_texts *functions = &stacks->functions;
-    struct seep_map taken = SEEP_MAP_INIT; // hash of a shown name: who has it, + 1
-    struct seep_error *error = NULL;
-    stacks->functions_shown = calloc(functions->nr + 1, sizeof(*stacks->functions_shown));
-    if (!stacks->functions_shown)
-        return seep_error_no_memory();
-    for (size_t i = 0; !error && i < functions->nr; i++) {
-        char *shorter = NULL;
-        error = seep_name_shorten(functions->texts[i], &shorter);
-        const char *kept = shorter ? seep_arena_strdup(&stacks->names, shorter) : functions->texts[i];
-        free(shorter);
-        uint64_t *slot = kept ? seep_map_at(&taken, seep_hash_bytes(kept, strlen(kept)), NULL) : NULL;
-        if (!error && !slot)
-            error = seep_error_no_memory();
-        if (error)
-            break;
-        stacks->functions_shown[i] = *slot ? functions->texts[i] : kept;
-        if (*slot) // the first that had it keeps its own name, too
-            stacks->functions_shown[*slot - 1] = functions->texts[*slot - 1];
-        *slot = *slot ? *slot : i + 1;
+// The forms of a name: as short as it can be, then less elided, then with a number.
+static const unsigned form_columns[] = {SEEP_SHORT_NAME_COLUMNS, 110, 150};
+#define FORM_NUMBERED SEEP_ARRAY_SIZE(form_columns)
+
+// `numbers`: how many names of a form, by its hash, have one.
+static struct seep_error *make_form(struct seep_stacks *stacks, const char *name, unsigned form,
+                                    struct seep_map *numbers, const char **ret_shown) {
+    char *shorter = NULL;
+    struct seep_error *error =
+        seep_name_shorten_to(name, form_columns[form < FORM_NUMBERED ? form : 0], &shorter);
+    const char *shown = shorter ? shorter : name;
+    if (!error && form >= FORM_NUMBERED) {
+        uint64_t *number = seep_map_at(numbers, seep_hash_bytes(shown, strlen(shown)), NULL);
+        *ret_shown = number ? seep_arena_printf(&stacks->names, "%s #%" PRIu64, shown, ++*number) : NULL;
+    } else if (!error) {
+        *ret_shown = shorter ? seep_arena_strdup(&stacks->names, shorter) : name;
     }
+    free(shorter);
+    return error || *ret_shown ? error : seep_error_no_memory();
+}
+
+// Names that come to the same get the next form, both. *ret_nr: how many did.
+static struct seep_error *tell_apart(struct seep_stacks *stacks, uint8_t *forms, struct seep_map *numbers,
+                                     size_t *ret_nr) {
+    const struct seep_texts *functions = &stacks->functions;
+    struct seep_map taken = SEEP_MAP_INIT; // hash of a shown name: who has it, + 1
+    bool *is_same = calloc(functions->nr + 1, sizeof(*is_same));
+    struct seep_error *error = is_same ? NULL : seep_error_no_memory();
+    *ret_nr = 0;
+    for (size_t i = 0; !error && i < functions->nr; i++) {
+        const char *shown = stacks->functions_shown[i];
+        uint64_t *slot = seep_map_at(&taken, seep_hash_bytes(shown, strlen(shown)), NULL);
+        if (!slot)
+            error = seep_error_no_memory();
+        else if (*slot)
+            is_same[i] = is_same[*slot - 1] = true;
+        else
+            *slot = i + 1;
+    }
+    for (size_t i = 0; !error && i < functions->nr; i++) {
+        if (!is_same[i] || forms[i] == FORM_NUMBERED)
+            continue;
+        error = make_form(stacks, functions->texts[i], ++forms[i], numbers, &stacks->functions_shown[i]);
+        ++*ret_nr;
+    }
+    free(is_same);
     seep_map_deinit(&taken);
+    return error;
+}
+
+static struct seep_error *shorten_functions(struct seep_stacks *stacks) {
+    const struct seep_texts *functions = &stacks->functions;
+    struct seep_map numbers = SEEP_MAP_INIT;
+    uint8_t *forms = calloc(functions->nr + 1, sizeof(*forms));
+    stacks->functions_shown = calloc(functions->nr + 1, sizeof(*stacks->functions_shown));
+    struct seep_error *error = forms && stacks->functions_shown ? NULL : seep_error_no_memory();
+    for (size_t i = 0; !error && i < functions->nr; i++)
+        error = make_form(stacks, functions->texts[i], 0, &numbers, &stacks->functions_shown[i]);
+    size_t nr = 1;
+    while (!error && nr)
+        error = tell_apart(stacks, forms, &numbers, &nr);
+    seep_map_deinit(&numbers);
+    free(forms);
     return error;
 }
 

@@ -77,6 +77,17 @@ struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, con
     return describe(view, frame, inlined, ret_place);
 }
 
+struct seep_error *seep_summary_place_of(struct seep_view *view, uint32_t node, uint64_t allocations,
+                                         const char **ret_place) {
+    bool is_stdio = false;
+    struct seep_error *error =
+        allocations <= SEEP_STANDARD_STREAMS ? seep_is_stdio_buffer(view->stacks, node, &is_stdio) : NULL;
+    if (!is_stdio)
+        return error ? error : seep_summary_place(view, node, ret_place);
+    *ret_place = SEEP_STDIO_BUFFERS;
+    return NULL;
+}
+
 // The places of the leaders, most of it first: rows of one place are one. `name` is NULL for stacks that are
 // not known. A view that has no leaders has no places.
 struct places {
@@ -88,18 +99,6 @@ struct places {
     size_t nr;
     uint16_t *of_row; // index in `of`, by row of the leaders
 };
-
-static struct seep_error *name_place(struct seep_view *view, const struct seep_view_leader *row,
-                                     const char **ret_name) {
-    bool is_stdio = false;
-    struct seep_error *error = row->allocations <= SEEP_STANDARD_STREAMS
-                                   ? seep_is_stdio_buffer(view->stacks, row->node, &is_stdio)
-                                   : NULL;
-    if (!is_stdio)
-        return error ? error : seep_summary_place(view, row->node, ret_name);
-    *ret_name = SEEP_STDIO_BUFFERS;
-    return NULL;
-}
 
 static int compare_places(const void *left, const void *right) {
     const struct place *a = left;
@@ -121,7 +120,8 @@ static struct seep_error *find_places(struct maker *maker, const struct seep_vie
         const char *name;
         bool is_leaked = leaders == &maker->view->leaders[SEEP_LEAD_LEAKED];
         struct seep_error *error = is_leaked ? seep_summary_place(maker->view, leaders->rows[i].node, &name)
-                                             : name_place(maker->view, &leaders->rows[i], &name);
+                                             : seep_summary_place_of(maker->view, leaders->rows[i].node,
+                                                                     leaders->rows[i].allocations, &name);
         if (error)
             return error;
         size_t at = 0;

@@ -48,6 +48,10 @@ SEEP_MUST_CHECK struct seep_error *seep_summary_make(struct seep_view *view, con
 SEEP_MUST_CHECK struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node,
                                                       const char **ret_place);
 
+// The same of a row: "buffers of stdio" for those of the standard streams.
+SEEP_MUST_CHECK struct seep_error *seep_summary_place_of(struct seep_view *view, uint32_t node,
+                                                         uint64_t allocations, const char **ret_place);
+
 // Why it is not known what is lost: there was no scan. NULL: there was one, a note says why not, or no block
 // is live. Lives as long as the view.
 SEEP_MUST_CHECK struct seep_error *seep_summary_why_not_known(struct seep_view *view, const char **ret_why);
