@@ -327,6 +327,17 @@ def test_a_second_free_is_certain_without_a_malloc_that_is_looked_up(flags, tmp_
     assert run([SEEP, 'check', '-q', '--max-leaked', '1M', program, 'twice']).code == 1
 
 
+@pytest.mark.parametrize('name, codes, verdict', [('free', {'past_free'}, False), ('_Exit', set(), True)])
+def test_a_free_that_is_looked_up_in_libc(name, codes, verdict, tmp_path):
+    """Its blocks stay in the map; that figures may lack frees is said where a module has the name."""
+    need('gcc')
+    program = built_program('past_free.c', tmp_path, '-O1', '-fno-builtin', f'-DNAME="{name}"')
+    under = traced([program], tmp_path)
+    (process,) = under.report()
+    assert process['health']['complete'] is verdict, process['health']
+    assert {code for code in report_json.codes(process) if code == 'past_free'} == codes, process['health']
+
+
 def lying_module(path, strings, nr_symbols, sections):
     """A library whose section headers are replaced: a table of symbols, all named by the first of the strings, and sections of
     constants that are the same bytes."""

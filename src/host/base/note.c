@@ -84,6 +84,7 @@ static const struct {
     [SEEP_NOTE_SCAN_STOPPED] = {"scan_stopped", 0},
     [SEEP_NOTE_LOST_CYCLES] = {"lost_cycles", 0},
     [SEEP_NOTE_PAST_MALLOC] = {"past_malloc", 0},
+    [SEEP_NOTE_PAST_FREE] = {"past_free", SEEP_NOTE_MISSING},
 };
 
 const char *seep_note_name(uint32_t code) {

@@ -88,6 +88,7 @@ enum seep_note_code {
     SEEP_NOTE_SCAN_STOPPED,
     SEEP_NOTE_LOST_CYCLES,
     SEEP_NOTE_PAST_MALLOC,
+    SEEP_NOTE_PAST_FREE,
     SEEP_NOTE_NR
 };
 

@@ -75,7 +75,7 @@ static int image_before(const struct seep_look *before, const struct seep_proces
 static bool is_of_files(const struct seep_note *note) {
     return note->code == SEEP_NOTE_OWN_ALLOCATOR || note->code == SEEP_NOTE_OWN_MALLOC ||
            note->code == SEEP_NOTE_OWN_ALLOCATOR_LIKELY || note->code == SEEP_NOTE_GO_RUNTIME ||
-           note->code == SEEP_NOTE_PAST_MALLOC;
+           note->code == SEEP_NOTE_PAST_MALLOC || note->code == SEEP_NOTE_PAST_FREE;
 }
 
 static const struct seep_profile *profile_before(const struct seep_look *before,

@@ -23,6 +23,7 @@ struct seep_unseen_file {
     struct seep_own_allocator own;
     bool is_past_known; // `is_past` is looked for only on demand
     bool is_past;       // see past_malloc.h
+    bool frees_past;    // libc's own free
     uint8_t build_id[BUILD_ID_KEPT];
     uint32_t build_id_bytes;
 };
@@ -56,6 +57,8 @@ static struct seep_error *look_here(int fd, const char *path, struct seep_unseen
     if (!err) {
         file->build_id_bytes = seep_elf_build_id(&elf, file->build_id, sizeof(file->build_id));
         err = seep_own_allocator_find(&elf, &file->own);
+        if (!err)
+            err = seep_past_free_find(&elf, &file->frees_past);
         seep_elf_file_deinit(&elf);
     }
     if (!err || err->code == SEEP_E_MEMORY)
@@ -80,7 +83,7 @@ static struct seep_error *look_for_past(int fd, const char *path, bool *ret_is_p
 }
 
 // A worker's question is the file, and 1 if it is about calls past malloc. The answer to that is 1 or 0;
-// otherwise the answer is the build-id, and what seep_own_allocator_put puts.
+// otherwise the answer is the build-id, what seep_own_allocator_put puts, and whether it frees past free.
 static bool serve(void *context, struct seep_worker_end *end, struct seep_take *words, int fd,
                   struct seep_put *answer) {
     struct seep_unseen_file file = {.build_id_bytes = 0};
@@ -99,6 +102,7 @@ static bool serve(void *context, struct seep_worker_end *end, struct seep_take *
     seep_put_leb(answer, file.build_id_bytes);
     seep_put_bytes(answer, file.build_id, file.build_id_bytes);
     seep_own_allocator_put(answer, &file.own);
+    seep_put_leb(answer, file.frees_past);
     return is_answered;
 }
 
@@ -115,6 +119,7 @@ static void ask(struct seep_worker *worker, int fd, struct seep_unseen_file *fil
         if (seep_own_allocator_take(&take, &file->own) && id) {
             file->build_id_bytes = (uint32_t)SEEP_MIN(nr_bytes, (uint64_t)BUILD_ID_KEPT);
             memcpy(file->build_id, id, file->build_id_bytes);
+            file->frees_past = seep_take_leb(&take) == 1;
         }
     }
     seep_put_deinit(&answer);
@@ -262,6 +267,17 @@ static struct seep_error *find_file_of(struct seep_unseen *unseen, const char *p
     return err;
 }
 
+// One note is enough, as of calls of libc's own malloc.
+static struct seep_error *note_frees(struct seep_profile *profile, const char *path) {
+    if (seep_profile_has_note(profile, SEEP_NOTE_PAST_FREE))
+        return NULL;
+    return seep_profile_note(
+        profile, SEEP_NOTE_PAST_FREE,
+        "%s may call libc's own free past seep (it opens libc by name and looks up free): a "
+        "block that it frees so counts as live, and may count as lost",
+        path);
+}
+
 // Notes what is in a file once, however often it was loaded. `module` or `area` is what it must be the file
 // of.
 static struct seep_error *note_file(struct seep_unseen *unseen, struct seep_profile *profile,
@@ -275,6 +291,8 @@ static struct seep_error *note_file(struct seep_unseen *unseen, struct seep_prof
     if (err || !file)
         return err;
     seen->called |= file->own.calls & ~seep_beside_of_path(path);
+    if (file->frees_past && (err = note_frees(profile, path)))
+        return err;
     if (file->own.kind == SEEP_OWN_NONE)
         return NULL;
     if (!seep_map_at(noted, (uint64_t)(file - unseen->found), &is_new))
