@@ -25,18 +25,18 @@ def measure(context, title, name, words):
     return case
 
 
-def commands(trace, page):
+def commands(trace, picture):
     return [(name, ["report", trace, "--format", name]) for name in FORMATS] + [
         ("by function", ["report", trace, "--by", "function"]), ("by line", ["report", trace, "--by", "line"]),
-        ("suppressions", ["report", trace, "--gen-suppressions=lsan"]), ("html", ["html", trace, "-o", page]),
-        ("plot", ["plot", trace, "--what", "flame", "-o", page + ".svg"]),
+        ("suppressions", ["report", trace, "--gen-suppressions=lsan"]), ("html", ["html", trace, "-o", "-"]),
+        ("plot", ["plot", trace, "--what", "flame", "-o", picture]),
         ("sql", ["sql", trace, "select sum(live_bytes) from site"]), ("growth", ["growth", trace, trace]),
         ("diff", ["diff", trace, trace]), ("diff json", ["diff", trace, trace, "--json"])]
 
 
 def measure_all(context, title, trace):
-    page = os.path.join(context.scratch, "big.html")
-    return [measure(context, title, name, words) for name, words in commands(trace, page)]
+    picture = os.path.join(context.scratch, "big.svg")
+    return [measure(context, title, name, words) for name, words in commands(trace, picture)]
 
 
 def run_reports(context):

@@ -202,6 +202,46 @@ static void test_random_filters_part(void **state) {
     }
 }
 
+// ---- leaders ----
+
+// Three times as many sites as there are leaders, in no order.
+#define NR_SITES (3 * SEEP_VIEW_LEADERS)
+
+static struct seep_session *of_many_sites(void) {
+    struct seep_session *session;
+    struct seep_profile *p = synthetic_profile(7, "/opt/app/bin/app");
+    p->nodes = seep_arena_alloc(&p->arena, NR_SITES + 1, sizeof(*p->nodes));
+    p->sites = seep_arena_alloc(&p->arena, NR_SITES + 1, sizeof(*p->sites));
+    assert_true(p->nodes && p->sites);
+    p->nr_nodes = p->nr_sites = NR_SITES + 1;
+    for (uint32_t i = 1; i <= NR_SITES; i++) {
+        uint64_t nr = i * UINT64_C(7919) % NR_SITES + 1; // a prime: each number from 1 on once
+        p->nodes[i].offset = i;
+        p->sites[i] = (struct seep_site){
+            .node = i,
+            .via = SEEP_VIA_MALLOC,
+            .counters = {.allocations = nr, .allocated_bytes = nr * 16, .size_min = 16, .size_max = 16}};
+    }
+    seep_profile_derive(p);
+    assert_null(seep_session_of(p, &session));
+    return session;
+}
+
+static void test_leaders_are_those_that_have_most(void **state) {
+    struct fixture f;
+    start(&f, of_many_sites());
+    const struct seep_view_leaders *leaders = &make(&f)->leaders[SEEP_LEAD_LIVE];
+    assert_int_equal(leaders->nr_rows, SEEP_VIEW_LEADERS);
+    assert_int_equal(leaders->all, f.view->all.live_bytes);
+    for (uint64_t i = 0; i < SEEP_VIEW_LEADERS; i++) {
+        assert_int_equal(leaders->rows[i].value, (NR_SITES - i) * 16);
+        assert_int_equal(leaders->rows[i].allocations, NR_SITES - i);
+    }
+    f.options.no_leaders = true;
+    assert_int_equal(make(&f)->leaders[SEEP_LEAD_LIVE].nr_rows, 0);
+    stop(&f);
+}
+
 // ---- order ----
 
 static void test_orders(void **state) {
@@ -564,6 +604,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_add_up),
         cmocka_unit_test(test_random_rows_add_up),
+        cmocka_unit_test(test_leaders_are_those_that_have_most),
         cmocka_unit_test(test_random_filters_part),
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_order_without_live_is_by_allocations),

@@ -454,6 +454,7 @@ static struct seep_error *fill(struct seep_diff *diff, const struct seep_session
     struct seep_view_options all = *options;
     all.top = 0;
     all.sort = SEEP_SORT_LIVE;
+    all.no_leaders = true;
     all.each_stack = true; // what shares a line here may have lines of its own there
     struct seep_error *error = seep_view_create(before, SIZE_MAX, symbols, &all, &diff->before);
     if (!error)

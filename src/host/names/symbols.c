@@ -81,11 +81,21 @@ static struct seep_error *key_of(struct seep_symbols *symbols, const char *path,
     return error;
 }
 
+static bool is_module(const struct seep_symbols_module *module, const char *path, struct seep_build_id id) {
+    return module->id.nr_bytes == id.nr_bytes &&
+           (!id.nr_bytes || memcmp(module->id.bytes, id.bytes, id.nr_bytes) == 0) &&
+           strcmp(module->path, path) == 0;
+}
+
 struct seep_error *seep_symbols_module(struct seep_symbols *symbols, const char *path,
                                        const uint8_t *build_id, size_t build_id_bytes, unsigned *ret_module) {
     struct seep_build_id id = {build_id, build_id ? build_id_bytes : 0};
     if (id.nr_bytes > 256)
         return seep_error_create(SEEP_E_FORMAT, "%s: a build-id of %zu bytes", path, id.nr_bytes);
+    if (symbols->nr_modules && is_module(symbols->modules[symbols->latest], path, id)) {
+        *ret_module = (unsigned)symbols->latest;
+        return NULL;
+    }
     const char *key;
     struct seep_error *error = key_of(symbols, path, id, &key);
     if (error)
@@ -93,6 +103,7 @@ struct seep_error *seep_symbols_module(struct seep_symbols *symbols, const char 
     const uint64_t *known = seep_map_find(&symbols->ids, (uintptr_t)key);
     if (known) {
         *ret_module = (unsigned)*known;
+        symbols->latest = (size_t)*known;
         return NULL;
     }
     struct seep_symbols_module *module = seep_arena_alloc(&symbols->names.arena, 1, sizeof(*module));

@@ -50,6 +50,7 @@ struct seep_symbols {
     struct seep_symbols_module **modules;
     size_t nr_modules;
     size_t modules_capacity;
+    size_t latest;           // of modules: what was asked for last, and most often is again
     struct seep_place place; // of the frame being looked up: too large for the stack
     struct seep_untrusted_symbols *far;
     bool met_untrusted; // from then on the reader of untrusted files reads all that it may

@@ -589,6 +589,7 @@ static struct seep_error *open_part(struct seep_json_report *report, size_t proc
     struct seep_view *all = report->all;
     struct seep_view_options by_site = all->options;
     by_site.by = SEEP_BY_SITE;
+    by_site.no_leaders = true;
     struct seep_error *error = NULL;
     part->borrowed = all->session->nr_profiles == 1 && all->options.by == SEEP_BY_SITE;
     if (part->borrowed)

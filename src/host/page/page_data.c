@@ -40,10 +40,12 @@ static struct seep_error *for_each_view(const struct seep_page_source *source,
                                         const struct seep_page_shown *shown, each_view each, void *data) {
     if (shown->whole)
         return each(data, shown->whole, 0);
+    struct seep_view_options options = shown->options;
+    options.no_leaders = true;
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < source->session->nr_profiles; i++) {
         struct seep_view *view = NULL;
-        error = seep_view_create(source->session, i, source->symbols, &shown->options, &view);
+        error = seep_view_create(source->session, i, source->symbols, &options, &view);
         if (!error)
             error = each(data, view, i);
         seep_view_destroy(view);

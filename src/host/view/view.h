@@ -109,6 +109,7 @@ struct seep_view_options {
     bool lost_first;     // rows by site without --sort
     bool all_rows;       // nothing is cut to the top, which the output cuts in a way of its own
     bool no_names;       // of functions, files and modules none is asked for; with by site and each_stack
+    bool no_leaders;     // no summary is made of the view
     uint32_t site;       // of one process: only this site; 0: all
     // A view of the session that has these processes, too, with the same symbols. The session has not changed
     // since. Its stacks are copied, which is cheaper than to make them. NULL: there is none.

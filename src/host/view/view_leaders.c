@@ -44,27 +44,47 @@ static int compare_candidates(const void *left, const void *right) {
     return (a->row > b->row) - (a->row < b->row);
 }
 
+// Those kept so far are a heap with the last of them on top. `at` may come before what is below it.
+static void sink(struct candidate *kept, size_t nr, size_t at) {
+    for (size_t below; (below = 2 * at + 1) < nr; at = below) {
+        if (below + 1 < nr && compare_candidates(&kept[below + 1], &kept[below]) > 0)
+            below++;
+        if (compare_candidates(&kept[at], &kept[below]) > 0)
+            return;
+        struct candidate other = kept[at];
+        kept[at] = kept[below];
+        kept[below] = other;
+    }
+}
+
 static struct seep_error *choose(struct seep_view_build *build, enum seep_lead lead,
-                                 struct candidate *scratch) {
+                                 struct candidate kept[SEEP_VIEW_LEADERS]) {
     struct seep_view_leaders *leaders = &build->view->leaders[lead];
     size_t nr = 0;
     for (size_t i = 0; i < build->nr_rows; i++) {
-        uint64_t value = value_of(lead, &build->rows[i]);
-        seep_add_up(&leaders->all, value);
-        if (value)
-            scratch[nr++] = (struct candidate){value, i};
+        struct candidate next = {value_of(lead, &build->rows[i]), i};
+        seep_add_up(&leaders->all, next.value);
+        if (!next.value)
+            continue;
+        if (nr < SEEP_VIEW_LEADERS) {
+            kept[nr++] = next;
+            for (size_t at = nr == SEEP_VIEW_LEADERS ? nr / 2 : 0; at > 0; at--)
+                sink(kept, nr, at - 1);
+        } else if (compare_candidates(&next, &kept[0]) < 0) {
+            kept[0] = next;
+            sink(kept, nr, 0);
+        }
     }
     if (!nr)
         return NULL;
-    qsort(scratch, nr, sizeof(*scratch), compare_candidates);
-    nr = SEEP_MIN(nr, (size_t)SEEP_VIEW_LEADERS);
+    qsort(kept, nr, sizeof(*kept), compare_candidates);
     leaders->rows = seep_arena_alloc(&build->view->arena, nr, sizeof(*leaders->rows));
     if (!leaders->rows)
         return seep_error_no_memory();
     for (; leaders->nr_rows < nr; leaders->nr_rows++) {
-        const struct seep_view_row *row = &build->rows[scratch[leaders->nr_rows].row];
+        const struct seep_view_row *row = &build->rows[kept[leaders->nr_rows].row];
         leaders->rows[leaders->nr_rows] =
-            (struct seep_view_leader){.value = scratch[leaders->nr_rows].value,
+            (struct seep_view_leader){.value = kept[leaders->nr_rows].value,
                                       .allocations = row->counters.allocations,
                                       .allocated_bytes = row->counters.allocated_bytes,
                                       .frees = row->counters.frees,
@@ -113,11 +133,11 @@ struct seep_error *seep_view_build_leaders(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     if (view->options.by != SEEP_BY_SITE)
         return NULL;
-    struct candidate *scratch = calloc(build->nr_rows + 1, sizeof(*scratch));
-    struct seep_error *error = scratch ? NULL : seep_error_no_memory();
-    for (int lead = 0; !error && lead < SEEP_LEAD_NR; lead++)
-        error = choose(build, (enum seep_lead)lead, scratch);
-    free(scratch);
+    struct candidate *kept = malloc(SEEP_VIEW_LEADERS * sizeof(*kept));
+    struct seep_error *error = kept ? NULL : seep_error_no_memory();
+    for (int lead = 0; !error && lead < SEEP_LEAD_NR && !view->options.no_leaders; lead++)
+        error = choose(build, (enum seep_lead)lead, kept);
+    free(kept);
     if (error)
         return error;
     for (size_t i = 0; i < build->nr_rows; i++) {
