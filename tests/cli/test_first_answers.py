@@ -214,3 +214,20 @@ def test_a_diff_names_buffers_of_stdio(run, seep, tmp_path):
         run(seep, "run", "-q", "-o", f"{name}.seep", built(tmp_path, name))
     shown = run(seep, "diff", "empty_main.seep", "first_stdio.seep").stdout
     assert re.search(rf"^changed  .* more live: .* from {messages.STDIO_BUFFERS} \(new\)", shown, re.M), shown
+
+
+def test_sites_of_one_line_are_told_apart_by_what_it_calls(run, seep, tmp_path):
+    """Main is the caller of all. They were "from _start", each."""
+    (tmp_path / "alike.cpp").write_text(program_source("names_alike.cpp"))
+    subprocess.run(["g++", "-g", "-O1", "-o", "alike", "alike.cpp"], check=True, cwd=tmp_path)
+    run(seep, "run", "-q", "--mode", "record", "-o", "alike.seep", "./alike")
+    shown = run(seep, "history", "--top", "0", "alike.seep").stdout
+    told = set(re.findall(r"\(alike.cpp:\d+\), site \d+, (from|in) (\S+)", shown))
+    assert told and not any("_start" in name for _, name in told) and any(how == "in" and name.startswith("std::") for how, name in told), shown
+
+
+def test_no_table_of_nothing(run, seep, tmp_path):
+    """By function only a row with the sum was there."""
+    run(seep, "run", "-q", "-o", "empty.seep", built(tmp_path, "first_stdio"))
+    shown = run(seep, "report", "--by", "function", "--sort", "temporary", "empty.seep").stdout
+    assert "(all" not in shown and "--top 0 shows them" in shown, shown

@@ -56,28 +56,26 @@ static struct seep_error *find_alike(const struct print *print, const void *rows
     return error;
 }
 
-// Sites that would look alike have their number, as --json and SQL name it, and who called.
+// Sites that would look alike have their number, as --json and SQL name it, and who called, or if that is
+// main the function that was called.
 static struct seep_error *put_place(const struct print *print, uint32_t site) {
     struct seep_view *view = print->report->view;
-    const struct seep_stack_node *nodes = view->stacks->nodes;
     uint32_t node = node_of(print, site);
-    const char *place, *caller = NULL;
+    const char *place, *caller = NULL, *called = NULL;
     struct seep_error *error = seep_summary_place(view, node, &place);
     if (error)
         return error;
     seep_put_escaped(print->out, place ? place : "(stack not recorded)");
     if (!print->alike[site])
         return NULL;
-    for (node = nodes[node].parent; place && node && !error; node = nodes[node].parent) {
-        error = seep_summary_place(view, node, &caller);
-        if (!error && caller && strcmp(caller, place) != 0)
-            break;
-        caller = NULL;
-    }
+    if (place)
+        error = seep_summary_caller(view, node, &caller);
+    if (!error && place && !caller)
+        error = seep_summary_called(view, node, &called);
     fprintf(print->out, ", site %" PRIu32, site);
-    if (!error && caller) {
-        fputs(", from ", print->out);
-        seep_put_escaped(print->out, caller);
+    if (!error && (caller || called)) {
+        fputs(caller ? ", from " : ", in ", print->out);
+        seep_put_escaped(print->out, caller ? caller : called);
     }
     return error;
 }

@@ -635,9 +635,13 @@ static void put_cells(FILE *out, const struct seep_number cells[NR_COLUMNS], con
 
 struct seep_error *seep_text_table(FILE *out, struct seep_view *view, const struct seep_style *style) {
     put_heading(out, view, style);
+    struct seep_text_extent extent = seep_text_extent(view);
     if (!view->nr_rows)
         return NULL;
-    struct seep_text_extent extent = seep_text_extent(view);
+    if (only_temporary(view) && !extent.nr_shown) { // the heading says that there are none
+        put_idle(out, view);
+        return NULL;
+    }
     struct seep_number cells[NR_COLUMNS] = {{"live bytes"},  {"blocks"},          {"share"},
                                             {"allocations"}, {"allocated bytes"}, {"temporary"}};
     if (leads_by_leaks(view))

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/numbers.h"
+#include "base/words.h"
 #include "base/sum.h"
 #include "file/event_file.h"
 #include "file/event_stacks.h"
@@ -203,8 +204,9 @@ static struct seep_error *show(struct past *past, size_t p, int64_t at_ns) {
     struct seep_error *error = seep_rebuilt_heap_show(heap, at_ns, profile);
     if (!error && heap->nr_strange)
         error = seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
-                                  "%" PRIu64 " events of the recording follow from nothing before them",
-                                  heap->nr_strange);
+                                  "%s event%s of the recording follow%s from nothing before %s",
+                                  seep_format_count(heap->nr_strange).text, seep_plural(heap->nr_strange),
+                                  heap->nr_strange == 1 ? "s" : "", heap->nr_strange == 1 ? "it" : "them");
     return error;
 }
 
@@ -356,8 +358,9 @@ static struct seep_error *go(struct past *past, struct seep_event_file *file, in
             error = show(past, i, is_peak ? past->heaps[i].latest_ns : past->at_ns[i]);
     if (!error && past->nr_foreign)
         error = seep_profile_note(session->profiles[0], SEEP_NOTE_EVENTS_FOREIGN,
-                                  "%" PRIu64 " events are of processes that the file has nothing else of",
-                                  past->nr_foreign);
+                                  "%s event%s of processes that the file has nothing else of",
+                                  seep_format_count(past->nr_foreign).text,
+                                  past->nr_foreign == 1 ? " is" : "s are");
     return error || is_told ? error : note_trouble(past, file);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/numbers.h"
 #include "base/words.h"
 #include "base/map.h"
 #include "image/hello.h"
@@ -416,12 +417,12 @@ static struct seep_error *note_idle(const struct seep_run *run, struct seep_prof
                                  (int)run->idle[nr_listed].pid, run->idle[nr_listed].name);
     if (!run->nr_idle)
         return NULL;
-    return seep_profile_note(
-        main_profile, SEEP_NOTE_LEFT_RUNNING,
-        "%zu process%s still ran when the program had ended, without a heap operation of "
-        "%s own until then: %s%s; 'seep report PID' shows what came later",
-        run->nr_idle, seep_plural_es(run->nr_idle), run->nr_idle == 1 ? "its" : "their", list,
-        nr_listed < run->nr_idle ? ", ..." : "");
+    return seep_profile_note(main_profile, SEEP_NOTE_LEFT_RUNNING,
+                             "%s process%s still ran when the program had ended, without a heap operation of "
+                             "%s own until then: %s%s; 'seep report PID' shows what came later",
+                             seep_format_count(run->nr_idle).text, seep_plural_es(run->nr_idle),
+                             run->nr_idle == 1 ? "its" : "their", list,
+                             nr_listed < run->nr_idle ? ", ..." : "");
 }
 
 // ---- traced, and nothing to tell ---------------------------------------------------------------------
@@ -432,12 +433,12 @@ static struct seep_error *note_silent(struct seep_profile *main_profile, const s
     size_t used = 0;
     size_t i = 0;
     for (; i < names->nr && used + 300 < sizeof(list); i++)
-        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.200s (%llu)", i ? ", " : "",
-                                 names->texts[i], (unsigned long long)counts[i]);
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.200s (%s)", i ? ", " : "",
+                                 names->texts[i], seep_format_count(counts[i]).text);
     return seep_profile_note(main_profile, SEEP_NOTE_SILENT_PROCESSES,
-                             "%zu process%s that made no heap operation %s not listed: %s%s", nr_all,
-                             seep_plural_es(nr_all), nr_all == 1 ? "is" : "are", list,
-                             i < names->nr ? ", ..." : "");
+                             "%s process%s that made no heap operation %s not listed: %s%s",
+                             seep_format_count(nr_all).text, seep_plural_es(nr_all),
+                             nr_all == 1 ? "is" : "are", list, i < names->nr ? ", ..." : "");
 }
 
 // Drops traced processes without any heap operation, unless others were started by them, or seep may have

@@ -152,7 +152,7 @@ static void put_place(const struct places *places, struct seep_finding *finding)
 }
 
 // The caller of the place of a row: "add (table.c:13)". NULL: main is it, or it is not known.
-static struct seep_error *find_caller(struct seep_view *view, uint32_t node, const char **ret_place) {
+struct seep_error *seep_summary_caller(struct seep_view *view, uint32_t node, const char **ret_place) {
     uint32_t frame, caller = SEEP_NO_FRAME;
     unsigned inlined, at;
     const struct seep_symbol *symbol;
@@ -168,6 +168,37 @@ static struct seep_error *find_caller(struct seep_view *view, uint32_t node, con
     return describe(view, caller, at, ret_place);
 }
 
+struct seep_error *seep_summary_called(struct seep_view *view, uint32_t node, const char **ret_name) {
+    uint32_t blamed, called = SEEP_NO_FRAME;
+    unsigned inlined;
+    const struct seep_symbol *symbol;
+    const char *function = NULL;
+    *ret_name = NULL;
+    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &blamed, &inlined);
+    if (error || blamed == SEEP_NO_FRAME)
+        return error;
+    for (; node && view->stacks->nodes[node].frame != blamed; node = view->stacks->nodes[node].parent)
+        called = view->stacks->nodes[node].frame != SEEP_NO_FRAME ? view->stacks->nodes[node].frame : called;
+    error = seep_stacks_resolve(view->stacks,
+                                inlined                   ? blamed
+                                : called == SEEP_NO_FRAME ? blamed
+                                                          : called,
+                                &symbol);
+    if (error)
+        return error;
+    if (inlined)
+        function = symbol->frames[inlined - 1].function;
+    else if (called != SEEP_NO_FRAME)
+        function = symbol->frames[symbol->nr_frames - 1].function;
+    if (!function)
+        return NULL;
+    char *name = NULL;
+    error = view->options.full_names ? NULL : seep_name_shorten(function, &name);
+    *ret_name = error ? NULL : seep_arena_strdup(&view->arena, name ? name : function);
+    free(name);
+    return error || *ret_name ? error : seep_error_no_memory();
+}
+
 // ", called by add (table.c:13)", because what is lost or churned often comes from a function that only
 // allocates for its callers. "": the rows of the first place have several callers, main is the caller, or it
 // is not known.
@@ -179,7 +210,7 @@ static struct seep_error *name_caller(struct maker *maker, const struct seep_vie
         if (places->of_row[i] != 0)
             continue;
         const char *caller;
-        struct seep_error *error = find_caller(maker->view, leaders->rows[i].node, &caller);
+        struct seep_error *error = seep_summary_caller(maker->view, leaders->rows[i].node, &caller);
         if (error || !caller || (only && strcmp(only, caller) != 0))
             return error;
         only = caller;

@@ -52,6 +52,15 @@ SEEP_MUST_CHECK struct seep_error *seep_summary_place(struct seep_view *view, ui
 SEEP_MUST_CHECK struct seep_error *seep_summary_place_of(struct seep_view *view, uint32_t node,
                                                          uint64_t allocations, const char **ret_place);
 
+// Two of one place are told apart by these, NULL: not known. The caller of the place: NULL, too, where main
+// is it.
+SEEP_MUST_CHECK struct seep_error *seep_summary_caller(struct seep_view *view, uint32_t node,
+                                                       const char **ret_place);
+// The function of a library that the place called, which allocated for it. NULL: it called the allocator
+// itself.
+SEEP_MUST_CHECK struct seep_error *seep_summary_called(struct seep_view *view, uint32_t node,
+                                                       const char **ret_name);
+
 // Why it is not known what is lost: there was no scan. NULL: there was one, a note says why not, or no block
 // is live. Lives as long as the view.
 SEEP_MUST_CHECK struct seep_error *seep_summary_why_not_known(struct seep_view *view, const char **ret_why);

@@ -451,8 +451,8 @@ static struct seep_error *add_notes(struct seep_profile *profile, const struct s
                                                "overlap");
     if (!err && moment->sample > 1)
         err = seep_profile_note(profile, SEEP_NOTE_SAMPLED,
-                                "about one allocation in %llu was recorded, by chance: multiply",
-                                (unsigned long long)moment->sample);
+                                "about one allocation in %s was recorded, by chance: multiply",
+                                seep_format_count(moment->sample).text);
     uint64_t implied = heap->counters[SEEP_KERNEL_IMPLICIT];
     if (!err && implied)
         err = seep_profile_note(profile, SEEP_NOTE_FREES_IMPLIED,
@@ -462,20 +462,20 @@ static struct seep_error *add_notes(struct seep_profile *profile, const struct s
     uint64_t nameless = heap->counters[SEEP_KERNEL_LOST_PROCESSES];
     if (!err && nameless)
         err = seep_profile_note(profile, SEEP_NOTE_PROCESSES_LOST,
-                                "%llu allocation%s without %s process: there was no room for more "
+                                "%s allocation%s without %s process: there was no room for more "
                                 "processes",
-                                (unsigned long long)nameless, nameless == 1 ? " counts" : "s count",
+                                seep_format_count(nameless).text, nameless == 1 ? " counts" : "s count",
                                 nameless == 1 ? "its" : "their");
     uint64_t lost = heap->counters[SEEP_KERNEL_LOST_BLOCKS];
     if (!err && lost)
         err = seep_profile_note(
             profile, SEEP_NOTE_BLOCKS_LOST,
-            "calls in no figure: %llu allocation%s found no room (give a higher --max-blocks)",
-            (unsigned long long)lost, seep_plural(lost));
+            "calls in no figure: %s allocation%s found no room (give a higher --max-blocks)",
+            seep_format_count(lost).text, seep_plural(lost));
     if (!err && heap->missed)
         err = seep_profile_note(profile, SEEP_NOTE_BLOCKS_LOST,
-                                "calls in no figure: %llu came while a program of seep ran on the same CPU",
-                                (unsigned long long)heap->missed);
+                                "calls in no figure: %s came while a program of seep ran on the same CPU",
+                                seep_format_count(heap->missed).text);
     return err;
 }
 
