@@ -21,6 +21,7 @@ class Site:
         self.tail = False      # the path goes on in ways that are not known
         self.probes_only = False  # a C library makes it that is not traced by preload
         self.by_library = False  # a function of a library makes the call; None: maybe
+        self.learnt = False      # where its blocks are pointed to the tool learns, which old words can spoil
 
 
 class Tie:
@@ -181,7 +182,7 @@ class Life:
         rows = {}
         for site, figures in self.figures.items():
             rows[site] = {'site': site.number, 'via': site.via, 'path': list(site.path), 'line': None,
-                          'inlined': site.inlined, 'uncounted': site.uncounted, 'tail': site.tail, 'by_library': site.by_library,
+                          'inlined': site.inlined, 'uncounted': site.uncounted, 'tail': site.tail, 'by_library': site.by_library, 'learnt': site.learnt,
                           'probes_only': site.probes_only, **{name: figures[name] for name in FIGURES}, 'live_blocks': 0, 'live_bytes': 0,
                           'kinds': collections.Counter(),
                           'held_by': collections.Counter()}

@@ -122,7 +122,7 @@ def unread_report(*stacks):
 
 
 def expected_site(path):
-    return {'via': 'malloc', 'path': path, 'line': 7, 'inlined': None, 'tail': False, 'by_library': False, 'site': 1,
+    return {'via': 'malloc', 'path': path, 'line': 7, 'inlined': None, 'tail': False, 'by_library': False, 'learnt': False, 'site': 1,
             'probes_only': False, 'uncounted': False, 'allocations': 2, 'allocated_bytes': 16,
             'frees': 0, 'live_blocks': 2, 'live_bytes': 16, 'temporary': 0}
 

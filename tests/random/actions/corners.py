@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Calls of the allocator that programs seldom make: those that fail, that ask for odd things, that tune it; and many threads."""
+import model
+
 from . import action
 from .threads import thread_body
 
@@ -72,3 +74,46 @@ def many_brief_threads(p):
     p.line(f'for (int i = 0; i < {rounds}; i++)')
     p.line(f'    run_threads({body.name}, 16);')
     p.line('scrub();')
+
+
+@action(weight=2)
+def realloc_to_nothing(p):
+    """glibc frees the block and returns NULL."""
+    name, size = p.name('to_nothing'), p.size(1)
+    make = p.maker(size)
+    while make.release != 'free':
+        make = p.maker(size)
+    site = p.site(make.via, name)
+    p.leaf(name, [f'void *block = clear({make.text}, {size}); {p.mark(site)}', 'CHECK(keep(realloc(block, hide(0))) == NULL);'])
+    p.pairs(site, size, 1, temporary=None)
+
+
+@action(weight=2, once=True)
+def on_a_small_stack(p):
+    """A thread with as little room as libc allows, or a little more."""
+    name, size, count, room = p.name('small_stack'), p.size(8), p.random.randint(1, 50), p.random.choice([16384, 20480, 32768])
+    make = p.maker(size)
+    first, moved = model.Site(p.batch.next_number(), make.via, [name]), model.Site(p.batch.next_number(), 'realloc', [name])
+    p.batch.sites += [first, moved]
+    p.define(f'void *{name}(void *unused)', [f'for (int i = 0; i < {count}; i++) {{', f'    {make.release}(clear({make.text}, {size})); {p.mark(first)}',
+                                             f'    free(keep(realloc(null_pointer(), hide({size})))); {p.mark(moved)}', '}', 'return unused;'])
+    p.line(f'{{ pthread_attr_t how; pthread_t thread; CHECK(pthread_attr_init(&how) == 0 && pthread_attr_setstacksize(&how, {room}) == 0);')
+    p.line(f'CHECK(pthread_create(&thread, &how, {name}, NULL) == 0 && pthread_join(thread, NULL) == 0); pthread_attr_destroy(&how); }}')
+    p.line('scrub();')
+    p.pairs(first, size, count)
+    p.pairs(moved, size, count)
+
+
+@action(weight=2, once=True)
+def closes_descriptors(p):
+    """As daemons do: all but the first three, whoever has opened them."""
+    if p.life.origin == 'fork':  # not those that the program needs later
+        p.line(p.random.choice(['closefrom(3);', 'close_range(3, ~0U, 0);', 'for (int i = 3; i < 200; i++) close(i);']))
+
+
+@action(weight=1, once=True)
+def locks_memory(p):
+    """All that there is, and maybe all that comes."""
+    if p.life.origin == 'fork':
+        p.line(f'if (mlockall({p.random.choice(["MCL_CURRENT", "MCL_CURRENT | MCL_FUTURE", "MCL_FUTURE | MCL_ONFAULT"])}) == 0)')
+        p.line(f'    {p.random.choice(["munlockall();", "(void)0;"])}')

@@ -2,7 +2,7 @@
 """Exceptions of C++: thrown through functions that hold something, caught, thrown again, kept."""
 import model
 
-from . import action, fill
+from . import action, fill, libraries
 
 
 @action(weight=3, cpp=True)
@@ -100,3 +100,23 @@ def constructor_throws(p):
     p.leaf(name, [f'number_{name} = 0;', 'bool caught = false;', 'try {', f'    keep(new T{name}[hide({count})]); {p.mark(site)}', '} catch (int) {',
                   '    caught = true;', '}', f'CHECK(caught && number_{name} == 203);'])
     p.pairs(site, 8 + 8 * count, 1, temporary=None)
+
+
+@action(weight=2, cpp=True, once=True, starts=True)
+def through_a_library(p):
+    """Out of a function that a library of C calls back."""
+    name, inner, thrower, size = p.name('catches_behind'), p.name('calls_back'), p.name('throws_behind'), p.size()
+    make = p.maker(size)
+    site = p.site(make.via, thrower, inner, name)
+    handle = f'handle_{inner}'
+    p.batch.library().append([f'void {inner}(void (*call)(void));', f'__attribute__((visibility("default"))) APART void {inner}(void (*call)(void)) {{',
+                              '    call();', '    KEEP(call);', '}', ''])
+    p.declare(f'static void *held_{name}, *{handle};')
+    p.define(f'void {thrower}(void)', [f'held_{name} = clear({make.text}, {size}); {p.mark(site)}', 'throw 5;'])
+    p.leaf(name, [f'{handle} = dlopen(library_path, RTLD_NOW);', f'CHECK({handle} != NULL);', 'int caught = 0;', 'try {',
+                  f'    ((void (*)(void (*)(void)))dlsym({handle}, "{inner}"))({thrower});', '} catch (int value) {', '    caught = value;', '}',
+                  'CHECK(caught == 5);', f'{make.release}(held_{name});', f'held_{name} = NULL;'])
+    p.life.opened += 1
+    p.life.old_words = True
+    p.pairs(site, size, 1, temporary=None)
+    p.keep_for_later(lambda p: libraries.close_library(p, handle), in_child=False)

@@ -92,4 +92,4 @@ def in_an_unmapped_file(p):
                   f'CHECK(pwrite({file}, &block, sizeof(block), 8) == sizeof(block));'])
     group = p.allocate(site, size, 1, model.lost())
     freed_later(p, group, make, ['void *block = NULL;', f'CHECK(pread({file}, &block, sizeof(block), 8) == sizeof(block));',
-                                 f'{make.release}(block);', 'block = NULL;', f'close({file});'])
+                                 f'{make.release}(block);', 'block = NULL;', f'close({file});'], in_child=False)

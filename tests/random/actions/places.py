@@ -150,6 +150,7 @@ def behind_a_header(p):
     while make.via in ALIGNED:
         make = p.maker(size)
     site = p.site(make.via, name)
+    site.learnt = learnt
     variable = f'g{name}'
     p.declare(f'static char *{variable}[{count}];')
     p.leaf(name, [f'for (int i = 0; i < {count}; i++)', f'    {variable}[i] = (char *)clear({make.text}, {size}) + {header}; {p.mark(site)}'])
