@@ -30,6 +30,7 @@ help:
 	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
 	@echo "make soak ONLY=attach as many events as the processors can make, a minute each: nothing lost (SECONDS=n, root)"
 	@echo "make soak ONLY=random random programs, run and scanned in all ways: what is told is what they do (TIMES=n seeds, FROM=seed)"
+	@echo "make soak ONLY=leaksanitizer  random programs by gcc's and clang's -fsanitize=leak and under memcheck: each difference has a reason"
 	@echo "make soak ONLY=stale  the corpus with old words in its memory, beside memcheck: each difference has a reason"
 	@echo "make soak ONLY=leaks  threads that hand blocks on, recorded: no leak is told but the planted one (TIMES=n processes)"
 	@echo "make soak ONLY=programs  programs of others, untraced, in each mode and under memcheck: same output, counts, blocks"
@@ -131,18 +132,19 @@ bench:
 	@$(PYTHON) bench/run.py --build build $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS)) \
 		$(if $(QUICK),--quick)
 
-# SECONDS=n for all servers together. ONLY=scan: TIMES=n looks at each program in each state; ONLY=random: TIMES=n seeds.
+# SECONDS=n for all servers together. ONLY=scan: TIMES=n looks at each program in each state; ONLY=random, leaksanitizer: TIMES=n seeds.
 soak:
 	@tools/install-deps.sh build traced
 	@$(MAKE) --no-print-directory build
 	@$(if $(filter scan,$(ONLY)),$(PYTHON) bench/scan_soak.py --build build $(if $(TIMES),--times $(TIMES)),\
 		$(if $(filter attach,$(ONLY)),$(PYTHON) bench/attach_soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)),\
+		$(if $(filter leaksanitizer,$(ONLY)),$(PYTHON) bench/leaksanitizer.py --count $(or $(TIMES),400) $(if $(FROM),--from $(FROM)),\
 		$(if $(filter stale,$(ONLY)),tools/stale-agreement.py --build build,\
 		$(if $(filter programs,$(ONLY)),$(PYTHON) bench/programs_soak.py --build build,\
 		$(if $(filter cross,$(ONLY)),tools/install-deps.sh test cross && SEEP_BUILD=$(CURDIR)/build SEEP_CPUS=all $(PYTHON) -m pytest -q -p no:cacheprovider -n $(JOBS) tests/cross,\
 		$(if $(filter leaks,$(ONLY)),SEEP_BUILD=$(CURDIR)/build SEEP_LEAK_ROUNDS=$(or $(TIMES),100) $(PYTHON) -m pytest -q -p no:cacheprovider tests/live/test_recording.py -k leak_is_told,\
 		$(if $(filter random,$(ONLY)),$(PYTHON) tests/random/machine.py --build build --count $(or $(TIMES),10000) $(if $(FROM),--from $(FROM)),\
-		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)))))))))
+		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))))))))))
 
 # What make test has of it, and kill rounds: ROUNDS=n of each command. Two tests a processor, because many wait.
 hostile:

@@ -5,7 +5,7 @@ import pytest
 
 from harness import BUILD, SEEP, need, report, run
 from test_attach import PROBES, can  # noqa: F401
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 ROUNDS = 4000
 
@@ -79,3 +79,15 @@ def test_without_a_rate_all_are_exact(rounds, tmp_path):
     process, = report(trace)
     assert of_main(process) == {
         name: [100 * allocations, 100 * live, 100 * live * size] for name, (allocations, live, size) in MADE.items()}
+
+
+@pytest.mark.parametrize('probes', PROBES)
+def test_another_process_of_the_same_memory_frees(tmp_path, probes):
+    """What a child with CLONE_VM has allocated its parent frees. The sample was kept by the process, so such blocks stayed live."""
+    need('gcc')
+    program, trace = built_program('frees_of_another.c', tmp_path, '-g', '-O1'), tmp_path / 't.seep'
+    done = run([SEEP, 'attach', '-s', 2, '--probes', probes, '--output', trace, '--', program])
+    assert done.code == 0, done
+    sites = [site for process in report(trace) for site in process['sites']
+             if 'makes' in [frame['function'] for frame in site['stack']]]
+    assert sum(site['frees'] for site in sites) > 300 and not any(site['live_blocks'] for site in sites), sites

@@ -24,13 +24,20 @@ struct {
     __type(value, uint8_t);
 } seep_sampled SEC(".maps");
 
+// A process that shares the memory of another one (CLONE_VM) may free its blocks.
+static inline struct seep_bpf_block seep_block_at(uint64_t address) {
+    const struct task_struct *task = (const struct task_struct *)bpf_get_current_task();
+    uint64_t memory = (uint64_t)BPF_CORE_READ(task, mm);
+    return (struct seep_bpf_block){.address = address, .pid = memory};
+}
+
 static inline bool seep_is_sampled(uint64_t address) {
-    struct seep_bpf_block block = {.address = address, .pid = bpf_get_current_pid_tgid() >> 32};
+    struct seep_bpf_block block = seep_block_at(address);
     return bpf_map_lookup_elem(&seep_sampled, &block) != NULL;
 }
 
 static inline void seep_sampled_add(uint64_t address) {
-    struct seep_bpf_block block = {.address = address, .pid = bpf_get_current_pid_tgid() >> 32};
+    struct seep_bpf_block block = seep_block_at(address);
     uint8_t one = 1;
     if (seep_sample > 1 && bpf_map_update_elem(&seep_sampled, &block, &one, BPF_ANY))
         seep_count_lost(SEEP_BPF_LOST_SAMPLED);
@@ -38,7 +45,7 @@ static inline void seep_sampled_add(uint64_t address) {
 
 // false: nothing to do, this block was not in the sample.
 static inline bool seep_sampled_remove(uint64_t address) {
-    struct seep_bpf_block block = {.address = address, .pid = bpf_get_current_pid_tgid() >> 32};
+    struct seep_bpf_block block = seep_block_at(address);
     return seep_sample <= 1 || bpf_map_delete_elem(&seep_sampled, &block) == 0;
 }
 
