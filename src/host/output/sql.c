@@ -83,20 +83,21 @@ static int disconnect_table(sqlite3_vtab *table) {
 
 // What the index string says of an argument: which column, and how it is compared.
 static char code_of(int column, int operator) {
-    bool is_range = column == AT_NS || column == ADDRESS;
+    bool is_range = column == AT_NS || column == AT_S || column == ADDRESS;
     switch (operator) {
     case SQLITE_INDEX_CONSTRAINT_EQ:
         return column == AT_NS     ? 'e'
+               : column == AT_S    ? 'x'
                : column == ADDRESS ? 'E'
                : column == SITE    ? 's'
                : column == PROCESS ? 'p'
                                    : 0;
     case SQLITE_INDEX_CONSTRAINT_GT:
     case SQLITE_INDEX_CONSTRAINT_GE:
-        return is_range ? (column == AT_NS ? 'f' : 'F') : 0;
+        return is_range ? (column == AT_NS ? 'f' : column == AT_S ? 'v' : 'F') : 0;
     case SQLITE_INDEX_CONSTRAINT_LT:
     case SQLITE_INDEX_CONSTRAINT_LE:
-        return is_range ? (column == AT_NS ? 't' : 'T') : 0;
+        return is_range ? (column == AT_NS ? 't' : column == AT_S ? 'w' : 'T') : 0;
     default:
         return 0;
     }
@@ -115,7 +116,7 @@ static int choose_plan(sqlite3_vtab *table, sqlite3_index_info *info) {
             continue;
         codes[nr++] = code;
         info->aConstraintUsage[i].argvIndex = nr;
-        cost /= code == 'f' || code == 't' || code == 'e' ? 100 : 3;
+        cost /= strchr("ftevwx", code) ? 100 : 3;
     }
     codes[nr] = 0;
     info->idxStr = codes;
@@ -233,6 +234,18 @@ static int go_on(struct cursor *cursor) {
     return SQLITE_OK;
 }
 
+// Of at_s, in seconds. SQLite compares what is within exactly: a microsecond more is read than what it asks
+// for, which is more than a double of a year of seconds is wrong by.
+static void limit_seconds(struct limits *limits, char code, double seconds) {
+    const double far = 9e9;
+    const int64_t more_ns = 1000;
+    int64_t ns = (int64_t)(SEEP_MAX(SEEP_MIN(seconds, far), -far) * 1e9);
+    if (code == 'v' || code == 'x')
+        limits->from_ns = SEEP_MAX(limits->from_ns, ns - more_ns);
+    if (code == 'w' || code == 'x')
+        limits->to_ns = SEEP_MIN(limits->to_ns, ns + more_ns);
+}
+
 static int begin(sqlite3_vtab_cursor *base, int plan, const char *codes, int argc, sqlite3_value **argv) {
     struct cursor *cursor = (struct cursor *)base;
     struct limits *limits = &cursor->limits;
@@ -243,6 +256,7 @@ static int begin(sqlite3_vtab_cursor *base, int plan, const char *codes, int arg
         if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
             continue;
         int64_t value = sqlite3_value_int64(argv[i]);
+        limit_seconds(limits, codes[i], sqlite3_value_double(argv[i]));
         if (codes[i] == 'f' || codes[i] == 'e')
             limits->from_ns = SEEP_MAX(limits->from_ns, value);
         if (codes[i] == 't' || codes[i] == 'e')
