@@ -11,6 +11,7 @@ import pytest
 import messages
 import report_json
 from harness import BUILD, LIBSEEP, SEEP, environment, exit_status, in_mount_namespace, need, report, root_only, run, wait_until
+from memory_group import small_memory_group
 from small_programs import FOLDER as SMALL_PROGRAMS, built_program, program_source
 
 COVERS = [
@@ -223,22 +224,6 @@ def test_the_first_process_is_in_the_same_sandbox(tmp_path):
         pytest.skip('no process namespaces here')
     assert done.code == 6, done
     check_counts(report(tmp_path / 'alone.live-confined.seep')[0])
-
-
-def small_memory_group(limit_bytes):
-    """Files of a memory cgroup of this size; skips where none can be made."""
-    for top, name in (('/sys/fs/cgroup/memory', 'memory.limit_in_bytes'), ('/sys/fs/cgroup', 'memory.max')):
-        group = Path(top) / f'seep-test-{os.getpid()}'
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            (group / name).write_text(str(limit_bytes))
-            return group
-        except OSError:
-            group.rmdir()
-    pytest.skip('no memory cgroup can be made here')
 
 
 def test_small_memory_group(tmp_path):

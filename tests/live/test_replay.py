@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import messages
-from harness import LIBSEEP, SEEP, library, need, report, run
+from harness import LIBSEEP, SEEP, library, need, report, root_only, run
+from memory_group import small_memory_group
 from recording import EVENTS, all_sections
 from small_programs import program_source
 
@@ -164,6 +165,26 @@ def test_more_memory_than_there_is_is_said_before_it_starts(tmp_path):
     assert done.err.count(b'\n') == 1 and b'--touch' in done.err, done
     [row] = json.loads(replay(tmp_path, trace, '--json', '--touch', 'none').out)['allocators']
     assert row['peak_rss_bytes'] < 1 << 30
+
+
+def test_a_plan_that_has_no_room_is_said_before_the_recording_is_read(tmp_path):
+    """A plan takes 16 bytes an event. In a group of 48 MiB four million events are too many, and one tenth of them is not."""
+    root_only()
+    program = tmp_path / 'billion'
+    done = run(['gcc', '-O1', '-fno-builtin', HERE.parents[1] / 'bench/workloads/billion.c', '-o', program])
+    assert done.code == 0, done
+    many, few = tmp_path / 'many.seep', tmp_path / 'few.seep'
+    for trace, count in ((many, 4000000), (few, 400000)):
+        assert run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, '--', program, count]).code == 0
+    group = small_memory_group(48 << 20)
+    try:
+        prefix = ['sh', '-c', f'echo $$ > {group}/cgroup.procs && exec "$@"', 'sh']
+        done = run([*prefix, SEEP, 'replay', '--rounds', 3, many])
+        assert done.code == 1 and b'the plan of ' in done.err and done.err.count(b'\n') == 1, done
+        done = run([*prefix, SEEP, 'replay', '--rounds', 3, few])
+        assert done.code == 0, done
+    finally:
+        group.rmdir()
 
 
 def test_a_recording_in_which_nothing_was_seen(tmp_path):

@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/numbers.h"
+#include "file/event_file.h"
+#include "process/memory_limit.h"
 #include "replay/plan.h"
 #include "replay/walk.h"
 
@@ -475,6 +478,48 @@ static struct seep_error *too_large(const char *path, uint64_t nr) {
                            "record a part of the run, or with --max-size");
 }
 
+// How many events of the process the recording has, as far as it tells before it is read: the sums of the
+// last one that has any.
+static struct seep_error *count_events(const char *path, const struct seep_process *process,
+                                       uint64_t *ret_nr) {
+    struct seep_event_file *file = NULL;
+    struct seep_event_sums_place *places = NULL;
+    size_t nr = 0;
+    *ret_nr = 0;
+    struct seep_error *error = seep_event_file_open(path, &file);
+    if (!error && seep_event_file_is_whole(file))
+        error = seep_event_file_sums(file, &places, &nr);
+    for (size_t i = 0; !error && i < nr; i++)
+        if (places[i].pid == process->pid)
+            *ret_nr = SEEP_MAX(*ret_nr, places[i].nr_events);
+    free(places);
+    seep_event_file_close(file);
+    return error;
+}
+
+// Refused before the recording is read, which takes minutes if it is so large: a plan needs memory for each
+// event.
+static struct seep_error *check_size(const char *path, const struct seep_process *process) {
+    uint64_t nr;
+    struct seep_error *error = count_events(path, process, &nr);
+    if (error)
+        return error;
+    if (nr > SEEP_PLAN_EVENTS_MAX)
+        return too_large(path, nr);
+    struct seep_memory_limit limit;
+    seep_memory_limit_find(getpid(), "", &limit);
+    uint64_t used = seep_memory_limit_used(&limit), left = limit.bytes > used ? limit.bytes - used : 0;
+    uint64_t needed = nr * sizeof(struct seep_replay_op);
+    if (!limit.bytes || needed <= left)
+        return NULL;
+    return seep_error_hint(
+        seep_error_create(SEEP_E_UNSUPPORTED,
+                          "%s: the plan of %" PRIu64 " events takes %s, and %s has %s left: "
+                          "nothing was run",
+                          path, nr, seep_format_bytes(needed).text, limit.what, seep_format_bytes(left).text),
+        "take a larger machine, or record a part of the run");
+}
+
 struct reading {
     struct planner *planner;
     const char *path;
@@ -584,7 +629,8 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
     if (!error) {
         planner.nr_events_all = planner.profile->totals.allocations + planner.profile->totals.frees;
         const struct seep_process *process = &planner.profile->process;
-        if (options->touch_recorded)
+        error = check_size(path, process);
+        if (!error && options->touch_recorded)
             error = seep_residences_read(path, process->pid, process->start_realtime_ns, &planner.residences);
     }
     if (!error && options->touch_needed && !planner.residences.nr_blocks)
