@@ -266,6 +266,11 @@ def test_sql_forms_prompt_and_wrong_use(run, seep, rows, recording, plain):
     assert rows(plain, "select count(*) n from site natural join site_text")[0]["n"] > 0
     done = run(seep, "sql", plain, input="select 1;\nselect\n 2;\n")
     assert done.stdout.split() == ["1", "1", "2", "2"], done
+    names = [row["name"] for row in rows(plain, ".tables")]
+    assert names == sorted(names) and {"event", "site", "block", "site_text"} < set(names), names
+    done = run(seep, "sql", plain, "--csv", input="select 1;\n.quit\nselect 2;\n")
+    assert done.returncode == 0 and done.stdout.split() == ["1", "1"] and not done.stderr, done
+    one_line(run(seep, "sql", plain, ".help"), 2, "'.help'", ".tables", ".quit")
     one_line(run(seep, "sql", plain, "select wrong from site"), 2, "no such column", ".schema")
     one_line(run(seep, "sql", plain, "select * from sites"), 2, "sites", "meta, process, ", "site, ", "event;", ".schema")
     one_line(run(seep, "sql", "/nonexistent.seep", "select 1"), 1, "/nonexistent.seep")

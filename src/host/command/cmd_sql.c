@@ -91,8 +91,10 @@ static struct seep_error *converse(struct seep_sql *sql, enum seep_sql_form form
         used += (size_t)nr;
         while (used && strchr(" \t\r\n", whole[used - 1]))
             whole[--used] = 0;
-        if (strcmp(whole, ".quit") == 0 || strcmp(whole, ".exit") == 0)
+        if (strcmp(whole, ".quit") == 0 || strcmp(whole, ".exit") == 0) {
+            used = 0;
             break;
+        }
         bool ends = used && (whole[used - 1] == ';' || whole[0] == '.');
         if (!ends)
             continue;
@@ -223,9 +225,10 @@ const struct seep_command seep_command_sql = {
     .name = "sql",
     .summary = "ask a trace in SQL: sites, frames, blocks, and the events of a recording",
     .usage = "[options] FILE|PID ['SELECT ...']",
-    .about = "Without a statement they are read from standard input, each up to its semicolon. '.schema' "
-             "shows the\n"
-             "tables. Nothing is imported: events are read from the chunks of the file, by time where it is "
+    .about = "Without a statement they are read from standard input, each up to its semicolon. '.tables' "
+             "and\n"
+             "'.schema' show the tables, '.quit' ends. Nothing is imported: events are read from the chunks "
+             "of the file, by time where it is "
              "asked for.\n",
     .groups = (const struct seep_option_group *const[]){&sql_group, NULL},
     .examples =

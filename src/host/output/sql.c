@@ -603,6 +603,13 @@ struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements, en
             "SELECT sql || ';' AS schema FROM sqlite_schema WHERE name <> 'event' AND sql IS NOT NULL "
             "UNION ALL SELECT 'CREATE TABLE event (at_ns INTEGER, at_s REAL, process INTEGER, thread "
             "INTEGER, kind TEXT, address INTEGER, size INTEGER, site INTEGER, stamp INTEGER);'";
+    else if (strcmp(statements, ".tables") == 0)
+        statements =
+            "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view') AND name <> 'event' "
+            "UNION ALL SELECT 'event', 'table' ORDER BY name";
+    else if (statements[0] == '.')
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "sql: there is no command '%s'", statements),
+                               ".tables and .schema show what can be asked, .quit ends");
     while (!error && *statements) {
         sqlite3_stmt *statement = NULL;
         if (sqlite3_prepare_v2(sql->db, statements, -1, &statement, &statements) != SQLITE_OK)
