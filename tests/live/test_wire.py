@@ -106,6 +106,24 @@ def test_both_clients_have_the_figures_of_the_report(shop, serve):  # noqa: F811
     console.end()
 
 
+def test_marks_of_the_session(shop, serve):  # noqa: F811
+    """Looks over a link bring no marks of the image; those that the session made it has itself."""
+    program = shop()
+    server = serve(program.pid)
+    console = Console(server.address)
+    assert 'done' in console.ask('mark first')
+    for name, nr in (('second', 500), ('third', 3)):
+        program.tell(nr)
+        settle(server)
+        assert console.ask('diff')['rows'][0]['since_blocks'] == nr
+        console.ask(f'mark {name}')
+    assert console.ask('diff first')['rows'][0]['since_blocks'] == 503
+    assert console.ask('diff second')['rows'][0]['since_blocks'] == 3
+    assert console.ask('diff third')['rows'][0]['since_blocks'] == 0
+    assert 'error' in console.ask('diff fourth')
+    console.end()
+
+
 def test_a_server_without_descriptors_rests_until_it_has_one(shop, serve):  # noqa: F811
     server = serve(shop().pid)
     pid = server.process.pid

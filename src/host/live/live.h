@@ -108,13 +108,16 @@ struct seep_live_moment {
     uint32_t nr_threads;
 };
 
+#define SEEP_LIVE_MARKS 8u // that were made here and are kept: over a link looks bring no marks
+
 struct seep_life {
     uint32_t pid;
     int64_t start_realtime_ns;
-    struct seep_live_moment before; // at the look before the last; nothing: it was not there
-    struct seep_live_moment last;   // at the last one
-    struct seep_live_moment mark;   // at the mark; nothing: it was not there
-    int64_t before_ns;              // CLOCK_MONOTONIC of `before`; 0: there is none
+    struct seep_live_moment before;                 // at the look before the last; nothing: it was not there
+    struct seep_live_moment last;                   // at the last one
+    struct seep_live_moment mark;                   // at the mark; nothing: it was not there
+    struct seep_live_moment marks[SEEP_LIVE_MARKS]; // as `mark`, of live->marks
+    int64_t before_ns;                              // CLOCK_MONOTONIC of `before`; 0: there is none
     int64_t last_ns;
     struct seep_series series;
     bool there; // in the last look
@@ -167,6 +170,11 @@ struct seep_live {
     uint32_t point_skipped;
     char mark[64];   // "": none; of a file the name of its last mark
     int64_t mark_ns; // CLOCK_MONOTONIC; of a file 0
+    struct {
+        char name[64];
+        int64_t at_ns;
+    } marks[SEEP_LIVE_MARKS]; // the last ones, in turn
+    uint64_t nr_marks;        // of all time
     uint64_t nr_looks;
     // The last scan, made on demand.
     struct seep_session *scanned; // NULL: none

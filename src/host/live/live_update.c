@@ -22,6 +22,11 @@ static void moment_deinit(struct seep_live_moment *moment) {
     *moment = (struct seep_live_moment){NULL};
 }
 
+static void marks_deinit(struct seep_life *life) {
+    for (size_t i = 0; i < SEEP_LIVE_MARKS; i++)
+        moment_deinit(&life->marks[i]);
+}
+
 bool seep_look_is_stopped(const struct seep_look *look) {
     for (size_t i = 0; look->session && i < look->session->nr_profiles; i++)
         if (look->session->profiles[i]->health.flags & SEEP_FLAG_STOPPED)
@@ -41,6 +46,7 @@ void seep_live_deinit(struct seep_live *live) {
         moment_deinit(&live->lives[i]->before);
         moment_deinit(&live->lives[i]->last);
         moment_deinit(&live->lives[i]->mark);
+        marks_deinit(live->lives[i]);
         seep_series_deinit(&live->lives[i]->series);
         free(live->lives[i]);
     }
@@ -181,6 +187,7 @@ static void note_ends(struct seep_live *live, const struct seep_session *session
         moment_deinit(&life->before);
         moment_deinit(&life->last);
         moment_deinit(&life->mark);
+        marks_deinit(life);
         seep_series_deinit(&life->series);
         free(life);
     }
@@ -358,13 +365,62 @@ struct seep_error *seep_live_take(struct seep_live *live, struct seep_look *look
 
 struct seep_error *seep_live_mark(struct seep_live *live, const char *name) {
     struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < live->look.session->nr_profiles; i++)
-        error = moment_take(live->look.session->profiles[i], &live->lives[live->life_of[i]]->mark);
+    size_t place = live->nr_marks % SEEP_LIVE_MARKS;
+    for (size_t i = 0; i < live->nr_lives; i++)
+        moment_deinit(&live->lives[i]->marks[place]);
+    for (size_t i = 0; !error && i < live->look.session->nr_profiles; i++) {
+        struct seep_life *life = live->lives[live->life_of[i]];
+        error = moment_take(live->look.session->profiles[i], &life->mark);
+        if (!error)
+            error = moment_take(live->look.session->profiles[i], &life->marks[place]);
+    }
     if (error)
         return error;
+    live->nr_marks++;
+    snprintf(live->marks[place].name, sizeof(live->marks[place].name), "%s", name);
+    live->marks[place].at_ns = live->look.at_ns;
     snprintf(live->mark, sizeof(live->mark), "%s", name);
     live->mark_ns = live->look.at_ns;
     live->totals.since_bytes = live->totals.since_blocks = 0;
+    return NULL;
+}
+
+static void count_since(struct seep_live *live) {
+    struct seep_live_totals before = live->totals;
+    sum_up(live, &before, 0);
+}
+
+static void *copy_of(const void *items, size_t nr_bytes) {
+    void *copy = malloc(SEEP_MAX(nr_bytes, (size_t)1));
+    if (copy && nr_bytes)
+        memcpy(copy, items, nr_bytes);
+    return copy;
+}
+
+// Counts from a mark that was made here. *ret_found false: there is none of this name.
+static struct seep_error *back_to_mark(struct seep_live *live, const char *name, bool *ret_found) {
+    size_t place = SEEP_LIVE_MARKS;
+    uint64_t nr = SEEP_MIN(live->nr_marks, (uint64_t)SEEP_LIVE_MARKS);
+    for (uint64_t i = live->nr_marks; place == SEEP_LIVE_MARKS && i > live->nr_marks - nr; i--)
+        if (strcmp(live->marks[(i - 1) % SEEP_LIVE_MARKS].name, name) == 0)
+            place = (i - 1) % SEEP_LIVE_MARKS;
+    *ret_found = place < SEEP_LIVE_MARKS;
+    for (size_t i = 0; *ret_found && i < live->nr_lives; i++) {
+        struct seep_live_moment copy = live->lives[i]->marks[place];
+        copy.sites = copy_of(copy.sites, copy.nr_sites * sizeof(*copy.sites));
+        copy.threads = copy_of(copy.threads, copy.nr_threads * sizeof(*copy.threads));
+        if (!copy.sites || !copy.threads) {
+            moment_deinit(&copy);
+            return seep_error_no_memory();
+        }
+        moment_deinit(&live->lives[i]->mark);
+        live->lives[i]->mark = copy;
+    }
+    if (*ret_found) {
+        snprintf(live->mark, sizeof(live->mark), "%s", name);
+        live->mark_ns = live->marks[place].at_ns;
+        count_since(live);
+    }
     return NULL;
 }
 
@@ -411,13 +467,16 @@ struct seep_error *seep_live_mark_of_profile(struct seep_live *live, const char 
             return error;
         found = mark->name;
     }
+    bool here = false;
+    struct seep_error *error = found || !*name ? NULL : back_to_mark(live, name, &here);
+    if (error || here)
+        return error;
     if (!found)
         return *name ? seep_error_create(SEEP_E_NOT_FOUND, "there is no mark '%s'", name)
                      : seep_error_create(SEEP_E_NOT_FOUND, "there is no mark yet");
     snprintf(live->mark, sizeof(live->mark), "%s", found);
     live->mark_ns = 0;
-    struct seep_live_totals before = live->totals;
-    sum_up(live, &before, 0);
+    count_since(live);
     return NULL;
 }
 
