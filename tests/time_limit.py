@@ -11,20 +11,23 @@ import signal
 import pytest
 
 SECONDS = 400  # of one test: the longest takes 60 on a slow machine
+MOST = 5  # times that, for a test that goes on: its processes take processor time, and have not had SECONDS of it
+GOES_ON = 0.02  # of the time between two looks
 
 
-def _parents():
-    """{pid: parent} of all processes."""
-    parents = {}
+def _processes():
+    """{pid: (parent, seconds of processor time, its ended children's too)} of all processes."""
+    processes, tick = {}, os.sysconf("SC_CLK_TCK")
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             with open("/proc/%s/stat" % name, "rb") as file:
-                parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
-    return parents
+                fields = file.read().rpartition(b")")[2].split()
+            processes[int(name)] = int(fields[1]), sum(map(int, fields[11:15])) / tick
+    return processes
 
 
 def _descendants(of):
-    parents = _parents()
+    parents = {pid: parent for pid, (parent, _) in _processes().items()}
     found = {of}
     while True:
         more = {pid for pid, parent in parents.items() if parent in found} - found
@@ -33,21 +36,36 @@ def _descendants(of):
         found |= more
 
 
+def _processor_time():
+    """Of this process and all that it started."""
+    ours = _descendants(os.getpid()) | {os.getpid()}
+    return sum(seconds for pid, (_, seconds) in _processes().items() if pid in ours)
+
+
 @contextlib.contextmanager
 def limit(seconds=None):
-    """Fails the test that runs longer than `seconds` of wall time. Main thread only; uses SIGALRM."""
+    """Fails the test that hangs: that runs longer than `seconds` of wall time, and does not go on. On a busy machine a test
+    that goes on may take longer. Main thread only; uses SIGALRM."""
     seconds = float(seconds or os.environ.get("SEEP_TEST_SECONDS") or SECONDS)
+    between = seconds / 4
+    first = last = _processor_time()
+    wall = 0
 
     def end(_number, _frame):
+        nonlocal last, wall
+        now, before, wall = _processor_time(), last, wall + between
+        last = now
+        if wall < seconds or (now - before > GOES_ON * between and now - first < seconds and wall < MOST * seconds):
+            return
         for pid in _descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        pytest.fail("took over %g s: ended with all programs that it started" % seconds)
+        pytest.fail("took over %g s: ended with all programs that it started" % wall)
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    handler = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, between, between)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, handler)

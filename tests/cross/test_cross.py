@@ -173,7 +173,7 @@ def emulated(cpu, library, args, tmp_path, sysroot=None):
     """Runs a program under qemu with `library` preloaded; dumps go to out.PID.seep."""
     preload = ['-E', f'LD_PRELOAD={library}', '-E', f'SEEP_OUT={tmp_path}/out.%p.seep', '-E',
                f'SEEP_ORACLE_OUT={tmp_path}/oracle'] if library else []
-    return run([cpu.qemu, '-L', sysroot or cpu.sysroot, *preload, *args], cwd=tmp_path, timeout=300, env=environment())
+    return run([cpu.qemu, '-L', sysroot or cpu.sysroot, *preload, *args], cwd=tmp_path, timeout=None, env=environment())
 
 
 def oracle_of(build):
@@ -327,7 +327,7 @@ def test_callers_in_a_log(name, tmp_path):
     for source in ('plain', 'resize'):
         program, log = compile_program(cpu, SOURCES / f'{source}.c', tmp_path, 'gcc-O2'), tmp_path / f'{source}.log'
         done = run([cpu.qemu, '-L', cpu.sysroot, '-E', f'LD_PRELOAD={cross / "libseep-record.so"}', '-E', 'SEEP_MODE=log', '-E',
-                    f'SEEP_OUT={log}', '-E', 'SEEP_LOG_COLUMNS=caller', program], cwd=tmp_path, timeout=300, env=environment())
+                    f'SEEP_OUT={log}', '-E', 'SEEP_LOG_COLUMNS=caller', program], cwd=tmp_path, timeout=None, env=environment())
         assert (done.code, done.err) == (0, b''), done
         rows = [line.split('\t') for line in log.read_text().splitlines()]
         assert all(re.fullmatch(r'[^/\t]+\+0x[0-9a-f]+', caller) and not caller.startswith('libseep') for *_, caller in rows), rows
@@ -464,7 +464,7 @@ def test_library_of_armhf(name, tmp_path):
 
 def emulated_run(cpu, options, library, program, *args, cwd):
     """Under `seep run`: qemu-user is told the library, and hands it to the program."""
-    return run([SEEP, 'run', *options, cpu.qemu, '-L', cpu.sysroot, program, *args], cwd=cwd, timeout=300,
+    return run([SEEP, 'run', *options, cpu.qemu, '-L', cpu.sysroot, program, *args], cwd=cwd, timeout=None,
                env=environment(SEEP_LIBRARY=library))
 
 
