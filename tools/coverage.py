@@ -55,7 +55,7 @@ AREAS = {
     ],
     'Faults of our own': [
         'memory file full or cannot grow', 'map refused', 'socket refused', 'tool killed', 'tool slow or stopped',
-        'disk full while saving', 'clock jumps', 'PID reuse', 'tables full', 'every system call fails in turn',
+        'disk full while saving', 'clock jumps', 'PID reuse', 'tables full', 'every system call fails in turn', 'a handler leaves a hook by longjmp',
         'a long run under load',
     ],
 }

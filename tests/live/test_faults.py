@@ -14,11 +14,15 @@ from harness import BUILD, PROGRAMS, ROOT, SEEP, TIMEOUT, children_of, environme
 
 sys.path.insert(0, str(ROOT / 'tests/golden'))
 import seep_reader  # noqa: E402
+import fault_sweep  # noqa: E402
 
 COVERS = [
     ('every system call fails in turn', 'covered', 'test_each_call_fails_once',
      'in seven kinds of programs; right, or said'),
     ('every system call fails in turn', 'covered', 'test_all_calls_fail_from_one_on', ''),
+    ('every system call fails in turn', 'covered', 'test_faults_by_chance', 'comes late, or a signal comes before it, in each mode'),
+    ('a handler leaves a hook by longjmp', 'covered', 'test_a_handler_that_jumps_out_of_a_call',
+     'it costs the calls until the thread calls the next hook'),
     ('map refused', 'declared', 'test_each_call_fails_once', 'counted by reason'),
     ('socket refused', 'declared', 'test_each_call_fails_once', 'the library goes on alone'),
     ('tables full', 'declared', 'test_full_tables', 'counted by reason; what did fit is right'),
@@ -110,6 +114,30 @@ def test_all_calls_fail_from_one_on(name, error, tmp_path):
         if not reached:
             break
         n = n + 1 + n // 6  # each early one, then every so often
+
+
+# Three threads make some 25 calls before each has its first block recorded; where the log is no file, each line makes some.
+@pytest.mark.parametrize('mode, first, step', [('live', 't', 1), ('record', 't', 3), ('log', 't', 3), ('nowhere', '', 9)])
+def test_a_handler_that_jumps_out_of_a_call(mode, first, step, tmp_path):
+    """What the library held is free again when the thread allocates again; other threads wait for it no more than once."""
+    whole = fault_sweep.without_faults(mode, 'jump', tmp_path, 'short')
+    nr_reached = 0
+    for n in range(1, MOST_CALLS if ALL_FAULTS else 26 if first else 150, step):
+        fault = f'{first}{n}:{fault_sweep.SIGNAL}'
+        run = fault_sweep.Run(mode, 'jump', fault, tmp_path, 'short')
+        nr_reached += run.is_reached
+        assert not fault_sweep.wrong(run, whole, 'jump', fault), (fault, fault_sweep.wrong(run, whole, 'jump', fault))
+        if not run.is_reached:
+            break
+    assert nr_reached > 5
+
+
+@pytest.mark.parametrize('mode', fault_sweep.MODES)
+def test_faults_by_chance(mode, tmp_path):
+    """A few of `make soak ONLY=faults`: each error at any call, calls that come late, signals before them."""
+    seed = random.randrange(1 << 32)
+    print(f'{mode}: seed {seed}')
+    assert list(fault_sweep.sample(mode, 600 if ALL_FAULTS else 8, tmp_path, seed)) == []
 
 
 def test_alone_each_call_fails_once(tmp_path):

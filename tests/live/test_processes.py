@@ -121,7 +121,7 @@ def test_descriptor_that_another_process_takes_at_any_moment(tmp_path):
     assert (under.code, under.out, under.err) == (0, b'put\n', b''), under
 
 
-@pytest.mark.parametrize('mask', [[], ['own'], ['fork'], ['exec'], ['spawn']], ids=['kept', 'own', 'fork', 'exec', 'spawn'])
+@pytest.mark.parametrize('mask', [[], ['own'], ['fork'], ['exec'], ['spawn'], ['syscall'], ['clone']], ids=lambda mask: mask[0] if mask else 'kept')
 def test_fault_handler_that_leaves_the_making_of_an_image(tmp_path, mask):
     """The handler of a SIGSEGV that comes from outside leaves the making of a child's image by longjmp: the signals that were
     blocked for it are not blocked any more, neither in what it forks or executes, and the report says that a child has no

@@ -23,8 +23,8 @@ static struct {
     int fd;
     bool own; // we opened it, and may again
     struct seep_file_id id;
-    uint32_t pid; // that opened it
-    struct seep_lock lock;
+    uint32_t pid;   // that opened it
+    uint64_t frame; // where log_lock was taken
 } log_g = {.fd = -1};
 
 // ---- where it goes ----
@@ -58,13 +58,24 @@ static void open_log(void) {
     __atomic_store_n(&log_g.fd, there ? fd : -1, __ATOMIC_RELEASE);
 }
 
+// Lines are written outside of any guard. A handler that leaves by longjmp may have left the lock.
+static bool take_lock(void) {
+    uint32_t owner = atomic_load_explicit(&seep_g.log_lock.owner, memory_order_relaxed);
+    if (owner && CPU_FRAME() >= log_g.frame && owner == sys_gettid() && !seep_is_on_alternate_stack())
+        seep_lock_release(&seep_g.log_lock);
+    if (!seep_lock_take(&seep_g.log_lock))
+        return false;
+    log_g.frame = CPU_FRAME();
+    return true;
+}
+
 // In a child the file may have another name.
 static int descriptor(void) {
     int fd = __atomic_load_n(&log_g.fd, __ATOMIC_ACQUIRE);
     bool other = log_g.own && log_g.pid != seep_confined.pid;
     if (SEEP_LIKELY(!other && seep_file_is(fd, &log_g.id)))
         return fd;
-    if (!log_g.own || !seep_lock_take(&log_g.lock))
+    if (!log_g.own || !take_lock())
         return -1;
     bool good = seep_file_is(log_g.fd, &log_g.id);
     if (!good || log_g.pid != seep_confined.pid) {
@@ -73,7 +84,7 @@ static int descriptor(void) {
         open_log();
     }
     fd = log_g.fd;
-    seep_lock_release(&log_g.lock);
+    seep_lock_release(&seep_g.log_lock);
     return fd;
 }
 

@@ -2,10 +2,13 @@
 //
 // For tests only (-Dfaults=true, and the library that tests/live builds for itself): system calls of this
 // library that fail. SEEP_FAULT=N makes the Nth call of the process fail with the first errno that is
-// sensible for it, N:E with errno E, N+ and N+:E that call and all that follow. SEEP_FAULT_SEEN names a
-// file that is made when it has come to that: so a test knows when N has gone past the last call.
-// SEEP_FAULT_SMALL=1 makes the tables that grow with the program small. SEEP_FAULT_CLOCK=N: the clock of
-// events is off by up to N of its units in each thread, and steps anew every 64 events.
+// sensible for it, N:E with errno E, N+ and N+:E that call and all that follow. N:dU: the call comes U
+// microseconds later; N:sS: the thread gets the signal S right before it, if
+// there is a handler. tN and so on: only calls of other threads than the first count. These are made, and
+// fail for no other reason. SEEP_FAULT_SEEN names a file that is made when it has come to that: so a test
+// knows when N has gone past the last call. SEEP_FAULT_SMALL=1 makes the tables that grow with the program
+// small. SEEP_FAULT_CLOCK=N: the clock of events is off by up to N of its units in each thread, and steps
+// anew every 64 events.
 #ifdef SEEP_FAULTS
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +21,9 @@ static _Atomic uint32_t state;
 static _Atomic uint64_t nr_calls;
 static uint64_t target;
 static bool and_all_after;
-static int wanted_errno;
+static bool of_threads;
+static char wanted_kind; // 'd', 's'; else it fails
+static uint64_t wanted;  // errno, microseconds or signal; 0: the usual errno
 static char seen[512];
 
 // What a call of its kind says when something is short, forbidden or gone. 0: it cannot fail, or the
@@ -84,12 +89,16 @@ static void read_setting(void) {
     const char *name = getenv("SEEP_FAULT_SEEN");
     uint32_t result = OFF;
     if (at && *at) {
+        of_threads = *at == 't';
+        at += of_threads;
         target = digits(&at);
         and_all_after = *at == '+';
         at += and_all_after;
         if (*at == ':') {
             at++;
-            wanted_errno = (int)digits(&at);
+            wanted_kind = *at;
+            at += *at == 'd' || *at == 's';
+            wanted = digits(&at);
         }
         for (size_t i = 0; name && name[i] && i < sizeof(seen) - 1; i++)
             seen[i] = name[i];
@@ -104,11 +113,19 @@ uint64_t seep_fault_area(uint64_t bytes) {
     return small && *small ? SEEP_MIN(bytes, (uint64_t)SEEP_LARGEST_PAGE) : bytes;
 }
 
+// The kernel's structure begins with the handler.
+static bool is_handled(int number) {
+    uint64_t action[8] = {0};
+    return sys6_real(SYS_rt_sigaction, number, 0, (long)action, SYS_SIGSET_BYTES, 0, 0) == 0 && *action;
+}
+
 long seep_fault(long nr) {
     if (atomic_load_explicit(&state, memory_order_acquire) == NOT_READ)
         read_setting();
     int error = usual_errno(nr);
     if (atomic_load_explicit(&state, memory_order_acquire) != ON || !error)
+        return 0;
+    if (of_threads && sys6_real(SYS_gettid, 0, 0, 0, 0, 0, 0) == sys6_real(SYS_getpid, 0, 0, 0, 0, 0, 0))
         return 0;
     uint64_t call = atomic_fetch_add_explicit(&nr_calls, 1, memory_order_relaxed) + 1;
     if (call < target || (call > target && !and_all_after))
@@ -117,7 +134,16 @@ long seep_fault(long nr) {
         sys6_real(SYS_close,
                   sys6_real(SYS_openat, AT_FDCWD, (long)seen, O_WRONLY | O_CREAT | O_CLOEXEC, 0600, 0, 0), 0,
                   0, 0, 0, 0);
-    return -(wanted_errno ? wanted_errno : error);
+    if (wanted_kind != 'd' && wanted_kind != 's')
+        return -(wanted ? (long)wanted : error);
+    if (wanted_kind == 'd')
+        sys6_real(SYS_nanosleep,
+                  (long)&(struct timespec){(time_t)(wanted / 1000000), (long)(wanted % 1000000) * 1000}, 0, 0,
+                  0, 0, 0);
+    else if (is_handled((int)wanted))
+        sys6_real(SYS_tgkill, sys6_real(SYS_getpid, 0, 0, 0, 0, 0, 0),
+                  sys6_real(SYS_gettid, 0, 0, 0, 0, 0, 0), (long)wanted, 0, 0, 0);
+    return 0;
 }
 
 uint64_t seep_fault_clock(uint64_t stamp) {

@@ -110,10 +110,13 @@ static bool is_given_up;                             // it is taken for left
 static uint64_t setter_frame;                        // where it began
 static uint64_t blocked_by_setter[SYS_SIGSET_WORDS]; // signals that the program has not blocked itself
 
+static bool is_setter(void) {
+    return atomic_load_explicit(&setter, memory_order_relaxed) == (void *)&errno;
+}
+
 static bool another_sets_up(void) {
     return atomic_load_explicit(seep_g.alive, memory_order_acquire) == SETTING_UP &&
-           atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_PASSIVE &&
-           atomic_load_explicit(&setter, memory_order_relaxed) != (void *)&errno;
+           atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_PASSIVE && !is_setter();
 }
 
 // A copy of a large image takes a while, and its thread needs a processor. That thread may also have ended.
@@ -197,11 +200,7 @@ void seep_fork_in_child(void) {
 
 static void forget_parent(void) {
     // Locks may have been held by threads that do not exist here.
-    struct seep_lock *locks[] = {&seep_g.image_lock,   &seep_g.tree_lock, &seep_g.rules_lock,
-                                 &seep_g.threads_lock, &seep_g.odd_lock,  &seep_g.map_lock,
-                                 &seep_g.misuse_lock};
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
-        seep_lock_release(locks[i]);
+    __builtin_memset(seep_g.locks, 0, sizeof(seep_g.locks));
 }
 
 // A handler that closes all descriptors and opens files would put one of these in place of the image's, which
@@ -273,7 +272,7 @@ static void count_passed(_Atomic uint32_t *count, enum seep_lost reason) {
 
 // Whether the thread itself was making the image, and the handler of a fault has left that by longjmp.
 static bool is_left(uint64_t frame) {
-    if (atomic_load_explicit(&setter, memory_order_relaxed) != (void *)&errno || frame < setter_frame)
+    if (!is_setter() || frame < setter_frame)
         return false;
     seep_calls_looked(false);
     return seep_calls_are_free() && !seep_is_on_alternate_stack();
@@ -307,8 +306,7 @@ void seep_fork_end_left(void) {
 
 // Whether an event that found no image has one now after all.
 static bool pass(void) {
-    bool reentered = atomic_load_explicit(&setter, memory_order_relaxed) == (void *)&errno;
-    _Atomic uint32_t *count = reentered ? &nr_reentered : &nr_passed;
+    _Atomic uint32_t *count = is_setter() ? &nr_reentered : &nr_passed;
     atomic_fetch_add_explicit(count, 1, memory_order_seq_cst);
     if (atomic_load_explicit(seep_g.alive, memory_order_seq_cst) != OWN)
         return false; // the thread that makes the image counts it
@@ -321,6 +319,11 @@ bool seep_fork_child(uint64_t frame, bool *ret_made) {
     *ret_made = false;
     if (atomic_compare_exchange_strong_explicit(seep_g.alive, &wiped, SETTING_UP, memory_order_acquire,
                                                 memory_order_acquire)) {
+        // A raw clone made this process. Its parent has left the making of its own image, or was at it.
+        if (is_setter()) {
+            give_up_set_up();
+            return false;
+        }
         setter_frame = frame;
         is_given_up = false;
         atomic_store_explicit(&setter, (void *)&errno, memory_order_relaxed);

@@ -328,6 +328,19 @@ SEEP_INLINE bool is_rare(long nr) {
            nr == SYS_mprotect || nr == SYS_OF_MMAP || SETS_LIMITS(nr);
 }
 
+// The child of one without CLONE_VM has the mask of signals.
+SEEP_INLINE bool is_fork(long nr) {
+#ifdef SYS_fork
+    if (nr == SYS_fork || nr == SYS_vfork)
+        return true;
+#endif
+#ifdef SYS_clone3
+    if (nr == SYS_clone3)
+        return true;
+#endif
+    return nr == SYS_clone;
+}
+
 // As libc's: the arguments go on as they came, and by a jump, for a clone may come back on another stack.
 SEEP_EXPORT long seep_syscall(long nr, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 #ifndef __clang__ // which jumps without being asked
@@ -335,6 +348,8 @@ __attribute__((optimize("omit-frame-pointer")))
 #endif
 SEEP_EXPORT long
 seep_syscall(long nr, long a, long b, long c, long d, long e, long f) {
+    if (is_fork(nr))
+        seep_fork_end_left();
     if (SEEP_LIKELY(seep_g.real.syscall != NULL && !is_rare(nr)))
         return seep_g.real.syscall(nr, a, b, c, d, e, f);
     return rare_syscall(nr, a, b, c, d, e, f);

@@ -31,13 +31,15 @@ bool seep_lock_take(struct seep_lock *lock) {
     uint32_t self = seep_self()->tid ? seep_self()->tid : sys_gettid();
     if (!self)
         return false;
+    uint32_t owner = 0;
     for (int turn = 0; turn < SPINS + YIELDS + NAPS; turn++) {
-        uint32_t owner = 0;
+        owner = 0;
         // acquire pairs with the release in seep_lock_release
         if (atomic_compare_exchange_strong_explicit(&lock->owner, &owner, self, memory_order_acquire,
                                                     memory_order_relaxed))
             return true;
-        if (owner == self)
+        if (owner == self ||
+            (turn > SPINS + YIELDS && owner == atomic_load_explicit(&lock->overdue, memory_order_relaxed)))
             return false;
         // What a thread that died here left behind is whole: elements count only once they are complete. One
         // that gave the lock back before it ended has left nothing: then it is another's turn, or ours.
@@ -46,9 +48,12 @@ bool seep_lock_take(struct seep_lock *lock) {
                                                     memory_order_relaxed))
             return true;
     }
+    // A handler has left the owner's hook by longjmp, say, and the owner has called none since.
+    atomic_store_explicit(&lock->overdue, owner, memory_order_relaxed);
     return false;
 }
 
 void seep_lock_release(struct seep_lock *lock) {
+    atomic_store_explicit(&lock->overdue, 0, memory_order_relaxed);
     atomic_store_explicit(&lock->owner, 0, memory_order_release);
 }

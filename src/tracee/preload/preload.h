@@ -39,11 +39,13 @@
 // ---- locks: for cold paths only; bounded, so that nothing ever hangs -------------------------------
 
 struct seep_lock {
-    _Atomic uint32_t owner; // tid, 0: free
+    _Atomic uint32_t owner;   // tid, 0: free
+    _Atomic uint32_t overdue; // owner for which a thread has waited in vain
 };
 
 // false: not to be had (its owner was killed, or is the code that a signal handler interrupted). Not
-// recursive: false at once for the thread that has it. Waits for about a second at most. A lock whose owner
+// recursive: false at once for the thread that has it. Waits for about a second at most, and no more for an
+// owner for which that was in vain. A lock whose owner
 // ended is taken over: what the lock protects counts only once it is complete.
 SEEP_MUST_CHECK bool seep_lock_take(struct seep_lock *lock);
 void seep_lock_release(struct seep_lock *lock);
@@ -439,14 +441,20 @@ struct seep_global {
     uint64_t musl_rt;     // and where musl's code is
     uint64_t musl_bytes;
     uint64_t program_entry;
-    int fd;                        // of the memory file, until the tool has it; -1
-    struct seep_lock image_lock;   // areas, pages
-    struct seep_lock tree_lock;    // nodes, sites, node_index
-    struct seep_lock rules_lock;   // rules, modules
-    struct seep_lock threads_lock; // thread slots
-    struct seep_lock odd_lock;
-    struct seep_lock map_lock;    // mappings
-    struct seep_lock misuse_lock; // misuses
+    int fd; // of the memory file, until the tool has it; -1
+    union {
+        struct {
+            struct seep_lock image_lock;   // areas, pages
+            struct seep_lock tree_lock;    // nodes, sites, node_index
+            struct seep_lock rules_lock;   // rules, modules
+            struct seep_lock threads_lock; // thread slots
+            struct seep_lock odd_lock;
+            struct seep_lock map_lock;    // mappings
+            struct seep_lock misuse_lock; // misuses
+            struct seep_lock log_lock;    // descriptor of the log
+        };
+        struct seep_lock locks[8]; // a hook may be left while it holds them
+    };
     struct seep_lock fork_lock;
     const void *found_malloc;               // the real malloc, even while another one stands in for it
     const char *preempted_by;               // module whose malloc is in front of ours, or NULL

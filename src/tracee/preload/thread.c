@@ -237,19 +237,20 @@ static bool abandoned(const struct seep_thread *thread, uint64_t frame) {
     return !seep_is_on_alternate_stack();
 }
 
+// What a hook of this thread's held that a handler has left.
+static SEEP_COLD void release_held(uint32_t tid) {
+    if (atomic_load_explicit(&seep_g.map_lock.owner, memory_order_relaxed) == tid)
+        seep_mapping_index_again();
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(seep_g.locks); i++)
+        if (atomic_load_explicit(&seep_g.locks[i].owner, memory_order_relaxed) == tid)
+            seep_lock_release(&seep_g.locks[i]);
+    seep_custom_pools_recover(tid);
+    seep_annotations_recover(tid);
+}
+
 // What the abandoned hook was writing is forgotten, what it held is released.
 static void recover(struct seep_thread *thread) {
-    struct seep_lock *locks[] = {&seep_g.image_lock,   &seep_g.tree_lock, &seep_g.rules_lock,
-                                 &seep_g.threads_lock, &seep_g.odd_lock,  &seep_g.misuse_lock};
-    if (atomic_load_explicit(&seep_g.map_lock.owner, memory_order_relaxed) == thread->tid) {
-        seep_mapping_index_again();
-        seep_lock_release(&seep_g.map_lock);
-    }
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
-        if (atomic_load_explicit(&locks[i]->owner, memory_order_relaxed) == thread->tid)
-            seep_lock_release(locks[i]);
-    seep_custom_pools_recover(thread->tid);
-    seep_annotations_recover(thread->tid);
+    release_held(thread->tid);
     thread->memo_end = thread->frames;
     recent_none(thread);
     __builtin_memset(thread->recents, 0, sizeof(struct seep_recent) << SEEP_RECENTS_SHIFT);
@@ -259,6 +260,19 @@ static void recover(struct seep_thread *thread) {
     if (was_in_real)
         seep_record_move_abandoned(thread);
     thread->guard = thread->mode.word;
+}
+
+// A thread has no guard while it takes a slot. Whether a handler has left that by longjmp is seen as above.
+static uint64_t slot_frame; // where the owner of threads_lock took it
+
+static bool take_threads_lock(uint64_t frame) {
+    uint32_t owner = atomic_load_explicit(&seep_g.threads_lock.owner, memory_order_relaxed);
+    if (owner && frame >= slot_frame && owner == sys_gettid() && !seep_is_on_alternate_stack())
+        release_held(owner);
+    if (!seep_lock_take(&seep_g.threads_lock))
+        return false;
+    slot_frame = frame;
+    return true;
 }
 
 // Whatever keeps the hot path from going on ends here: first call of all, first call of a thread,
@@ -286,12 +300,11 @@ SEEP_COLD struct seep_thread *seep_thread_slow(uint64_t frame) {
     uint64_t nr_slots = __atomic_load_n(&seep_g.header->areas[SEEP_AREA_THREADS].used, __ATOMIC_RELAXED);
     bool is_free = nr_slots == 0 || is_made || seep_calls_are_free();
     (void)is_free;
-    if (!seep_lock_take(&seep_g.threads_lock)) {
-        seep_lost(SEEP_LOST_NO_THREAD);
-        return NULL;
+    thread = NULL;
+    if (take_threads_lock(frame)) {
+        thread = take_slot();
+        seep_lock_release(&seep_g.threads_lock);
     }
-    thread = take_slot();
-    seep_lock_release(&seep_g.threads_lock);
     if (!thread) {
         seep_lost(SEEP_LOST_NO_THREAD);
         return NULL;

@@ -2,13 +2,17 @@
 // A child allocates; once it makes its image, the parent sends it SIGSEGV, whose handler leaves by longjmp without the mask
 // of signals. Prints whether the child was found so, and exits with 0 if SIGALRM is not blocked once it has allocated again.
 // With `own` the longjmp brings the mask, and the child blocks SIGALRM itself: then that stays blocked. With `fork`, `exec`
-// and `spawn` it is asked in what the child forks or executes before it allocates again.
+// and `spawn` it is asked in what the child forks or executes before it allocates again, with `syscall` in a process that
+// it makes by syscall(), with `clone` in one of clone() that has allocated.
+#define _GNU_SOURCE
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -38,8 +42,15 @@ static int alarm_is_blocked(void) {
     return sigismember(&blocked, SIGALRM);
 }
 
+static int allocate_first(void *unused) {
+    (void)unused;
+    block = malloc(30);
+    return JUMPED | (alarm_is_blocked() ? WRONG : 0);
+}
+
 // A longjmp has left the making of an image.
 static int go_on(void) {
+    static char room[65536] __attribute__((aligned(16)));
     int status = 0;
     pid_t child = -1;
     char *const args[] = {"later", "later", NULL};
@@ -47,7 +58,9 @@ static int go_on(void) {
         execv("/proc/self/exe", args);
     if (strcmp(how, "spawn") == 0)
         posix_spawn(&child, "/proc/self/exe", NULL, NULL, args, environ);
-    else if ((child = fork()) == 0)
+    else if (strcmp(how, "clone") == 0)
+        child = clone(allocate_first, room + sizeof(room), SIGCHLD, NULL);
+    else if ((child = strcmp(how, "syscall") == 0 ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork()) == 0)
         _exit(JUMPED | (alarm_is_blocked() ? WRONG : 0));
     waitpid(child, &status, 0);
     return WEXITSTATUS(status);
