@@ -148,18 +148,19 @@ static void decode(struct seep_unlzma *d, unsigned char *out, size_t nr_bytes) {
     }
 }
 
-// Calls of Thumb code are packed with target addresses in place of distances, because targets repeat.
+// Calls and jumps of Thumb code (BL, B.W) are packed with target addresses in place of distances, because
+// targets repeat.
 static void restore_calls(unsigned char *code, size_t nr_bytes) {
 #if defined(__arm__)
     for (size_t i = 0; i + 4 <= nr_bytes; i += 2) {
         unsigned char *at = code + i;
-        if ((at[1] & 0xf8) != 0xf0 || (at[3] & 0xf8) != 0xf8)
+        if ((at[1] & 0xf8) != 0xf0 || (at[3] & 0xb8) != 0xb8)
             continue;
         uint32_t to = (at[1] & 7u) << 19 | (uint32_t)at[0] << 11 | (at[3] & 7u) << 8 | at[2];
         to = (to * 2 - ((uint32_t)i + 4)) >> 1;
         at[1] = (unsigned char)(0xf0 | (to >> 19 & 7));
         at[0] = (unsigned char)(to >> 11);
-        at[3] = (unsigned char)(0xf8 | (to >> 8 & 7));
+        at[3] = (unsigned char)((at[3] & 0xf8) | (to >> 8 & 7));
         at[2] = (unsigned char)to;
         i += 2;
     }
