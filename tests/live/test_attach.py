@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import messages
+import report_json
 from harness import BUILD, SEEP, TIMEOUT, children_of, environment, library, need, need_bpf, report, run, wait_until, wait_until_idle
 from small_programs import built_program, program_source
 
@@ -979,6 +980,23 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
     # Where an operator calls another function of the allocator, all are seen.
     assert unseen >= sum(101 - found[where][0] for where in made)  # a failed one may be unseen, too
     assert process['mappings']['sites'] == []
+
+
+@pytest.mark.parametrize('options, named', [((), True), (('--children', 'ignore'), False)])
+def test_children_from_before_are_named(options, named, tmp_path):
+    """The workers of a server do the work; of the process alone, nothing may be seen."""
+    script = '(read x) <&3 & echo $!; wait'
+    with subprocess.Popen(['sh', '-c', f'exec 3<&0; {script}'], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        try:
+            child = running.stdout.readline().decode().strip()
+            attached = Attached(running.pid, *options, '--output', tmp_path / 'a.seep')
+            attached.stop()
+        finally:
+            running.kill()
+            running.stdin.close()
+    process, = report(tmp_path / 'a.seep')
+    assert report_json.codes(process) == ['attached_late'], process['health']
+    assert (f'pid {child}' in process['health']['notes'][0]) == named, process['health']
 
 
 @pytest.mark.parametrize('name, vias', [('libjemalloc.so.2', {'malloc', 'realloc'}), ('libmimalloc.so', {'calloc', 'realloc'})])

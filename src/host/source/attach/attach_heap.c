@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/live_thread.h"
+#include "base/words.h"
 #include "process/gone.h"
 #include "process/memory_limit.h"
 #include "process/proc_fields.h"
@@ -255,6 +256,34 @@ static struct seep_error *check_stop(const struct seep_attached *attached) {
     return seep_error_create(SEEP_E_UNSUPPORTED, "interrupted before the probes stood: nothing was traced");
 }
 
+// What one process does not have is no reason not to trace the others.
+static struct seep_error *unless_gone(struct seep_error *err) {
+    if (!err || (err->code != SEEP_E_NOT_FOUND && err->code != SEEP_E_PERMISSION))
+        return err;
+    seep_error_destroy(err);
+    return NULL;
+}
+
+// What a server started before, its workers, say, does the work and is not traced.
+static struct seep_error *note_late(struct seep_attached *attached, struct seep_traced_process *process,
+                                    pid_t pid) {
+    struct seep_pids family = {NULL};
+    struct seep_error *err =
+        attached->options.ignore_children ? NULL : unless_gone(seep_pids_add_family(&family, pid));
+    size_t nr = family.nr_items ? family.nr_items - 1 : 0; // without itself
+    char started[160] = "";
+    if (nr)
+        snprintf(started, sizeof(started),
+                 "; %zu process%s that it had started %s not traced (pid %d%s): --cgroup PATH instead of the "
+                 "process traces all",
+                 nr, seep_plural_es(nr), nr == 1 ? "is" : "are", (int)family.items[1], nr > 1 ? ", ..." : "");
+    seep_pids_deinit(&family);
+    return err ? err
+               : seep_traced_process_note(process, SEEP_NOTE_ATTACHED_LATE,
+                                          "attached while it ran: blocks from before are not known%s",
+                                          started);
+}
+
 static struct seep_error *start_process(struct seep_attached *attached) {
     pid_t pid = attached->options.pid;
     struct seep_traced_process *process = NULL;
@@ -280,17 +309,8 @@ static struct seep_error *start_process(struct seep_attached *attached) {
     if (!err)
         err = seep_attach_update_process(attached, process);
     if (!err)
-        err = seep_traced_process_note(process, SEEP_NOTE_ATTACHED_LATE,
-                                       "attached while it ran: blocks from before are not known");
+        err = note_late(attached, process, pid);
     return err;
-}
-
-// What one process does not have is no reason not to trace the others.
-static struct seep_error *unless_gone(struct seep_error *err) {
-    if (!err || (err->code != SEEP_E_NOT_FOUND && err->code != SEEP_E_PERMISSION))
-        return err;
-    seep_error_destroy(err);
-    return NULL;
 }
 
 static struct seep_error *for_members(struct seep_attached *attached, const struct seep_pids *pids,
