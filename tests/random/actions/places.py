@@ -143,17 +143,18 @@ def argument_of_a_handler(p):
 @action(weight=2, once=True)
 def behind_a_header(p):
     """The program's own allocator puts a header in front. Where sixteen or more blocks have it the tool learns it (docs/scan.md)."""
-    name, size = p.name('heads'), p.size(160)
+    name, inner, size = p.name('heads'), p.name('headed'), p.size(160)
     learnt = p.random.random() < 0.5
     count, header = p.random.randint(20, 60) if learnt else p.random.randint(1, 12), p.random.choice([8, 16, 32, 64])
     make = p.maker(size)
     while make.via in ALIGNED:
         make = p.maker(size)
-    site = p.site(make.via, name)
+    site = p.site(make.via, inner, name)  # of one call, because a compiler may unroll the loop
     site.learnt = learnt
     variable = f'g{name}'
     p.declare(f'static char *{variable}[{count}];')
-    p.leaf(name, [f'for (int i = 0; i < {count}; i++)', f'    {variable}[i] = (char *)clear({make.text}, {size}) + {header}; {p.mark(site)}'])
+    p.define(f'char *{inner}(void)', [f'return (char *)clear({make.text}, {size}) + {header}; {p.mark(site)}'])
+    p.leaf(name, [f'for (int i = 0; i < {count}; i++)', f'    {variable}[i] = {inner}();'])
     group = p.allocate(site, size, count, model.held(variable) if learnt else model.middle(variable))
 
     def free_them(p):
