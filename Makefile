@@ -146,7 +146,7 @@ soak:
 		$(if $(filter cross,$(ONLY)),tools/install-deps.sh test cross && SEEP_BUILD=$(CURDIR)/build SEEP_CPUS=all $(PYTHON) -m pytest -q -p no:cacheprovider -n $(JOBS) tests/cross,\
 		$(if $(filter leaks,$(ONLY)),SEEP_BUILD=$(CURDIR)/build SEEP_LEAK_ROUNDS=$(or $(TIMES),100) $(PYTHON) -m pytest -q -p no:cacheprovider tests/live/test_recording.py -k leak_is_told,\
 		$(if $(filter random,$(ONLY)),$(PYTHON) tests/random/machine.py --build build --count $(or $(TIMES),10000) $(if $(FROM),--from $(FROM)),\
-		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))))))))))
+		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)))))))))))
 
 # What make test has of it, and kill rounds: ROUNDS=n of each command. Two tests a processor, because many wait.
 hostile:

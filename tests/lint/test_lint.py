@@ -583,3 +583,13 @@ def test_the_agreement_with_other_tools_names_lines_of_the_corpus():
     assert rows
     none(sorted({"%s:%s: nothing is expected there" % (name, line) for name, line in rows
                  if "EXPECT:" not in text_of("tests/corpus/" + name).splitlines()[int(line) - 1]}))
+
+
+def test_each_soak_of_the_help_can_be_made():
+    """Its recipe is one line of conditions within conditions."""
+    with open(os.path.join(ROOT, "Makefile"), encoding="utf-8") as file:
+        kinds = re.findall(r'make soak ONLY=([a-z]+)', file.read())
+    assert len(kinds) > 5
+    for kind in kinds:
+        done = subprocess.run(["make", "-n", "--no-print-directory", "soak", f"ONLY={kind}"], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
