@@ -34,7 +34,12 @@ struct seep_trace_writer {
     uint64_t written_bytes;
     uint64_t nr_sections;
     uint64_t nr_forgotten;
+    unsigned char *held; // of a spool, HELD_BYTES: what is not in the file yet; NULL: all is written at once
+    size_t nr_held;
 };
+
+// The sections of a small process together.
+#define HELD_BYTES ((size_t)64 << 10)
 
 static struct seep_error *write_error(const struct seep_trace_writer *writer, int sys_errno) {
     struct seep_error *error = seep_error_system(sys_errno, "%s: cannot write the trace", writer->name);
@@ -50,7 +55,8 @@ static struct seep_error *write_error(const struct seep_trace_writer *writer, in
     }
 }
 
-static struct seep_error *write_all(struct seep_trace_writer *writer, const void *bytes, size_t nr_bytes) {
+static struct seep_error *write_now(const struct seep_trace_writer *writer, const void *bytes,
+                                    size_t nr_bytes) {
     const unsigned char *at = bytes;
     while (nr_bytes) {
         ssize_t done = write(writer->fd, at, SEEP_MIN(nr_bytes, (size_t)1 << 30));
@@ -61,9 +67,30 @@ static struct seep_error *write_all(struct seep_trace_writer *writer, const void
         }
         at += done;
         nr_bytes -= (size_t)done;
-        writer->written_bytes += (uint64_t)done;
     }
     return NULL;
+}
+
+static struct seep_error *write_held(struct seep_trace_writer *writer) {
+    size_t nr_held = writer->nr_held;
+    writer->nr_held = 0;
+    return write_now(writer, writer->held, nr_held);
+}
+
+static struct seep_error *write_all(struct seep_trace_writer *writer, const void *bytes, size_t nr_bytes) {
+    struct seep_error *error = NULL;
+    if (writer->held && nr_bytes > HELD_BYTES - writer->nr_held)
+        error = write_held(writer);
+    if (error)
+        return error;
+    if (writer->held && nr_bytes <= HELD_BYTES) {
+        memcpy(writer->held + writer->nr_held, bytes, nr_bytes);
+        writer->nr_held += nr_bytes;
+    } else {
+        error = write_now(writer, bytes, nr_bytes);
+    }
+    writer->written_bytes += error ? 0 : nr_bytes;
+    return error;
 }
 
 static struct seep_error *write_header(struct seep_trace_writer *writer) {
@@ -197,6 +224,7 @@ void seep_trace_writer_destroy(struct seep_trace_writer *writer) {
         unlink(writer->temp_path);
     seep_packer_destroy(writer->packer);
     free(writer->packed);
+    free(writer->held);
     free(writer->temp_path);
     free(writer->path);
     free(writer->name);
@@ -234,13 +262,16 @@ static struct seep_error *not_packed(const struct seep_trace_writer *writer) {
     return seep_error_create(SEEP_E_IO, "%s: cannot compress", writer->name);
 }
 
-// On block tables higher levels cost three times the time for some 5 per cent.
+// On block tables higher levels cost three times the time for some 5 per cent. On little they gain one per
+// cent.
+#define LITTLE_BYTES ((size_t)16 << 10)
+
 static struct seep_error *compress(struct seep_trace_writer *writer, const void *raw, size_t raw_bytes,
                                    size_t *ret_bytes) {
     if (!make_room(writer, raw_bytes, 0))
         return seep_error_no_memory();
-    size_t bytes =
-        seep_pack(writer->packer, writer->packed, writer->packed_capacity, raw, raw_bytes, SEEP_PACK_WELL);
+    size_t bytes = seep_pack(writer->packer, writer->packed, writer->packed_capacity, raw, raw_bytes,
+                             raw_bytes <= LITTLE_BYTES ? SEEP_PACK_FAST : SEEP_PACK_WELL);
     if (!bytes)
         return not_packed(writer);
     *ret_bytes = pad(writer->packed, bytes, raw_bytes);
@@ -357,7 +388,7 @@ struct seep_error *seep_trace_spool_create(struct seep_trace_writer **ret_spool)
         error = seep_error_hint(seep_error_system(errno, "%s: cannot make a temporary file", folder),
                                 "name a folder for it in TMPDIR");
     if (!error && (asprintf(&spool->name, "a temporary file in %s", folder) < 0 ||
-                   !(spool->packer = seep_packer_create())))
+                   !(spool->packer = seep_packer_create()) || !(spool->held = malloc(HELD_BYTES))))
         error = seep_error_no_memory();
     if (error) {
         seep_trace_writer_destroy(spool);
@@ -367,7 +398,13 @@ struct seep_error *seep_trace_spool_create(struct seep_trace_writer **ret_spool)
     return NULL;
 }
 
+struct seep_error *seep_trace_spool_end(struct seep_trace_writer *spool, struct seep_trace_span *span) {
+    seep_trace_span_end(spool, span);
+    return write_held(spool);
+}
+
 void seep_trace_spool_back(struct seep_trace_writer *spool, const struct seep_trace_span *begun) {
+    spool->nr_held = 0;
     if (lseek(spool->fd, (off_t)begun->off, SEEK_SET) < 0)
         return; // then what is written next stands behind, where it is said to
     (void)ftruncate(spool->fd, (off_t)begun->off); // only gives room back

@@ -57,10 +57,10 @@ static bool write_down(struct seep_store *store, const struct seep_profile *prof
     if (!err) {
         seep_trace_span_begin(store->spool, ret_span);
         err = seep_profile_save(profile, store->spool);
+        if (!err)
+            err = seep_trace_spool_end(store->spool, ret_span);
         if (err)
             seep_trace_spool_back(store->spool, ret_span);
-        else
-            seep_trace_span_end(store->spool, ret_span);
     }
     store->refuses = err != NULL;
     seep_error_destroy(err);
