@@ -98,9 +98,11 @@ static void copy_peak(int64_t peak) {
         nr_read -= nr_sites * nr_threads;
         return;
     }
-    nr_read += ASKING_COUNTERS;
-    (void)
-        seep_calls_are_free(); // a filter that was not told of is found before the kernel is asked for pages
+    if (!seep_counters_are_few(nr_threads, nr_sites)) {
+        nr_read += ASKING_COUNTERS;
+        // A filter that was not told of is found before the kernel is asked for pages.
+        (void)seep_calls_are_free();
+    }
     unsigned copy = header->at_peak_which == 1; // the one that does not count
     struct seep_image_peak *record = &header->at_peak[copy];
     if (!copy_counters(copy, nr_sites))

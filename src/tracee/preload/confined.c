@@ -206,10 +206,12 @@ void seep_place_of_tid_learn(void) {
     seep_confined.tid_at = found;
 }
 
-uint32_t sys_gettid(void) {
-    if (!seep_confined.filtered)
-        return (uint32_t)sys3(SYS_gettid, 0, 0, 0);
+uint32_t seep_tid_of_libc(void) {
     return seep_confined.tid_at ? word_of_thread(seep_confined.tid_at) : 0;
+}
+
+uint32_t sys_gettid(void) {
+    return seep_confined.filtered ? seep_tid_of_libc() : (uint32_t)sys3(SYS_gettid, 0, 0, 0);
 }
 
 uint32_t sys_getpid(void) {

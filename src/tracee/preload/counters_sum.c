@@ -8,11 +8,11 @@
 
 // Pages that were never written are not read, as long as the kernel may be asked: that would make them.
 // Other threads count on meanwhile: each word is one of theirs, a little older or newer.
-SEEP_NO_TSAN static void add_chunk(const struct seep_image_counters *counters, uint32_t nr_sites,
+SEEP_NO_TSAN static void add_chunk(const struct seep_image_counters *counters, uint32_t nr_sites, bool asks,
                                    seep_sums *sums) {
     unsigned char present[CHUNK_BYTES / SEEP_IMAGE_PAGE];
     // With swap those that were written may look as if they were not.
-    if (seep_confined.filtered || seep_swap_is_used())
+    if (!asks || seep_confined.filtered || seep_swap_is_used())
         __builtin_memset(present, 1, sizeof(present));
     else if (!seep_pages_present((const unsigned char *)counters, sizeof(present), present))
         return;
@@ -42,7 +42,7 @@ SEEP_NO_TSAN bool seep_counters_sum(uint64_t first, uint32_t nr_sites, seep_sums
             continue;
         if (!any)
             __builtin_memset(ret_sums, 0, nr_sites * sizeof(*ret_sums));
-        add_chunk(chunk, nr_sites, ret_sums);
+        add_chunk(chunk, nr_sites, !seep_counters_are_few(nr_threads, first + nr_sites), ret_sums);
         any = true;
     }
     return any;

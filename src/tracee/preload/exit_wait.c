@@ -153,23 +153,31 @@ extern void *__libc_stack_end __attribute__((weak));
 static _Atomic uint64_t leaver;
 static uint64_t leaving_sp; // the leaver's own
 
+// By what libc knows, where it is the program's own process: whether calls are free need not be asked then.
+// 0: they are not.
 static uint64_t this_thread(void) {
-    return OF_PROCESS(sys_getpid()) | sys_gettid();
+    uint32_t tid = seep_image_is_ours() ? seep_tid_of_libc() : 0;
+    return tid          ? OF_PROCESS(seep_confined.pid) | tid
+           : may_park() ? OF_PROCESS(sys_getpid()) | sys_gettid()
+                        : 0;
 }
 
 void seep_park_leaving(uint64_t sp) {
-    if (!may_park())
-        return;
     uint64_t self = this_thread();
+    if (!self)
+        return;
     uint64_t first = atomic_load_explicit(&leaver, memory_order_acquire);
     // Of the parent of a fork: not here.
     bool is_old = first >> 32 != self >> 32;
     if (is_old && atomic_compare_exchange_strong_explicit(&leaver, &first, self, memory_order_acq_rel,
                                                           memory_order_acquire)) {
         leaving_sp = sp;
-        wait_for_other(); // main has returned, say
+        if ((uint32_t)atomic_load_explicit(&parking, memory_order_acquire) && may_park())
+            wait_for_other(); // main has returned, say
         return;
     }
+    if (!may_park())
+        return;
     // libc lets a second thread in, which finds no handlers left and ends the process. The first one
     // gets some time to come to its look, and all the time that this may take.
     for (unsigned i = 0; first != self && i < TURN_MS; i++) {
@@ -182,9 +190,8 @@ void seep_park_leaving(uint64_t sp) {
 }
 
 void seep_park_at_exit(void) {
-    if (!may_park())
+    if (!may_park()) // start.c has looked, so nothing is read here
         return;
-    seep_calls_looked(true); // so wants_to_park() need not
     uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
     uint64_t self = this_thread();
     uint64_t first = atomic_load_explicit(&leaver, memory_order_acquire);

@@ -352,13 +352,14 @@ static bool is_unmapped(uint64_t start_rt, uint64_t bytes) {
 // Copies pages of a leaf for the memory from `address_rt` on. Where no memory is mapped there are no blocks.
 static bool copy_leaf(unsigned char *fresh, uint64_t off, uint64_t nr_pages, uint64_t address_rt) {
     uint64_t page_spans = (SEEP_IMAGE_PAGE / sizeof(uint64_t)) << seep_g.granule_shift;
-    if (is_unmapped(address_rt, nr_pages * page_spans))
-        return true;
     if (nr_pages <= ASKED_PAGES)
         return copy_present(fresh, seep_g.base, off, nr_pages * SEEP_IMAGE_PAGE);
     bool done = true;
-    for (uint64_t part = nr_pages / 4, first = 0; done && first < nr_pages; first += part)
-        done = copy_leaf(fresh, off + first * SEEP_IMAGE_PAGE, part, address_rt + first * page_spans);
+    for (uint64_t part = nr_pages / 4, first = 0; done && first < nr_pages; first += part) {
+        uint64_t part_rt = address_rt + first * page_spans;
+        done = is_unmapped(part_rt, part * page_spans) ||
+               copy_leaf(fresh, off + first * SEEP_IMAGE_PAGE, part, part_rt);
+    }
     return done;
 }
 

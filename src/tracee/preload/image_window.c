@@ -115,9 +115,9 @@ static SEEP_NOINLINE void unlock_seed(void) {
 
 // For a moment the part of the file before an area is mapped, too. A child that another thread forks
 // meanwhile is not limited yet, and needs only the one seed. If two threads do this at once, the seeds of one
-// of them stay mapped unused.
+// of them stay mapped unused. On CPUs of 32 bits all seeds are there from the start.
 SEEP_COLD void seep_window_spread_seeds(void) {
-    if (!seeds[OF_HEADER] || seeds[0])
+    if (SEEP_ARCH_WORD != 8 || !seeds[OF_HEADER] || seeds[0])
         return;
     unlock_seed();
     for (int i = SEEP_AREA_PAGED_NR; i-- > 0;) {
