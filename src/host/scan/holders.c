@@ -79,15 +79,51 @@ static int most_blocks_first(const void *left, const void *right) {
                                 : (a->block > b->block) - (a->block < b->block);
 }
 
-static int by_site(const void *left, const void *right) {
-    const struct seep_held *a = left, *b = right;
-    if (a->site != b->site)
-        return (a->site > b->site) - (a->site < b->site);
-    if (a->kind != b->kind)
-        return (a->kind > b->kind) - (a->kind < b->kind);
-    if (a->blocks != b->blocks)
-        return (a->blocks < b->blocks) - (a->blocks > b->blocks);
-    return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+// The groups by `rank`, and within a rank as they were. *groups is replaced. A site mostly has one to three
+// groups, so what is left to sort is little.
+static struct seep_error *sort_groups(struct group **groups, size_t nr, size_t nr_ranks) {
+    struct group *sorted = malloc(SEEP_MAX(nr, (size_t)1) * sizeof(*sorted));
+    size_t *first = calloc(nr_ranks + 1, sizeof(*first));
+    if (!sorted || !first) {
+        free(sorted);
+        free(first);
+        return seep_error_no_memory();
+    }
+    for (size_t i = 0; i < nr; i++)
+        first[(*groups)[i].rank + 1]++;
+    for (size_t i = 1; i <= nr_ranks; i++)
+        first[i] += first[i - 1];
+    for (size_t i = 0; i < nr; i++)
+        sorted[first[(*groups)[i].rank]++] = (*groups)[i];
+    for (size_t i = 0, end; i < nr; i = end) {
+        for (end = i + 1; end < nr && sorted[end].rank == sorted[i].rank; end++)
+            continue;
+        if (end - i > 1)
+            qsort(&sorted[i], end - i, sizeof(*sorted), most_blocks_first);
+    }
+    free(first);
+    free(*groups);
+    *groups = sorted;
+    return NULL;
+}
+
+// By site, and within a site as they are: by class, most blocks first.
+static struct seep_error *sort_held(struct seep_leaks *leaks, uint32_t nr_sites) {
+    struct seep_held *before = malloc(SEEP_MAX(leaks->nr_held, (size_t)1) * sizeof(*before));
+    size_t *first = calloc((size_t)nr_sites + 1, sizeof(*first));
+    if (before && first) {
+        memcpy(before, leaks->held, leaks->nr_held * sizeof(*before));
+        for (size_t i = 0; i < leaks->nr_held; i++)
+            first[before[i].site + 1]++;
+        for (size_t i = 1; i <= nr_sites; i++)
+            first[i] += first[i - 1];
+        for (size_t i = 0; i < leaks->nr_held; i++)
+            leaks->held[first[before[i].site]++] = before[i];
+    }
+    struct seep_error *err = before && first ? NULL : seep_error_no_memory();
+    free(before);
+    free(first);
+    return err;
 }
 
 // The end of the chain of holders from `block`: held by a root, or lost. `tops` knows those that were found,
@@ -176,12 +212,10 @@ static struct seep_error *make_held(struct seep_profile *profile, const struct s
 
 // The first SEEP_HELD_MAX groups of each site and class, of all SEEP_HELD_SITES_MAX at most.
 static struct seep_error *keep_held(struct seep_profile *profile, const struct seep_chains *chains,
-                                    const struct choice *choices, struct group *groups, size_t nr) {
+                                    const struct choice *choices, const struct group *groups, size_t nr) {
     struct seep_leaks *leaks = &profile->leaks;
     size_t most = SEEP_MIN(nr, (size_t)SEEP_HELD_SITES_MAX);
     struct seep_error *err = NULL;
-    if (nr)
-        qsort(groups, nr, sizeof(*groups), most_blocks_first);
     leaks->nr_held = 0;
     leaks->held = seep_arena_alloc(&profile->arena, SEEP_MAX(most, (size_t)1), sizeof(*leaks->held));
     if (!leaks->held)
@@ -198,8 +232,7 @@ static struct seep_error *keep_held(struct seep_profile *profile, const struct s
         else
             err = make_held(profile, chains, group, &held->chain);
     }
-    qsort(leaks->held, leaks->nr_held, sizeof(*leaks->held), by_site);
-    return err;
+    return err ? err : sort_held(leaks, profile->nr_sites);
 }
 
 static struct seep_error *describe_sites(struct seep_profile *profile, const struct seep_chains *chains,
@@ -219,6 +252,8 @@ static struct seep_error *describe_sites(struct seep_profile *profile, const str
     }
     if (!err)
         err = group_blocks(profile, chains->graph, holders, ranks, &groups, &nr_groups);
+    if (!err)
+        err = sort_groups(&groups, nr_groups, nr);
     if (!err)
         err = keep_held(profile, chains, choices, groups, nr_groups);
     free(groups);

@@ -44,7 +44,9 @@ bool seep_kernel_kept_find(pid_t pid, struct seep_kernel_kept *kept) {
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)seep_live_thread(pid));
     DIR *folder = opendir(path);
     for (const struct dirent *entry; folder && fits && (entry = readdir(folder)) != NULL;) {
-        ssize_t length = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
+        bool is_number = *entry->d_name != '.';
+        ssize_t length =
+            is_number ? readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) : -1;
         if (length < 0)
             continue;
         target[length] = 0;

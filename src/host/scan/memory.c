@@ -149,11 +149,24 @@ static bool pages_come(const struct seep_memory *memory, struct seep_memory_area
     return area->pages == SEEP_PAGES_COME;
 }
 
+// Whether that is known of all pages of [address, end), so that it does not matter which of them are there.
+static bool all_come(const struct seep_memory *memory, uint64_t address, uint64_t end) {
+    while (address < end) {
+        const struct seep_memory_area *area = seep_memory_find(memory, address);
+        if (!area || area->of_monitor ||
+            (area->inode && area->pages != SEEP_PAGES_COME && !is_sound(area->device)))
+            return false;
+        address = area->end;
+    }
+    return true;
+}
+
 static bool read_checked(const struct seep_memory *memory, uint64_t address, void *ret_bytes,
                          size_t nr_bytes) {
     uint64_t entries[64], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), end;
-    bool is_sound = !__builtin_add_overflow(address, nr_bytes, &end) && end <= INT64_MAX;
-    for (uint64_t at = address; !memory->core && is_sound && memory->pagemap_fd >= 0 && at < end;) {
+    bool fits = !__builtin_add_overflow(address, nr_bytes, &end) && end <= INT64_MAX;
+    bool asks = fits && !memory->core && memory->pagemap_fd >= 0 && !all_come(memory, address, end);
+    for (uint64_t at = address; asks && at < end;) {
         uint64_t page = at / page_bytes;
         size_t nr = SEEP_MIN((end + page_bytes - 1) / page_bytes - page, SEEP_ARRAY_SIZE(entries));
         if (pread(memory->pagemap_fd, entries, nr * 8, (off_t)(page * 8)) != (ssize_t)(nr * 8))

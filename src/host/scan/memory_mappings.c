@@ -64,24 +64,37 @@ static bool has_mark_of_seep(const char *flags) {
     return strstr(flags, " dd") && strstr(flags, " rr");
 }
 
+static bool is_named(const char *line, const char *name) {
+    while (*name && *line == *name)
+        line++, name++;
+    return !*name;
+}
+
+// The first number in the line.
+static uint64_t number_in(const char *line) {
+    uint64_t value = 0;
+    while (*line && (*line < '0' || *line > '9'))
+        line++;
+    for (; *line >= '0' && *line <= '9'; line++)
+        value = value * 10 + (uint64_t)(*line - '0');
+    return value;
+}
+
 // A line that belongs to the mapping before it.
 static void add_detail(struct seep_memory *memory, const char *line) {
     if (!memory->nr_mappings)
         return;
     struct seep_memory_area *last = &memory->mappings[memory->nr_mappings - 1];
     // Two dozen of them for each mapping, while the process waits: by hand.
-    if (*line != 'A' && *line != 'R' && *line != 'S' && *line != 'V')
-        return;
-    if (strncmp(line, "Anonymous:", 10) == 0)
-        last->was_written = strtoull(line + 10, NULL, 10) > 0;
-    const char *kib = strncmp(line, "Rss:", 4) == 0    ? line + 4
-                      : strncmp(line, "Swap:", 5) == 0 ? line + 5
-                                                       : NULL;
-    if (kib)
-        last->present_bytes += (uint64_t)strtoull(kib, NULL, 10) << 10;
-    if (strncmp(line, "Shared_", 7) == 0)
-        last->has_shared_pages |= strtoull(strchrnul(line, ' '), NULL, 10) > 0;
-    if (strncmp(line, "VmFlags:", 8) != 0)
+    if (*line == 'A' && is_named(line, "Anonymous:"))
+        last->was_written = number_in(line) > 0;
+    else if (*line == 'R' && is_named(line, "Rss:"))
+        last->present_bytes += number_in(line) << 10;
+    else if (*line == 'S' && is_named(line, "Swap:"))
+        last->present_bytes += number_in(line) << 10;
+    else if (*line == 'S' && is_named(line, "Shared_"))
+        last->has_shared_pages |= number_in(line) > 0;
+    if (*line != 'V' || !is_named(line, "VmFlags:"))
         return;
     if (has_mark_of_seep(line))
         last->of_seep = last->of_seep || !*last->path || strcmp(last->path, SHARED_ANONYMOUS) == 0;

@@ -102,13 +102,13 @@ size_t seep_image_next(const struct seep_image_copy *copy, uint64_t *at, uint64_
 }
 
 void seep_image_read(const struct seep_image_copy *copy, uint64_t off, void *ret_bytes, size_t nr_bytes) {
-    memset(ret_bytes, 0, nr_bytes);
-    uint64_t end;
-    if (__builtin_add_overflow(off, nr_bytes, &end))
-        return;
     const unsigned char *bytes;
-    size_t nr;
-    for (uint64_t at = off; (nr = seep_image_next(copy, &at, end, &bytes)); at += nr)
+    uint64_t at = off, end;
+    bool fits = !__builtin_add_overflow(off, nr_bytes, &end);
+    size_t nr = fits ? seep_image_next(copy, &at, end, &bytes) : 0;
+    if (nr < nr_bytes)
+        memset(ret_bytes, 0, nr_bytes);
+    for (; nr; at += nr, nr = at < end ? seep_image_next(copy, &at, end, &bytes) : 0)
         memcpy((char *)ret_bytes + (at - off), bytes, nr);
 }
 

@@ -59,9 +59,14 @@ static void take_copy(struct seep_image_reader *reader, const struct seep_image_
             continue;
         }
         uint64_t off = seep_image_page_off(copy, page);
-        for (uint64_t i = 0; i < SEEP_CHUNK_SITES && first + i < nr_sites; i++) {
+        uint64_t nr = SEEP_MIN(nr_sites - first, (uint64_t)SEEP_CHUNK_SITES);
+        const unsigned char *whole = seep_image_bytes(copy, off, nr * SITE_BYTES); // mostly
+        for (uint64_t i = 0; i < nr; i++) {
             uint64_t fields[FIELDS];
-            seep_image_read(copy, off + i * SITE_BYTES, fields, sizeof(fields));
+            if (whole)
+                memcpy(fields, whole + i * SITE_BYTES, sizeof(fields));
+            else
+                seep_image_read(copy, off + i * SITE_BYTES, fields, sizeof(fields));
             seep_image_swap_words(&copy->head, fields, FIELDS);
             if (first + i > 0)
                 add(reader, mark, (uint32_t)(first + i), fields);
