@@ -113,10 +113,21 @@ struct search {
     const struct seep_map *with_image;
     const struct seep_map *with_notice;
     const struct seep_map *image_files;
+    uint64_t started; // of this process, in ticks
 };
 
+// 0: not known.
+static uint64_t start_of(pid_t pid) {
+    struct seep_stat stat;
+    return seep_stat_read(pid, 0, &stat) ? seep_stat_number(&stat, SEEP_STAT_STARTED) : 0;
+}
+
+// A process that began before this one is no descendant. That is asked first, because it costs least.
 static struct seep_error *look_at(const struct search *search, pid_t pid) {
     if (pid == getpid() || seep_map_find(search->with_image, (uint64_t)pid))
+        return NULL;
+    uint64_t started = start_of(pid);
+    if (started && started < search->started)
         return NULL;
     const uint64_t *notice = seep_map_find(search->with_notice, (uint64_t)pid);
     bool found = !(notice && *notice) &&
@@ -144,9 +155,10 @@ static struct seep_error *look_at_listed(const struct search *search, pid_t leas
 struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
                                       const struct seep_map *with_image, const struct seep_map *with_notice,
                                       const struct seep_map *image_files) {
-    struct search search = {run, socket, with_image, with_notice, image_files};
+    struct search search = {run, socket, with_image, with_notice, image_files, 0};
     if (!seep_proc_is_ours())
         return NULL;
+    search.started = start_of(getpid());
     pid_t least = least_pid(run);
     pid_t latest = latest_pid(least);
     struct seep_error *err = NULL;
