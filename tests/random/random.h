@@ -134,6 +134,12 @@ APART static void leave_by(void (*volatile leave)(int), int code) {
 
 // ---- threads ----
 
+// The numbers of threads are addresses of their stacks, where blocks may lie when those are unmapped.
+APART static void forget(void *where, size_t bytes) {
+    memset(keep(where), 0, bytes);
+    keep(where);
+}
+
 APART static void start_thread(pthread_t *thread, void *(*function)(void *)) {
     CHECK(pthread_create(thread, NULL, function, NULL) == 0);
 }
@@ -144,6 +150,7 @@ APART static void run_threads(void *(*function)(void *), int count) {
         start_thread(&threads[i], function);
     for (int i = 0; i < count; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
+    forget(threads, sizeof(threads));
 }
 
 // With its stack in memory of the program.

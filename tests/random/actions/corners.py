@@ -98,7 +98,7 @@ def on_a_small_stack(p):
     p.define(f'void *{name}(void *unused)', [f'for (int i = 0; i < {count}; i++) {{', f'    {make.release}(clear({make.text}, {size})); {p.mark(first)}',
                                              f'    free(keep(realloc(null_pointer(), hide({size})))); {p.mark(moved)}', '}', 'return unused;'])
     p.line(f'{{ pthread_attr_t how; pthread_t thread; CHECK(pthread_attr_init(&how) == 0 && pthread_attr_setstacksize(&how, {room}) == 0);')
-    p.line(f'CHECK(pthread_create(&thread, &how, {name}, NULL) == 0 && pthread_join(thread, NULL) == 0); pthread_attr_destroy(&how); }}')
+    p.line(f'CHECK(pthread_create(&thread, &how, {name}, NULL) == 0 && pthread_join(thread, NULL) == 0); pthread_attr_destroy(&how); forget(&thread, sizeof(thread)); }}')
     p.line('scrub();')
     p.pairs(first, size, count)
     p.pairs(moved, size, count)

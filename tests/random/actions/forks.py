@@ -88,7 +88,7 @@ def forked_beside_work(p):
         forked(p)
     parent.busy = parent.busy - {site}
     p.line(f'for (int i = 0; i < {threads}; i++)')
-    p.line('    CHECK(pthread_join(busy[i], NULL) == 0); }')
+    p.line('    CHECK(pthread_join(busy[i], NULL) == 0); forget(busy, sizeof(busy)); }')
     p.line('scrub();')
     number = p.batch.next_number()
     p.life.allocate(number, site, size, count * threads, model.lost())

@@ -309,7 +309,7 @@ def cancellation_that_waits(p):
         f'block = clear(malloc({size}), {size}); {p.mark(last)}', f'passed_{name} = 1;',
         f'pthread_cleanup_push({free}, block);', 'pthread_testcancel();', 'pthread_cleanup_pop(1);', 'return unused;'])
     p.line(f'{{ pthread_t thread; void *result = NULL; start_thread(&thread, {name});')
-    p.line(f'CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED && passed_{name}); }}')
+    p.line(f'CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED && passed_{name}); forget(&thread, sizeof(thread)); }}')
     p.line('scrub();')
     p.life.old_words = True
     p.pairs(site, size, count)
@@ -360,7 +360,7 @@ def signalled(p):
     p.define(f'void *{name}(void *unused)', [f'sem_post(&here_{name});', f'wait_for(&done_{name});', 'return unused;'])
     p.line(f'{{ pthread_t thread; sem_init(&here_{name}, 0, 0); sem_init(&done_{name}, 0, 0);')
     p.line(f'set_handler(SIGRTMIN + 2, {handler}, {p.random.choice(["0", "SA_RESTART", "SA_ONSTACK"])}); start_thread(&thread, {name});')
-    p.line(f'wait_for(&here_{name}); CHECK(pthread_kill(thread, SIGRTMIN + 2) == 0); CHECK(pthread_join(thread, NULL) == 0); }}')
+    p.line(f'wait_for(&here_{name}); CHECK(pthread_kill(thread, SIGRTMIN + 2) == 0); CHECK(pthread_join(thread, NULL) == 0); forget(&thread, sizeof(thread)); }}')
     p.line('scrub();')
     p.pairs(brief, size, 1)
     p.allocate(kept, size, 1, model.held(variable))
@@ -375,6 +375,6 @@ def of_c11(p):
     p.batch.sites.append(site)
     p.define(f'int {name}(void *unused)', ['(void)unused;', f'clear({make.text}, {size}); {p.mark(site)}', 'return 7;'])
     p.line(f'{{ thrd_t thread; int result = 0; CHECK(thrd_create(&thread, {name}, NULL) == thrd_success);')
-    p.line('CHECK(thrd_join(thread, &result) == thrd_success && result == 7); }')
+    p.line('CHECK(thrd_join(thread, &result) == thrd_success && result == 7); forget(&thread, sizeof(thread)); }')
     p.line('scrub();')
     p.allocate(site, size, 1, model.lost())

@@ -78,7 +78,7 @@ def handed_over(p):
     p.line(f'{{ pthread_t threads[2]; sem_init(&full_{maker}, 0, 0); sem_init(&empty_{maker}, 0, 1);')
     p.line(f'start_thread(&threads[0], {maker});')
     p.line(f'start_thread(&threads[1], {mover});')
-    p.line('CHECK(pthread_join(threads[0], NULL) == 0 && pthread_join(threads[1], NULL) == 0); }')
+    p.line('CHECK(pthread_join(threads[0], NULL) == 0 && pthread_join(threads[1], NULL) == 0); forget(threads, sizeof(threads)); }')
     p.line('scrub();')
     p.pairs(first, size, count, temporary=None)
     p.pairs(second, size + more, count, temporary=None)
