@@ -475,8 +475,9 @@ def test_where_tmp_is_read_only(tmp_path):
     env = environment(TMPDIR='', XDG_RUNTIME_DIR='')
     done = in_mount_namespace(script, SEEP, 'run', '-q', '-o', '/dev/null', '--', 'sh', '-c', 'echo $SEEP_SOCKET', env=env)
     assert (done.code, done.err) == (0, b'') and done.out.startswith(b'/') and not done.out.startswith(b'/tmp/'), done
-    done = in_mount_namespace(script, SEEP, 'top', '--once', '--', 'sleep', '1', env=env)
-    assert (done.code, done.err) == (0, b'') and b' sleep ' in done.out, done
+    aside = 'mount -t tmpfs none /mnt && cd /mnt'  # the trace stays there
+    done = in_mount_namespace(f'{script} && {aside}', SEEP, 'top', '--once', '--', 'sleep', '1', env=env)
+    assert done.code == 0 and b' sleep ' in done.out, done
 
 
 def test_the_name_of_a_trace_is_printable(tmp_path):

@@ -28,7 +28,7 @@ struct allocator {
     uint32_t nr_own;   // how many of them are known
     double *wall_ns;   // by round, less own_ns
     double *faults;
-    struct seep_replay_results sum; // latencies of all rounds
+    uint64_t latency[SEEP_REPLAY_CALLS_NR][SEEP_REPLAY_BUCKETS]; // of all rounds
     double ns_per_tick;
     uint64_t nr_failed;
 };
@@ -108,7 +108,7 @@ static void fill_row(const struct compared *compared, size_t index, uint32_t nr,
     row->differs = row->is_known && row->against.differs;
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
         for (size_t s = 0; s < SEEP_ARRAY_SIZE(shares); s++)
-            row->latency_ns[k][s] = percentile(own->sum.latency[k], shares[s], own->ns_per_tick);
+            row->latency_ns[k][s] = percentile(own->latency[k], shares[s], own->ns_per_tick);
 }
 
 // ---- rounds ----
@@ -128,7 +128,7 @@ static void take_time(struct compared *compared, struct allocator *allocator, ui
     allocator->ns_per_tick = results->ns_per_tick;
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
         for (size_t i = 0; i < SEEP_REPLAY_BUCKETS; i++)
-            allocator->sum.latency[k][i] += results->latency[k][i];
+            allocator->latency[k][i] += results->latency[k][i];
 }
 
 // The time of the replayer itself, in a run that does everything but the calls: in the same round, as the

@@ -83,7 +83,8 @@ static struct seep_error *look_for_past(int fd, const char *path, bool *ret_is_p
 }
 
 // A worker's question is the file, and 1 if it is about calls past malloc. The answer to that is 1 or 0;
-// otherwise the answer is the build-id, what seep_own_allocator_put puts, and whether it frees past free.
+// otherwise the answer is the build-id, whether the file frees past free, and what seep_own_allocator_put
+// puts.
 static bool serve(void *context, struct seep_worker_end *end, struct seep_take *words, int fd,
                   struct seep_put *answer) {
     struct seep_unseen_file file = {.build_id_bytes = 0};
@@ -101,8 +102,8 @@ static bool serve(void *context, struct seep_worker_end *end, struct seep_take *
     seep_error_destroy(err);
     seep_put_leb(answer, file.build_id_bytes);
     seep_put_bytes(answer, file.build_id, file.build_id_bytes);
-    seep_own_allocator_put(answer, &file.own);
     seep_put_leb(answer, file.frees_past);
+    seep_own_allocator_put(answer, &file.own);
     return is_answered;
 }
 
@@ -116,10 +117,11 @@ static void ask(struct seep_worker *worker, int fd, struct seep_unseen_file *fil
         struct seep_take take = seep_take_of(&answer);
         uint64_t nr_bytes = seep_take_leb(&take);
         const unsigned char *id = seep_take_bytes(&take, SEEP_MIN(nr_bytes, (uint64_t)BUILD_ID_KEPT));
+        bool frees_past = seep_take_leb(&take) == 1;
         if (seep_own_allocator_take(&take, &file->own) && id) {
             file->build_id_bytes = (uint32_t)SEEP_MIN(nr_bytes, (uint64_t)BUILD_ID_KEPT);
             memcpy(file->build_id, id, file->build_id_bytes);
-            file->frees_past = seep_take_leb(&take) == 1;
+            file->frees_past = frees_past;
         }
     }
     seep_put_deinit(&answer);
