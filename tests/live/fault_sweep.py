@@ -62,6 +62,8 @@ class Run:
         # Hundreds of traces: the reader that names no functions is the quick one. It does not read what was left without the tool.
         read = harness.report if options is None else lambda trace: seep_reader.read(trace.read_bytes())['processes']
         self.processes = read(trace) if self.is_saved else []
+        if options is None:  # the program that it executes takes the name of the file if it has none itself
+            self.processes = [p for p in self.processes if 'again' not in p['process']['args']]
 
     def figures(self):
         return sorted([p['totals'][key] for key in KEYS] for p in self.processes)

@@ -271,4 +271,5 @@ def test_a_cut_recording_is_replayed_as_far_as_it_goes(tmp_path):
 def test_recorded_speed(tmp_path):
     trace = record(tmp_path, build(tmp_path, 'replay_memory.c', 'program'))
     result = json.loads(replay(tmp_path, trace, '--json', '--speed', 'recorded').out)
-    assert result['allocators'][0]['time_ns'] > 0 and result['allocators'][0]['replayer_ns'] > 0
+    row = result['allocators'][0]
+    assert row['replayer_ns'] > 0 and (row['time_ns'] is None or row['time_ns'] > 0), row  # None: below noise
