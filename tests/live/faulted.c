@@ -63,7 +63,7 @@ static void guarded(void (*function)(unsigned), unsigned size) {
     may_jump = false;
 }
 
-static void *volatile sink;
+static __thread void *volatile sink;
 
 __attribute__((noinline)) static void once(unsigned size) {
     sink = malloc(size);
