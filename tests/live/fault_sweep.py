@@ -69,7 +69,8 @@ class Run:
         return sorted([p['totals'][key] for key in KEYS] for p in self.processes)
 
     def most_lost(self):
-        return max(sum(p['health']['lost']) for p in self.processes)
+        of_each = (p['health']['lost'] for p in self.processes)
+        return max((sum(lost.values() if isinstance(lost, dict) else lost) for lost in of_each), default=0)
 
     def healths(self):
         return sorted(str({k: v for k, v in p['health'].items() if k != 'events'}) for p in self.processes)
