@@ -21,12 +21,26 @@ for i in range(5):
     print(pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 '''
 
+KILLED = r'''
+import os
+pid = os.posix_spawn('/bin/sh', ['sh', '-c', 'kill -9 $$'], os.environ)
+os.waitpid(pid, 0)
+with open('/proc/sys/kernel/ns_last_pid', 'w') as file:
+    file.write(str(pid - 1))
+'''
 
-def test_five_children_of_one_number(tmp_path):
+
+@pytest.fixture
+def namespace():
+    """A command whose program may say which number the next process has."""
     need('unshare')
-    namespace = ['unshare', '--pid', '--fork', '--mount-proc']
-    if os.geteuid() != 0 or run([*namespace, 'test', '-w', '/proc/sys/kernel/ns_last_pid']).code:
+    command = ['unshare', '--pid', '--fork', '--mount-proc']
+    if os.geteuid() != 0 or run([*command, 'test', '-w', '/proc/sys/kernel/ns_last_pid']).code:
         pytest.skip('the number of the next process cannot be chosen here (root, CONFIG_CHECKPOINT_RESTORE)')
+    return command
+
+
+def test_five_children_of_one_number(namespace, tmp_path):
     trace = tmp_path / 't.seep'
     program = ['/usr/bin/python3', '-S', '-c', SCRIPT, PROGRAM]
     plain = run([*namespace, *program])
@@ -86,3 +100,10 @@ def test_numbers_of_more_than_16_bits(tmp_path):
     assert here['live_blocks'] == far['live_blocks'] > 0
     (process,) = report(trace)
     assert process['process']['pid'] == scanned['process']['pid'] == int(pid)
+
+
+def test_a_helper_of_the_tool_with_the_number_of_a_child(namespace, tmp_path):
+    """A run waited for the process that opens files for the tool, if that began in the same hundredth of a second as the child."""
+    for _ in range(8):
+        done = run([*namespace, SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', '/usr/bin/python3', '-S', '-c', KILLED])
+        assert (done.code, done.err) == (0, b''), done

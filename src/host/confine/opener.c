@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "confine/helpers.h"
 #include "confine/opener.h"
 #include "confine/worker_rights.h"
 #include "confine/untrusted.h"
@@ -185,6 +186,7 @@ static bool start(void) {
         close(sockets[0]);
         return false;
     }
+    seep_helper_add(pid);
     opener = pid;
     owner = parent;
     opener_socket = sockets[0];
@@ -194,8 +196,11 @@ static bool start(void) {
 // One that waits in the kernel dies when that is over, and is left to whom the tool leaves its children.
 static void stop(void) {
     kill(opener, SIGKILL);
-    for (int tries = 0; tries < 20 && waitpid(opener, NULL, WNOHANG) == 0; tries++)
+    pid_t found = 0;
+    for (int tries = 0; tries < 20 && (found = waitpid(opener, NULL, WNOHANG)) == 0; tries++)
         poll(NULL, 0, 1);
+    if (found)
+        seep_helper_remove(opener);
     close(opener_socket);
     opener_socket = -1;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "confine/helpers.h"
 #include "confine/opener.h"
 #include "confine/worker.h"
 #include "confine/worker_rights.h"
@@ -236,8 +237,10 @@ static void reap(pid_t pid) {
     const struct timespec pause = {0, NS_PER_S / 1000};
     for (unsigned i = 0; i < REAP_MS; i++) {
         pid_t found = waitpid(pid, NULL, WNOHANG);
-        if (found == pid || (found < 0 && errno != EINTR))
+        if (found == pid || (found < 0 && errno != EINTR)) {
+            seep_helper_remove(pid);
             return;
+        }
         nanosleep(&pause, NULL);
     }
 }
@@ -325,6 +328,8 @@ struct seep_error *seep_worker_start(seep_worker_serve_function *serve, void *co
         _exit(0);
     }
     int fork_errno = errno;
+    if (pid > 0)
+        seep_helper_add(pid);
     close(sockets[1]);
     *worker = (struct seep_worker){.pid = pid, .socket = sockets[0]};
     struct seep_error *error = NULL;

@@ -11,6 +11,7 @@
 #include "base/numbers.h"
 #include "base/words.h"
 #include "base/map.h"
+#include "confine/helpers.h"
 #include "image/hello.h"
 #include "source/image/image_copy.h"
 #include "analysis/process_tree.h"
@@ -368,7 +369,7 @@ static struct seep_error *add_main(struct gathering *gathering, const struct see
 
 // One that has ended is there until its parent has waited for it.
 static bool is_running(pid_t pid) {
-    return (kill(pid, 0) == 0 || errno != ESRCH) && !seep_process_is_zombie(pid);
+    return (kill(pid, 0) == 0 || errno != ESRCH) && !seep_process_is_zombie(pid) && !seep_is_helper(pid);
 }
 
 static struct seep_error *add_descendant(struct gathering *gathering, const struct seep_run *run,

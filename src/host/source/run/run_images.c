@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/live_thread.h"
+#include "confine/helpers.h"
 #include "process/proc_fields.h"
 #include "source/image/image_decode.h"
 #include "source/run/run_parts.h"
@@ -113,6 +114,8 @@ static bool has_not_ended(pid_t pid) {
 static bool find_process(pid_t pid, int64_t *ret_start_ns) {
     struct seep_stat stat;
     *ret_start_ns = 0;
+    if (seep_is_helper(pid)) // has the number that a process had
+        return false;
     if (!seep_proc_is_ours())
         return has_not_ended(pid);
     pid_t thread = seep_live_thread(pid);
