@@ -44,7 +44,7 @@ def packed(content):
         content = with_targets(content)
     return lzma.compress(bytes(content), lzma.FORMAT_RAW, filters=[{
         "id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 1, "pb": 1, "dict_size": 1 << 20, "mf": lzma.MF_BT2,
-        "nice_len": 32}])
+        "nice_len": 48}])
 
 
 def write(header, tool, name, nr_bytes, held):

@@ -226,4 +226,13 @@ ssize_t getdelim(char **line, size_t *room, int end, FILE *file) {
 ssize_t getline(char **line, size_t *room, FILE *file) {
     return getdelim(line, room, '\n', file);
 }
+
+#if defined(__arm__) && defined(__VFP_FP__) && !defined(__SOFTFP__)
+// What the compiler calls to convert. That of libgcc is one object with sums in software.
+__attribute__((pcs("aapcs"))) double __aeabi_ul2d(uint64_t value);
+
+__attribute__((used)) double __aeabi_ul2d(uint64_t value) {
+    return (double)(uint32_t)(value >> 32) * 4294967296.0 + (double)(uint32_t)value;
+}
+#endif
 #endif
