@@ -41,10 +41,15 @@ PYTEST_SUITES = ["cross", "live", "hostile", "random", "corpus", "oracle", "web"
 SANITIZED = ["cli", "golden"]
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:abort_on_error=0",
               "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}  # for the programs of that build
-# What looks at other programs and at documents more than at seep runs on the ordinary build alone.
+# What looks at other programs and at documents more than at seep, or does much of the same, runs on the ordinary
+# build alone.
 NOT_SANITIZED = ["cli/test_ci_recipes.py", "cli/test_coming_from.py", "cli/test_guides.py", "cli/test_install.py",
                  "cli/test_site.py",  # no seep runs there
                  "cli/test_width.py::test_progress_of_a_replay_counts_to_the_most",  # by time, the replayer's
+                 "cli/test_gdb.py",
+                 "cli/test_run.py::test_few_descriptors",
+                 "cli/test_export.py::test_large_outputs_are_written_in_large_parts",
+                 "cli/test_width.py::test_long_values_of_sql_are_not_all_kept",
                  "cli/test_suppressions.py::test_valgrind_takes_what_is_generated",
                  "cli/test_suppressions.py::test_an_entry_takes_its_own_stack_only",
                  "cli/test_suppressions.py::test_what_the_runtime_keeps_is_suppressed_and_what_is_lost_is_not",
