@@ -88,6 +88,13 @@ def test_what_our_own_frames_held_at__exit_is_lost(tmp_path):
     assert kinds(process)[3005] == {'lost'}
 
 
+def test_exit_in_a_child_of_vfork_is_not_that_of_the_parent(tmp_path):
+    """The two have one thread of libc's. What the parent's own frames held was lost."""
+    harness.need('gcc')
+    done, (process, ) = run(built_program('exit_scan_in_vfork.c', tmp_path, '-O0'), tmp_path)
+    assert done.code == 3 and kinds(process)[3005] == {'reachable'}
+
+
 def test_exit_in_a_thread(program, tmp_path):
     done, (process,) = run(program, tmp_path, 'thread')
     assert done.code == 0

@@ -176,11 +176,15 @@ void seep_park_leaving(uint64_t sp) {
             wait_for_other(); // main has returned, say
         return;
     }
+    if (first == self) { // its handler calls it again, or a child of vfork was the first, and is gone
+        leaving_sp = sp;
+        return;
+    }
     if (!may_park())
         return;
     // libc lets a second thread in, which finds no handlers left and ends the process. The first one
     // gets some time to come to its look, and all the time that this may take.
-    for (unsigned i = 0; first != self && i < TURN_MS; i++) {
+    for (unsigned i = 0; i < TURN_MS; i++) {
         if (atomic_load_explicit(&parking, memory_order_acquire) >> 32 == sys_getpid()) {
             wait_for_other();
             return;
