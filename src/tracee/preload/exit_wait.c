@@ -202,7 +202,7 @@ void seep_park_at_exit(void) {
     if (first == self) {
         if (wants_to_park())
             tell_and_wait(leaving_sp);
-    } else if (end && first >> 32 != self >> 32 && self >> 32 == (uint32_t)self && CPU_FRAME() < end) {
+    } else if (end && first >> 32 != self >> 32 && sys_getpid() == sys_gettid() && CPU_FRAME() < end) {
         // main returned: none of its frames are left, though what was in them is.
         if (wants_to_park())
             tell_and_wait(end);
