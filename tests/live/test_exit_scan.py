@@ -95,6 +95,13 @@ def test_exit_in_a_child_of_vfork_is_not_that_of_the_parent(tmp_path):
     assert done.code == 3 and kinds(process)[3005] == {'reachable'}
 
 
+def test_exit_in_a_handler_of_exit(tmp_path):
+    """What the handler held counted as lost."""
+    harness.need('gcc')
+    done, (process, ) = run(built_program('exit_scan_again.c', tmp_path, '-O0'), tmp_path)
+    assert done.code == 5 and kinds(process)[4005] == kinds(process)[3005] == {'reachable'}
+
+
 def test_main_returns_in_a_child_that_libc_does_not_know(tmp_path):
     """By libc's number its first thread was another, and words that exit() had not written over held blocks."""
     harness.need('gcc')
