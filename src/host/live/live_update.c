@@ -22,9 +22,14 @@ static void moment_deinit(struct seep_live_moment *moment) {
     *moment = (struct seep_live_moment){NULL};
 }
 
-static void marks_deinit(struct seep_life *life) {
+static void life_destroy(struct seep_life *life) {
+    moment_deinit(&life->before);
+    moment_deinit(&life->last);
+    moment_deinit(&life->mark);
     for (size_t i = 0; i < SEEP_LIVE_MARKS; i++)
         moment_deinit(&life->marks[i]);
+    seep_series_deinit(&life->series);
+    free(life);
 }
 
 bool seep_look_is_stopped(const struct seep_look *look) {
@@ -42,14 +47,8 @@ void seep_live_forget(struct seep_live *live) {
 void seep_live_deinit(struct seep_live *live) {
     seep_live_forget(live);
     seep_look_deinit(&live->look);
-    for (size_t i = 0; i < live->nr_lives; i++) {
-        moment_deinit(&live->lives[i]->before);
-        moment_deinit(&live->lives[i]->last);
-        moment_deinit(&live->lives[i]->mark);
-        marks_deinit(live->lives[i]);
-        seep_series_deinit(&live->lives[i]->series);
-        free(live->lives[i]);
-    }
+    for (size_t i = 0; i < live->nr_lives; i++)
+        life_destroy(live->lives[i]);
     free(live->lives);
     free(live->life_of);
     seep_session_destroy(live->scanned);
@@ -180,16 +179,10 @@ static void note_ends(struct seep_live *live, const struct seep_session *session
     size_t nr = 0;
     for (size_t i = 0; i < live->nr_lives; i++) {
         struct seep_life *life = live->lives[i];
-        if (life->there || is_in(life, session)) {
+        if (life->there || is_in(life, session))
             live->lives[nr++] = life;
-            continue;
-        }
-        moment_deinit(&life->before);
-        moment_deinit(&life->last);
-        moment_deinit(&life->mark);
-        marks_deinit(life);
-        seep_series_deinit(&life->series);
-        free(life);
+        else
+            life_destroy(life);
     }
     live->nr_lives = nr;
 }
