@@ -16,12 +16,9 @@ void seep_trace_same_deinit(struct seep_trace_same *same) {
     seep_shared_release(same->shared);
 }
 
-static bool is_array(uint32_t type) {
-    return type == SEEP_TRACE_NODES || type == SEEP_TRACE_THREAD_SITES;
-}
-
 static bool may_be_same(const struct seep_trace_same *same, uint32_t type) {
-    return same->shared && (is_array(type) || type == SEEP_TRACE_PEAK);
+    return same->shared &&
+           (type == SEEP_TRACE_NODES || type == SEEP_TRACE_THREAD_SITES || type == SEEP_TRACE_PEAK);
 }
 
 static uint64_t hash_of(const struct seep_trace_section *section) {
@@ -79,13 +76,11 @@ bool seep_trace_same_take(const struct seep_trace_same *same, struct seep_trace_
 
 struct seep_arena *seep_trace_same_arena(struct seep_trace_same *same, struct seep_profile *profile,
                                          uint32_t type) {
+    if (may_be_same(same, type))
+        return &same->shared->arena;
     if (!same->shared)
         return &profile->arena;
     switch (type) {
-    case SEEP_TRACE_NODES:
-    case SEEP_TRACE_THREAD_SITES:
-    case SEEP_TRACE_PEAK:
-        return &same->shared->arena;
     case SEEP_TRACE_HOLDERS:
     case SEEP_TRACE_CHAINS:
     case SEEP_TRACE_ARRIVALS:

@@ -36,8 +36,6 @@ static void look_at_called(void *context, const char *name) {
     imports->opens |= strcmp(name, "dlopen") == 0;
 }
 
-enum { NR_ASKED = 2 };
-
 // Texts that a file is asked for.
 struct asked {
     const char *const *names;
@@ -107,30 +105,30 @@ static struct seep_error *look_for_texts(const struct seep_elf_file *elf, struct
     return NULL;
 }
 
-struct seep_error *seep_past_malloc_find(const struct seep_elf_file *elf, bool *ret_is_past) {
+// Whether the module has what it needs to call libc's own functions, and names those that are asked for.
+// `opens`: it needs dlopen, too.
+static struct seep_error *find_past(const struct seep_elf_file *elf, struct asked *asked, size_t nr_asked,
+                                    bool opens, bool *ret_is_past) {
     struct imports imports = {false};
-    struct asked asked = {.names = names, .nr_names = SEEP_ARRAY_SIZE(names), .prefix = "__libc_"};
     struct seep_error *err = seep_elf_dynamic(elf, look_at_exported, look_at_called, &imports);
     bool is_past = false;
-    if (!err && !imports.exports_malloc && imports.looks_up)
-        err = look_for_texts(elf, &asked, 1, &is_past);
+    if (!err && !imports.exports_malloc && imports.looks_up && (imports.opens || !opens))
+        err = look_for_texts(elf, asked, nr_asked, &is_past);
     if (!err)
         *ret_is_past = is_past;
     return err;
 }
 
+struct seep_error *seep_past_malloc_find(const struct seep_elf_file *elf, bool *ret_is_past) {
+    struct asked asked = {.names = names, .nr_names = SEEP_ARRAY_SIZE(names), .prefix = "__libc_"};
+    return find_past(elf, &asked, 1, false, ret_is_past);
+}
+
 struct seep_error *seep_past_free_find(const struct seep_elf_file *elf, bool *ret_is_past) {
     static const char *const names_of_libc[] = {"libc.so.6", "libc.so"};
-    struct imports imports = {false};
-    struct asked asked[NR_ASKED] = {
+    struct asked asked[] = {
         {.names = names_of_libc, .nr_names = SEEP_ARRAY_SIZE(names_of_libc), .prefix = "", .is_path = true},
         {.names = names_of_free, .nr_names = SEEP_ARRAY_SIZE(names_of_free), .prefix = "__libc_"},
     };
-    struct seep_error *err = seep_elf_dynamic(elf, look_at_exported, look_at_called, &imports);
-    bool is_past = false;
-    if (!err && !imports.exports_malloc && imports.looks_up && imports.opens)
-        err = look_for_texts(elf, asked, NR_ASKED, &is_past);
-    if (!err)
-        *ret_is_past = is_past;
-    return err;
+    return find_past(elf, asked, SEEP_ARRAY_SIZE(asked), true, ret_is_past);
 }
