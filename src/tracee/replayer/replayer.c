@@ -405,22 +405,22 @@ static void arrive(uint64_t gate, uint64_t nr) {
     }
 }
 
-static void wait_until(uint32_t index, uint64_t ns) {
+static void wait_until(struct seep_replay_progress *progress, uint64_t ns) {
     for (uint64_t now; (now = now_ns(CLOCK_MONOTONIC) - start_ns) < ns;) {
         uint64_t left = ns - now;
         struct timespec time = {left >= 1000000000, left >= 1000000000 ? 0 : (long)left};
         nanosleep(&time, NULL);
-        __atomic_store_n(&results->progress[index].nr_beats, results->progress[index].nr_beats + 1,
-                         __ATOMIC_RELAXED);
+        __atomic_store_n(&progress->nr_beats, progress->nr_beats + 1, __ATOMIC_RELAXED);
     }
 }
 
 static void run(uint32_t index) {
     const struct seep_replay_op *first = ops + threads[index].first_op;
+    struct seep_replay_progress *progress = &results->progress[index];
     bool is_empty = results->how.is_empty, measures = results->how.measures;
     for (uint64_t i = 0; i < threads[index].nr_ops; i++) {
         const struct seep_replay_op *op = &first[i];
-        __atomic_store_n(&results->progress[index].at, i, __ATOMIC_RELAXED);
+        __atomic_store_n(&progress->at, i, __ATOMIC_RELAXED);
         if (op->kind < SEEP_REPLAY_CALLS_NR) {
             bool is_timed = op->flags & SEEP_REPLAY_TIMED && !measures;
             if (is_empty)
@@ -439,14 +439,14 @@ static void run(uint32_t index) {
             if (measures)
                 measure(op->slot);
         } else if (op->kind == SEEP_REPLAY_TIME) {
-            wait_until(index, op->value);
+            wait_until(progress, op->value);
         } else if (!is_empty) {
             advised(op);
         }
         if (op->flags & SEEP_REPLAY_PUBLISH)
             reach(&points[index], i + 1);
     }
-    __atomic_store_n(&results->progress[index].at, threads[index].nr_ops, __ATOMIC_RELAXED);
+    __atomic_store_n(&progress->at, threads[index].nr_ops, __ATOMIC_RELAXED);
     if (atomic_fetch_add(&nr_done, 1) + 1 == head->nr_threads && is_crowd())
         wake(&nr_done, 1);
 }
