@@ -298,8 +298,11 @@ def test_a_reader_of_the_image_is_not_waited_for(tmp_path):
     """A tool that looks at the program has its image mapped, as a child of fork has its parent's."""
     with subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 'r.seep', '--', 'cat'], stdin=subprocess.PIPE, env=environment()) as tool:
         def images():
-            files = Path(f'/proc/{tool.pid}/fd')
-            return [one for one in files.iterdir() if os.readlink(one).startswith('/memfd:seep-image')]
+            found = []
+            for one in Path(f'/proc/{tool.pid}/fd').iterdir():
+                with contextlib.suppress(FileNotFoundError):  # it has been closed meanwhile
+                    found += [one] if os.readlink(one).startswith('/memfd:seep-image') else []
+            return found
         wait_until(images, 'the program is traced')
         # Its pid is above that of the program, as that of a child is.
         with open(images()[0], 'rb') as file, subprocess.Popen(['/usr/bin/python3', '-c', READER], stdin=file, stdout=subprocess.PIPE) as reader:
