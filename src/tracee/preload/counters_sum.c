@@ -29,11 +29,11 @@ SEEP_NO_TSAN static void add_chunk(const struct seep_image_counters *counters, u
 }
 
 SEEP_NO_TSAN bool seep_counters_sum(uint64_t first, uint32_t nr_sites, seep_sums *ret_sums) {
-    uint64_t nr_threads = __atomic_load_n(&seep_g.header->areas[SEEP_AREA_THREADS].used, __ATOMIC_ACQUIRE);
-    nr_threads =
-        SEEP_MIN(nr_threads, seep_window_visible(SEEP_AREA_THREADS) / sizeof(struct seep_image_thread));
+    uint64_t used = __atomic_load_n(&seep_g.header->areas[SEEP_AREA_THREADS].used, __ATOMIC_ACQUIRE);
+    uint32_t nr_threads =
+        (uint32_t)SEEP_MIN(used, seep_window_visible(SEEP_AREA_THREADS) / sizeof(struct seep_image_thread));
     bool any = false;
-    for (uint64_t i = 0; i < nr_threads; i++) {
+    for (uint32_t i = 0; i < nr_threads; i++) {
         const uint32_t *dir = seep_window_pages(seep_g.base, seep_g.threads[i].chunk_dir_page,
                                                 SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
         uint32_t page = dir ? __atomic_load_n(&dir[first >> SEEP_CHUNK_SITES_SHIFT], __ATOMIC_ACQUIRE) : 0;
@@ -42,7 +42,7 @@ SEEP_NO_TSAN bool seep_counters_sum(uint64_t first, uint32_t nr_sites, seep_sums
             continue;
         if (!any)
             __builtin_memset(ret_sums, 0, nr_sites * sizeof(*ret_sums));
-        add_chunk(chunk, nr_sites, !seep_counters_are_few(nr_threads, first + nr_sites), ret_sums);
+        add_chunk(chunk, nr_sites, !seep_counters_are_few(nr_threads, (uint32_t)first + nr_sites), ret_sums);
         any = true;
     }
     return any;

@@ -17,7 +17,7 @@ typedef uint64_t seep_sums[SEEP_SUM_FIELDS];
 SEEP_MUST_CHECK bool seep_counters_sum(uint64_t first, uint32_t nr_sites, seep_sums *ret_sums);
 
 // Whether they are added up without a system call: a few pages may be made that were never written.
-static inline bool seep_counters_are_few(uint64_t nr_threads, uint64_t nr_sites) {
+static inline bool seep_counters_are_few(uint32_t nr_threads, uint32_t nr_sites) {
     enum { FEW_PAGES = 8 };
     return nr_threads == 1 && nr_sites <= FEW_PAGES * SEEP_IMAGE_PAGE / sizeof(struct seep_image_counters);
 }
