@@ -55,7 +55,7 @@ static const struct seep_option replay_options[] = {
     {"pid", 0, SEEP_OPTION_NUMBER, offsetof(struct replay_values, pid), .value = "N",
      .help = "of a recording of several processes the process N (default: the first)"},
     {"timeout", 0, SEEP_OPTION_DURATION, offsetof(struct replay_values, timeout_ns), .value = "T",
-     .help = "give up an allocator that does not return from a call for so long (default 60s)"},
+     .help = "give up an allocator that has not returned from a call after this time (default 60s)"},
     {"json", 0, SEEP_OPTION_FLAG, offsetof(struct replay_values, json),
      .help = "as JSON, with memory over time"},
     {"csv", 0, SEEP_OPTION_FLAG, offsetof(struct replay_values, csv), .help = "as CSV"},
