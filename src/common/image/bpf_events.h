@@ -215,7 +215,7 @@ struct seep_bpf_exec {
 // A block, where one table has those of several processes.
 struct seep_bpf_block {
     uint64_t address;
-    uint64_t pid; // or what else tells the process apart: in the table of the sample, its memory
+    uint64_t pid; // in the table of the sample: the address of the process's mm
 };
 // Where an operator new returns to, by the address and the process.
 enum seep_bpf_landing {

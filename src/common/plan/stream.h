@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What seep tells its replayer to do, and what that found: two files that both have mapped. The stream is
-// read only; the results are written by the replayer alone. Behind the results is how far each thread is.
+// read only; the results are written by the replayer alone. The progress of each thread follows them.
 // docs/replay.md says what the figures mean.
 //
 // Invariant: a wait names an operation that came earlier in the recording, so no two threads wait for each
@@ -93,7 +93,7 @@ struct seep_replay_how {
 // A line of its own for each thread. Neither changes while the thread is in a call.
 struct seep_replay_progress {
     uint64_t at;       // the operation that it does now
-    uint64_t nr_beats; // of a thread that waits for its time: that it is alive
+    uint64_t nr_beats; // grows while the thread waits for its time
     uint64_t unused[6];
 };
 

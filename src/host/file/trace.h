@@ -93,7 +93,7 @@ SEEP_MUST_CHECK struct seep_error *seep_trace_writer_compact(struct seep_trace_w
 // A spool: sections that wait for a trace to be made of them. A nameless file in $TMPDIR or /tmp,
 // without header and end. What was written can be taken back, read again, and copied into a trace.
 SEEP_MUST_CHECK struct seep_error *seep_trace_spool_create(struct seep_trace_writer **ret_spool);
-// What was begun is in the file as a whole; until then it may be in memory.
+// The span that was begun is written to the file as a whole. Until then it may be in memory.
 SEEP_MUST_CHECK struct seep_error *seep_trace_spool_end(struct seep_trace_writer *spool,
                                                         struct seep_trace_span *span);
 // To where a span begins that was not ended: after a failure, so that the spool can go on being used.

@@ -33,16 +33,16 @@ struct seep_trace_same {
 SEEP_MUST_CHECK struct seep_error *seep_trace_same_init(struct seep_trace_same *same);
 void seep_trace_same_deinit(struct seep_trace_same *same);
 
-// Whether the profile has it now, from an earlier process with the same section.
+// Takes the section from an earlier process that has the same one. false: there is none.
 bool seep_trace_same_take(const struct seep_trace_same *same, struct seep_trace_arrays *arrays,
                           const struct seep_trace_section *section);
-// Where the memory of what a section becomes is to come from.
+// The arena for the decoded section.
 struct seep_arena *seep_trace_same_arena(struct seep_trace_same *same, struct seep_profile *profile,
                                          uint32_t type);
-// Before a section of that type changes what processes share, the profile gets its own. false: out of memory.
+// The profile gets its own copy before a section of that type changes what is shared. false: out of memory.
 SEEP_MUST_CHECK bool seep_trace_same_own(const struct seep_trace_same *same, struct seep_profile *profile,
                                          uint32_t type);
-// What the profile has of the section is what later processes may have, too. false: out of memory.
+// Later processes may share what the profile has of the section. false: out of memory.
 SEEP_MUST_CHECK bool seep_trace_same_add(struct seep_trace_same *same, const struct seep_profile *profile,
                                          const struct seep_trace_section *section);
 // The profile is complete: its chains become the common ones.

@@ -108,7 +108,7 @@ struct seep_live_moment {
     uint32_t nr_threads;
 };
 
-#define SEEP_LIVE_MARKS 8u // that were made here and are kept: over a link looks bring no marks
+#define SEEP_LIVE_MARKS 8u // made here, and kept because looks over a link bring no marks
 
 struct seep_life {
     uint32_t pid;

@@ -56,8 +56,8 @@ static struct seep_error *find_alike(const struct print *print, const void *rows
     return error;
 }
 
-// Sites that would look alike have their number, as --json and SQL name it, and who called, or if that is
-// main the function that was called.
+// Sites that would look alike have their number, as --json and SQL name it, and their caller. If the caller
+// is main, they have the function that was called.
 static struct seep_error *put_place(const struct print *print, uint32_t site) {
     struct seep_view *view = print->report->view;
     uint32_t node = node_of(print, site);

@@ -25,7 +25,7 @@ static void put_time(FILE *out) {
         fprintf(out, "[%s] ", text);
 }
 
-// `nr_inside`: frames below it that it stands for.
+// `nr_inside`: the number of frames below it for which it stands.
 static void put_frame(FILE *out, const struct seep_view_frame *frame, size_t nr_inside) {
     fputs(INDENT INDENT, out);
     if (frame->function) {

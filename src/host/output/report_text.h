@@ -51,7 +51,8 @@ void seep_text_row_growth(FILE *out, const struct seep_view *view, const struct 
 SEEP_MUST_CHECK struct seep_error *seep_text_pools(FILE *out, struct seep_view *view,
                                                    const struct seep_style *style);
 void seep_text_marks(FILE *out, const struct seep_view *view);
-// Whether frame i is inside the C++ library, and the frame that called it is, too, which stands for it then.
+// Whether frame i and the frame that called it are both inside the C++ library. The caller then stands for
+// it.
 bool seep_text_is_inside(const struct seep_view *view, const struct seep_view_frame *frames, size_t nr,
                          size_t i);
 // The stack of a row, a line for each frame.

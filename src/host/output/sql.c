@@ -234,8 +234,8 @@ static int go_on(struct cursor *cursor) {
     return SQLITE_OK;
 }
 
-// Of at_s, in seconds. SQLite compares what is within exactly: a microsecond more is read than what it asks
-// for, which is more than a double of a year of seconds is wrong by.
+// A condition on at_s, in seconds. The limits are a microsecond wider: a double of up to a year in seconds is
+// exact to less than that. SQLite compares the rows within the limits exactly.
 static void limit_seconds(struct limits *limits, char code, double seconds) {
     const double far = 9e9;
     const int64_t more_ns = 1000;

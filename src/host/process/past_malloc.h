@@ -13,8 +13,8 @@
 // be a whole text: as the end of others (acc_malloc of libgomp) it is in a quarter of all files that import
 // dlsym.
 SEEP_MUST_CHECK struct seep_error *seep_past_malloc_find(const struct seep_elf_file *elf, bool *ret_is_past);
-// The same for libc's own free, which no hook sees: the file imports dlopen, too, and has the name of libc
-// and that of free among its constants.
+// The same for libc's own free, which no hook sees: the file also imports dlopen, and has the names of libc
+// and of free among its constants.
 SEEP_MUST_CHECK struct seep_error *seep_past_free_find(const struct seep_elf_file *elf, bool *ret_is_past);
 
 #endif

@@ -186,7 +186,7 @@ static bool wait_a_little(int pidfd) {
     return nanosleep(&pause, NULL) == 0;
 }
 
-// Of `patience` only the time counts in which we looked: while both are stopped, none passes.
+// Only time in which we looked counts against `patience`. So none passes while both are stopped.
 static struct seep_error *wait_for(const struct seep_replayer *replayer,
                                    const struct seep_allocator_choice *choice, const struct seep_plan *plan,
                                    pid_t pid, int *ret_status) {

@@ -7,8 +7,8 @@
 
 #include "scan/memory.h"
 
-// Whether a module beside the allocator itself names such a function. Also if the modules have more names
-// than are read. Proof: tests/live/test_reachability.py.
+// Whether a module beside the allocator itself names such a function. True also if the modules
+// have more names than are read. Proof: tests/live/test_reachability.py.
 bool seep_is_beside_malloc(const struct seep_memory *memory);
 
 #endif

@@ -18,8 +18,8 @@ static bool is_of_allocator(struct seep_root_finder *finder, const struct seep_m
     const struct seep_graph *graph = finder->graph;
     uint32_t i = seep_root_first_block(graph, mapping->start);
     bool is_heap = strcmp(mapping->path, "[heap]") == 0;
-    // What glibc takes for its main arena no hook sees, but what the program takes by sbrk; so it is known
-    // also where the arena has no block left.
+    // Hooks see what the program takes by sbrk, and not what glibc takes for its main arena. So the arena is
+    // known even if no block is left in it.
     *ret_is = is_heap && finder->areas.nr_items != 0;
     while (!*ret_is && i < graph->nr_blocks && graph->blocks[i].address < mapping->end) {
         const struct seep_span *area = seep_spans_find(&finder->areas, graph->blocks[i].address);

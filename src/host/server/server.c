@@ -646,8 +646,8 @@ static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret
 }
 
 // With many clients the server sleeps after a Pull, so that one wait returns the questions of many: a wake-up
-// costs more than an answer. It sleeps at most 248 ms, as docs/protocol.md says. A new client ends that, and
-// one whose latest question was no Pull.
+// costs more than an answer. It sleeps at most 248 ms, as docs/protocol.md says. A new client ends the
+// sleep, and so does one whose latest question was no Pull.
 static void rest(const struct seep_server *server) {
     struct epoll_event events[1];
     int rest_ms = (int)(server->nr_clients - 1) * SEEP_SERVER_REST_US / 1000;

@@ -90,7 +90,7 @@ struct seep_server {
     uint64_t nr_answered; // questions
     bool has_pulled;      // a Pull was answered, and all of the answer is sent
     int epoll_fd;
-    int new_fd;    // an epoll of what ends the server's rest: clients that come, or may not wait
+    int new_fd;    // an epoll that ends the server's rest: new clients, and those that may not wait
     int listen_fd; // -1: it does not
     struct seep_server_watch watch_listen, watch_listen_new;
     int64_t deaf_until_ns; // no client is accepted before: there was no descriptor for one

@@ -135,7 +135,7 @@ static struct seep_error *make_form(struct seep_stacks *stacks, const char *name
     return error || *ret_shown ? error : seep_error_no_memory();
 }
 
-// Names that come to the same get the next form, both. *ret_nr: how many did.
+// All names that come to the same get the next form. *ret_nr: how many names did.
 static struct seep_error *tell_apart(struct seep_stacks *stacks, uint8_t *forms, struct seep_map *numbers,
                                      size_t *ret_nr) {
     const struct seep_texts *functions = &stacks->functions;

@@ -24,8 +24,8 @@ struct seep_finding {
     uint64_t value;       // bytes; of FREES and CHURN a count
     const char *place;    // "function (file:line)" that has most of it; NULL: nothing has, or not known
     uint64_t place_value; // what it has of `value`
-    // What shows its evidence, which the report does not: a command, the options of it ("" : none), and what
-    // it shows. NULL: the report has it.
+    // The command that shows the evidence, its options ("": none), and what it shows. NULL: the report itself
+    // shows the evidence.
     const char *command;
     const char *options;
     const char *shows;
@@ -52,12 +52,11 @@ SEEP_MUST_CHECK struct seep_error *seep_summary_place(struct seep_view *view, ui
 SEEP_MUST_CHECK struct seep_error *seep_summary_place_of(struct seep_view *view, uint32_t node,
                                                          uint64_t allocations, const char **ret_place);
 
-// Two of one place are told apart by these, NULL: not known. The caller of the place: NULL, too, where main
-// is it.
+// These tell two sites of one place apart. The caller of the place; NULL: it is main, or not known.
 SEEP_MUST_CHECK struct seep_error *seep_summary_caller(struct seep_view *view, uint32_t node,
                                                        const char **ret_place);
 // The function of a library that the place called, which allocated for it. NULL: it called the allocator
-// itself.
+// itself, or the function is not known.
 SEEP_MUST_CHECK struct seep_error *seep_summary_called(struct seep_view *view, uint32_t node,
                                                        const char **ret_name);
 

@@ -13,7 +13,7 @@ typedef uint64_t seep_sums[SEEP_SUM_FIELDS];
 // Writes `ret_sums` of nr_sites sites (at most SEEP_CHUNK_SITES) from `first` on, the first of a chunk.
 // false: no thread counted anything in the chunk, and nothing was written. Context: threads go on counting
 // meanwhile; no lock is needed.
-// A filter that was not told of has been looked for, unless seep_counters_are_few().
+// The caller has looked for filters of system calls that no hook saw, unless seep_counters_are_few().
 SEEP_MUST_CHECK bool seep_counters_sum(uint64_t first, uint32_t nr_sites, seep_sums *ret_sums);
 
 // Whether they are added up without a system call: a few pages may be made that were never written.

@@ -533,8 +533,8 @@ static bool take_file(void) {
     return false;
 }
 
-// Threads may leave at once, and the first to be gone takes the others with it: it waits for one that writes
-// the file. What a signal asked for is written again, because it is not the end.
+// Several threads may leave at once, and the first to end the process ends the others: it waits for the one
+// that writes the file. What a signal asked for is written again, because it is not the end.
 static void dump_at_exit(void) {
     if (!is_ours())
         return;

@@ -153,8 +153,8 @@ extern void *__libc_stack_end __attribute__((weak));
 static _Atomic uint64_t leaver;
 static uint64_t leaving_sp; // the leaver's own
 
-// By what libc knows, where it is the program's own process: whether calls are free need not be asked then.
-// 0: they are not.
+// In the program's own process libc knows the id of the thread, so no system call is made. 0: a system call
+// is needed, and a filter may not let it pass.
 static uint64_t this_thread(void) {
     uint32_t tid = seep_image_is_ours() ? seep_tid_of_libc() : 0;
     return tid          ? OF_PROCESS(seep_confined.pid) | tid

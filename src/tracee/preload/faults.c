@@ -3,10 +3,10 @@
 // For tests only (-Dfaults=true, and the library that tests/live builds for itself): system calls of this
 // library that fail. SEEP_FAULT=N makes the Nth call of the process fail with the first errno that is
 // sensible for it, N:E with errno E, N+ and N+:E that call and all that follow. N:dU: the call comes U
-// microseconds later; N:sS: the thread gets the signal S right before it, if
-// there is a handler. tN and so on: only calls of other threads than the first count. These are made, and
-// fail for no other reason. SEEP_FAULT_SEEN names a file that is made when it has come to that: so a test
-// knows when N has gone past the last call. SEEP_FAULT_SMALL=1 makes the tables that grow with the program
+// microseconds later. N:sS: the thread gets the signal S right before the call, if there is a handler. Calls
+// with N:dU and N:sS are made, and do not fail by this. tN and so on: only calls of other threads than the
+// first count. SEEP_FAULT_SEEN names a file that the Nth call makes: so a test knows when N has gone past the
+// last call. SEEP_FAULT_SMALL=1 makes the tables that grow with the program
 // small. SEEP_FAULT_CLOCK=N: the clock of events is off by up to N of its units in each thread, and steps
 // anew every 64 events.
 #ifdef SEEP_FAULTS

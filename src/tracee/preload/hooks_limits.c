@@ -328,7 +328,7 @@ SEEP_INLINE bool is_rare(long nr) {
            nr == SYS_mprotect || nr == SYS_OF_MMAP || SETS_LIMITS(nr);
 }
 
-// The child of one without CLONE_VM has the mask of signals.
+// Whether the call makes a child, which begins with the mask of signals of this thread.
 SEEP_INLINE bool is_fork(long nr) {
 #ifdef SYS_fork
     if (nr == SYS_fork || nr == SYS_vfork)

@@ -44,9 +44,9 @@ struct seep_lock {
 };
 
 // false: not to be had (its owner was killed, or is the code that a signal handler interrupted). Not
-// recursive: false at once for the thread that has it. Waits for about a second at most, and no more for an
-// owner for which that was in vain. A lock whose owner
-// ended is taken over: what the lock protects counts only once it is complete.
+// recursive: false at once for the thread that has it. Waits for about a second at most. After a wait in
+// vain it waits no more for that owner. A lock whose owner ended is taken over: what the lock protects counts
+// only once it is complete.
 SEEP_MUST_CHECK bool seep_lock_take(struct seep_lock *lock);
 void seep_lock_release(struct seep_lock *lock);
 

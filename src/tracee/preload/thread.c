@@ -237,7 +237,7 @@ static bool abandoned(const struct seep_thread *thread, uint64_t frame) {
     return !seep_is_on_alternate_stack();
 }
 
-// What a hook of this thread's held that a handler has left.
+// Releases what a hook of this thread held when a handler left it by longjmp.
 static SEEP_COLD void release_held(uint32_t tid) {
     if (atomic_load_explicit(&seep_g.map_lock.owner, memory_order_relaxed) == tid)
         seep_mapping_index_again();
@@ -262,7 +262,8 @@ static void recover(struct seep_thread *thread) {
     thread->guard = thread->mode.word;
 }
 
-// A thread has no guard while it takes a slot. Whether a handler has left that by longjmp is seen as above.
+// A thread has no guard while it takes a slot. The frame tells, as above, whether a handler left that by
+// longjmp.
 static uint64_t slot_frame; // where the owner of threads_lock took it
 
 static bool take_threads_lock(uint64_t frame) {

@@ -53,7 +53,7 @@ static const struct function c_functions[] = {
 };
 
 // Of mimalloc beside those, behind "mi_", which is the prefix or its end. Source: mimalloc.h. Those that take
-// a heap are not here, because the place of their arguments has no shape.
+// a heap are left out: their other arguments are one place later, and most SEEP_BPF_ shapes lack that.
 static const struct function mimalloc_functions[] = {
     {"zalloc", SEEP_PROBE_ALLOC, SEEP_VIA_CALLOC, SEEP_BPF_SIZE_1},
     {"malloc_small", SEEP_PROBE_ALLOC, SEEP_VIA_MALLOC, SEEP_BPF_SIZE_1},

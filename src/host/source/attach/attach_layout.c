@@ -24,10 +24,10 @@ struct layout {
     size_t nr_code;
 };
 
-// Of a library's code from its first to its last probe; of one that is larger, the first part.
+// The code of a library is copied from its first to its last probe, but no more than this.
 #define PROBED_BYTES_MAX (UINT64_C(4) << 20)
 
-// What of the mapping the probes are in, as offsets in the file. false: none is.
+// The part of the mapping that has the probes, as offsets in the file. false: it has none.
 static bool find_probed(const struct seep_attach_object *object, const struct seep_code_area *area,
                         uint64_t *ret_first, uint64_t *ret_end) {
     uint64_t first = UINT64_MAX, end = 0, area_end = area->file_off + (area->end - area->start);
