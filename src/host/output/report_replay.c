@@ -187,10 +187,9 @@ void seep_replay_text(FILE *to, const struct seep_plan *plan, const struct seep_
     fprintf(out, "\nThe replayer itself takes %s a round, which is taken away.\n",
             seep_format_duration((int64_t)comparison->rows[0].own_ns).text);
     if (has_noise(comparison))
-        fputs(
-            "Below noise: the calls take no more than what the replayer's own time differs by from round to "
-            "round.\n",
-            out);
+        fputs("Below noise: the replayer's own time differs from round to round by as much as the calls "
+              "take.\n",
+              out);
     seep_wrap_done(&wrap);
 }
 

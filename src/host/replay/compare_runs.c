@@ -261,8 +261,8 @@ static struct seep_error *ended_late(const struct running *running, const char *
     return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                              "with %s the program had not ended after %s, and was ended",
                                              name, seep_format_duration(outcome->wall_ns).text),
-                           "ten times as long as with %s, and 10 s: leave it out, or see why with "
-                           "LD_PRELOAD",
+                           "the limit is ten times the time with %s plus 10 s: leave the allocator out, or "
+                           "see why with LD_PRELOAD",
                            running->options->names[0]);
 }
 
