@@ -203,6 +203,8 @@ static void test_numbers(void **state) {
     assert_string_equal(seep_format_share(1, 0).text, "-");
     assert_string_equal(seep_format_share(1, 100000).text, "<0.1%");
     assert_string_equal(seep_format_share(1, 3).text, "33.3%");
+    assert_string_equal(seep_format_share(99999, 100000).text, "99.9%");
+    assert_string_equal(seep_format_share(100000, 100000).text, "100.0%");
     assert_string_equal(seep_format_times(99.94).text, "99.9");
     assert_string_equal(seep_format_times(1233.7).text, "1,234");
     assert_string_equal(seep_format_times((double)UINT64_MAX).text, "18,446,744,073,709,551,615");

@@ -57,7 +57,7 @@ struct seep_number seep_format_share(uint64_t part, uint64_t whole) {
     else if (part && share < 0.05)
         snprintf(number.text, sizeof(number.text), "<0.1%%");
     else
-        snprintf(number.text, sizeof(number.text), "%.1f%%", share);
+        snprintf(number.text, sizeof(number.text), "%.1f%%", part < whole ? SEEP_MIN(share, 99.9) : share);
     return number;
 }
 
