@@ -151,6 +151,17 @@ def test_a_root_without_proc(root):
             assert (done.code, done.out) == (1, b'') and b'mount -t proc' in done.err and done.err.count(b'\n') == 1, done
 
 
+def test_a_server_starts_a_program_where_dev_null_is_not(root):
+    served = subprocess.Popen(enter(root, '/seep-agent', 'serve', '--listen', 'unix:/tmp/s', '--', '/held', '7'), stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+    assert {served.stdout.readline(), served.stdout.readline()} == {b'unix:/tmp/s\n', b'ready\n'}
+    served.send_signal(signal.SIGTERM)
+    served.communicate(timeout=harness.TIMEOUT)
+    # By a pipe the program has an input that is at its end. Whether it is looked at before it ends is chance.
+    done = run(enter(root, '/seep-agent', 'serve', '--listen', 'stdio', '--', '/held', '7'), input=b'')
+    assert done.code == 0 or b': ready' in done.err, done
+
+
 def test_no_place_for_code(agent, tmp_path):
     # All folders that the library could be written to are not for code: then it is in the memory of the agent.
     if os.getuid():

@@ -20,6 +20,7 @@ import pytest
 import harness
 import messages
 from harness import BUILD, SEEP, Told, environment, need, run, wait_for_turns, wait_until
+from small_programs import program_source
 
 SHOP = BUILD / 'tests/live/live-shop'
 
@@ -216,6 +217,19 @@ def test_a_program_that_ends_before_it_is_looked_at(tmp_path):
         serving.send_signal(signal.SIGINT)
         err = serving.stderr.read()
         assert out.startswith(b'unix:') or messages.ENDED_EARLY.encode() in err, (out, err)
+
+
+def test_a_program_that_cannot_be_traced(tmp_path):
+    """It runs, so that it did not end: the line says why nothing of it can be seen."""
+    (tmp_path / 'asleep.c').write_text(program_source('static_asleep.c'))
+    assert run(['gcc', '-static', 'asleep.c', '-o', 'asleep'], cwd=tmp_path).code == 0
+    for words in (['serve'], ['top', '--once']):
+        with open(tmp_path / 'said', 'wb') as said:  # no pipe, which the program would keep open
+            done = subprocess.run([SEEP, *words, '--', './asleep'], cwd=tmp_path, stdout=said, stderr=said, timeout=harness.TIMEOUT)
+        text = (tmp_path / 'said').read_text()
+        found = re.fullmatch(r'seep: the program runs as process (\d+), but is not traced: (.*)\n', text)
+        assert done.returncode == 1 and found and messages.STATIC_BINARY % './asleep' in found[2], text
+        os.kill(int(found[1]), signal.SIGKILL)
 
 
 def test_what_the_program_writes_is_in_the_log(tmp_path, terminal):

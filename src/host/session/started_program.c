@@ -19,6 +19,8 @@
 
 #define LINE_MAX_BYTES 2000u
 #define WAIT_NS        INT64_C(20000000000)
+// For a program that does not load the library, but may execute another that does.
+#define UNTRACED_NS INT64_C(3000000000)
 
 static struct seep_error *open_output(int *ret_fd) {
     const char *folder = getenv("TMPDIR");
@@ -46,6 +48,16 @@ static struct seep_error *open_output(int *ret_fd) {
     return NULL;
 }
 
+// Where there is no /dev/null, as in a small root, it is a pipe without a writer.
+static int open_nothing(void) {
+    int ends[2];
+    int fd = open("/dev/null", O_RDONLY);
+    if (fd >= 0 || pipe(ends) != 0)
+        return fd;
+    close(ends[1]);
+    return ends[0];
+}
+
 static _Noreturn void become(char *const *runner, char *const *program, bool own, int output) {
     size_t nr = 0, nr_first = 0;
     while (program[nr])
@@ -53,18 +65,22 @@ static _Noreturn void become(char *const *runner, char *const *program, bool own
     while (runner[nr_first])
         nr_first++;
     char **words = calloc(nr_first + nr + 1, sizeof(*words));
-    int nothing = open("/dev/null", O_RDONLY);
-    if (!words || nothing < 0)
+    if (!words)
         _exit(127);
     memcpy(words, runner, nr_first * sizeof(*words));
     memcpy(words + nr_first, program, nr * sizeof(*words));
     if (!own) {
+        int nothing = open_nothing();
         setpgid(0, 0);
-        dup2(nothing, STDIN_FILENO);
+        if (nothing >= 0)
+            dup2(nothing, STDIN_FILENO);
+        else
+            close(STDIN_FILENO);
         dup2(output, STDOUT_FILENO);
         dup2(output, STDERR_FILENO);
     }
     execv("/proc/self/exe", words);
+    dprintf(STDERR_FILENO, "%s: cannot run /proc/self/exe: %s\n", runner[0], strerror(errno));
     _exit(127);
 }
 
@@ -88,13 +104,27 @@ static bool find_program(struct seep_started *started) {
     return found;
 }
 
-// Reported before the other process reports it in its own words.
-static struct seep_error *check_program(const char *name) {
+// Reported before the other process reports it in its own words. `ret_why`: why the program will not load the
+// library, malloc'ed, or NULL. It is asked without seep's own, because finding that may write it to a file.
+static struct seep_error *check_program(const char *name, char **ret_why) {
+    const char *library = getenv("SEEP_LIBRARY");
     struct seep_program program = {NULL};
     int status;
     struct seep_error *error = seep_program_find(name, &program, &status);
+    if (!error)
+        error = seep_program_inspect(&program, library ? library : "");
+    *ret_why = program.why_untraced;
+    program.why_untraced = NULL;
     seep_program_deinit(&program);
     return error;
+}
+
+static struct seep_error *not_traced(const struct seep_started *started, const char *why) {
+    int pid = (int)started->program;
+    struct seep_error *error =
+        seep_error_create(SEEP_E_NOT_FOUND, "the program runs as process %d, but is not traced%s%s", pid,
+                          why ? ": " : "", why ? why : "");
+    return why ? error : seep_error_hint(error, "'seep run' says why when it ends");
 }
 
 static struct seep_error *ended_early(struct seep_started *started, char *const *runner) {
@@ -125,20 +155,24 @@ struct seep_error *seep_started_look_error(struct seep_started *started, char *c
 struct seep_error *seep_started_begin(char *const *runner, char *const *program, bool own,
                                       struct seep_started *ret_started) {
     struct seep_started started = {.output_fd = -1};
-    struct seep_error *error = check_program(program[0]);
+    char *why;
+    struct seep_error *error = check_program(program[0], &why);
     if (!error)
         error = open_output(&started.output_fd);
-    if (error)
+    if (error) {
+        free(why);
         return error;
+    }
     started.run = fork();
     if (started.run == 0)
         become(runner, program, own, started.output_fd);
     if (started.run < 0) {
         error = seep_error_system(errno, "cannot start a process");
         close(started.output_fd);
+        free(why);
         return error;
     }
-    int64_t until_ns = seep_monotonic_ns() + WAIT_NS;
+    int64_t until_ns = seep_monotonic_ns() + (why ? UNTRACED_NS : WAIT_NS);
     bool found = false, ended = false;
     while (!found && !ended && seep_monotonic_ns() < until_ns) {
         found = find_program(&started);
@@ -147,10 +181,12 @@ struct seep_error *seep_started_begin(char *const *runner, char *const *program,
             usleep(5000);
     }
     if (!found) {
-        error = ended_early(&started, runner);
+        error = ended || !started.program ? ended_early(&started, runner) : not_traced(&started, why);
         close(started.output_fd);
+        free(why);
         return error;
     }
+    free(why);
     *ret_started = started;
     return NULL;
 }

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// clang-format off
+#include <unistd.h>
+int main(void) { return pause(); }
