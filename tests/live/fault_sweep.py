@@ -57,6 +57,7 @@ class Run:
             env.update(SEEP_LIBRARY=LIBRARIES[library])
             command = [harness.SEEP, 'run', '-q', '-o', trace, *options, '--', *command]
         self.done = harness.run(command, env=harness.environment(**env), cwd=folder)
+        self.is_alone = options is None
         self.is_reached = seen.exists()
         self.is_saved = trace.exists()
         # Hundreds of traces: the reader that names no functions is the quick one. It does not read what was left without the tool.
@@ -75,6 +76,10 @@ class Run:
     def healths(self):
         return sorted(str({k: v for k, v in p['health'].items() if k != 'events'}) for p in self.processes)
 
+    def told(self):
+        """What is told of losses. A process that is not there tells nothing."""
+        return {str([p['health'].get(key) for key in ('lost', 'notes', 'complete', 'passive_reason')]) for p in self.processes}
+
 
 def wrong(run, whole, handler, fault):
     """What is wrong about a run, by one without faults; None: nothing."""
@@ -85,7 +90,9 @@ def wrong(run, whole, handler, fault):
         return f'it did something else: {run.done}'
     if handler == 'jump' and SIGNAL in fault and run.most_lost() > whole.most_lost() + LEFT_COSTS:
         return f'what is lost goes on: {run.healths()}'
-    if handler == 'beside' or run.healths() != whole.healths():  # what it does beside the thread varies
+    if not run.processes:
+        return None if run.is_alone else 'there is no trace'  # alone: none, or a whole one
+    if handler == 'beside' or run.told() - whole.told():  # what it does beside the thread varies
         return None
     if SIGNAL in fault:
         # A handler allocates once. One that jumps leaves out what the program would have done.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every system call of the library fails once, in turn: the program does what it does, and the report is right or says
 what it lacks. The library is one built for this (src/tracee/preload/faults.c)."""
+import copy
 import errno
 import os
 import random
@@ -138,6 +139,21 @@ def test_faults_by_chance(mode, tmp_path):
     seed = random.randrange(1 << 32)
     print(f'{mode}: seed {seed}')
     assert list(fault_sweep.sample(mode, 600 if ALL_FAULTS else 8, tmp_path, seed)) == []
+
+
+def test_the_sweep_finds_what_is_missing(tmp_path):
+    """A process without a word of it, or no trace: a sweep that takes any other health for a loss that is told passes both."""
+    whole = fault_sweep.without_faults('live', 'allocate', tmp_path)
+    for nr in 0, len(whole.processes) - 1:
+        less = copy.copy(whole)
+        less.processes = whole.processes[:nr]
+        assert fault_sweep.wrong(less, whole, 'allocate', '1:5'), nr
+        less.is_alone = True
+        assert bool(fault_sweep.wrong(less, whole, 'allocate', '1:5')) == bool(nr)  # alone: none, or a whole one
+    told = copy.deepcopy(whole)
+    told.processes[1]['health']['lost'][7] = 1
+    told.processes[1]['totals']['allocations'] -= 1
+    assert not fault_sweep.wrong(told, whole, 'allocate', '1:5')
 
 
 def test_alone_each_call_fails_once(tmp_path):
