@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 
 import pytest
 
@@ -122,6 +123,23 @@ def test_marks_of_the_session(shop, serve):  # noqa: F811
     assert console.ask('diff third')['rows'][0]['since_blocks'] == 0
     assert 'error' in console.ask('diff fourth')
     console.end()
+
+
+def test_only_who_pulls_waits_while_the_server_rests(shop, serve):  # noqa: F811
+    """After a Pull it rests for 2.5 ms for each client: 200 ms of 81. Whose latest question was a Pull waits for that."""
+    server = serve(shop().pid)
+    resting, pulls, asks, *_others = [server.client() for _ in range(81)]
+    pulls.pull()
+
+    def waits(question):
+        resting.pull()
+        begun = time.monotonic()
+        question()
+        return time.monotonic() - begun
+
+    assert max(waits(pulls.pull) for _ in range(5)) > 0.1
+    assert min(waits(lambda: asks.top(1)) for _ in range(5)) < 0.1
+    assert min(waits(lambda: server.client().link.close()) for _ in range(5)) < 0.1
 
 
 def test_a_server_without_descriptors_rests_until_it_has_one(shop, serve):  # noqa: F811
