@@ -62,9 +62,10 @@ def key_of(report, site, look):
         frames.append(report['frames'][frame])
     names = [plain_name(frame['function']) for frame in frames]
     own = [(name, frame) for name, frame in zip(names, frames) if OWN.match(name)]
+    # Some names of the library's lambdas libiberty cannot read: they stay as the linker has them. (Seed 880018, of pmr strings.)
     strange = [name for name, frame in zip(names, frames)
                if of_program(frame) and not OWN.match(name) and not HELPERS.match(name)
-               and not re.search(r'std::|__gnu_cxx|operator|^[A-Z]?p\d+_|~|^thread<', frame['function'] or '?')]
+               and not re.search(r'std::|__gnu_cxx|operator|^[A-Z]?p\d+_|~|^thread<|^_ZN?K?St', frame['function'] or '?')]
     path = [name for name, frame in own if not frame['inlined'] or '_inner_' in name]
     line = own[0][1]['line'] if own and look.lines else None
     via = look.via(site['via'])
@@ -201,8 +202,9 @@ def compare_kinds(what, group, found, look, old_words, in_allocator):
         wish.pop('stale', None)
         wish.pop('any', None)
         return [f'{what}: classes {dict(got)}, expected at least {dict(wish)}'] if +(wish - got) else []
-    if old_words and any(row['learnt'] for row in group):
-        return []
+    if old_words and any(row['learnt'] for row in group) and sum(wish.values()) == sum(got.values()) \
+            and got['lost'] <= wish['lost'] and got['indirect'] <= wish['indirect']:
+        return []  # old words hide the header: what has a pointer into its middle may be possibly lost, and no more than that
     if +wish != +got and old_words and sum(wish.values()) == sum(got.values()) \
             and got['reachable'] >= wish['reachable'] and got['lost'] <= wish['lost']:
         return []  # old words hold what is lost

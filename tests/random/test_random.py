@@ -127,6 +127,19 @@ def expected_site(path):
             'frees': 0, 'live_blocks': 2, 'live_bytes': 16, 'temporary': 0}
 
 
+def test_a_header_that_old_words_hide_makes_no_block_lost():
+    group = [{'kinds': {'reachable': 20}, 'learnt': True, 'held_by': {}}]
+
+    def differences(old_words=True, **kinds):
+        found = compare.Row()
+        found.kinds.update(kinds)
+        return compare.compare_kinds('site', group, [found], compare.Look('run', lines=False), old_words, 0)
+
+    assert not differences(reachable=20) and not differences(possible=20) and not differences(reachable=1, possible=19)
+    assert differences(possible=20, old_words=False)
+    assert differences(lost=20) and differences(reachable=19, indirect=1) and differences(possible=19)
+
+
 def test_a_cut_stack_is_the_inner_part_of_an_expected_one():
     leaf, one, two = 'p0_leaf_1', 'p0_one_2', 'p0_two_3'
     expected = {'sites': [expected_site([leaf, one, 'main']), expected_site([leaf, two, 'main'])],
