@@ -228,6 +228,7 @@ def test_no_recording(tmp_path):
     ('-DDIES=*(volatile int *)0 = 1', 'signal 11 ('),
     ('-DDIES=exit(0)', 'ended with status 0 before its end'),
     ('-DDIES=_exit(7)', 'ended with status 7 before its end'),
+    ('-DDIES=ftruncate(101, 0), pause()', ' is in a malloc of '),
     ('-DDIES=for (;;)', 'stood still for 1.00 s: thread '),
     ('-DDIES=pause()', ' is in a malloc of '),
     ('-DSTARTS=for (;;)', 'had not begun after 1.00 s'),

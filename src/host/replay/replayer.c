@@ -31,11 +31,12 @@ enum {
 
 // ---- what both have mapped ----
 
-// It cannot grow: an allocator that prints without end fills no memory.
-static struct seep_error *make_errors(struct seep_replayer *replayer) {
-    replayer->errors_fd = memfd_create("seep-errors", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (replayer->errors_fd < 0 || ftruncate(replayer->errors_fd, ERRORS_BYTES) != 0 ||
-        fcntl(replayer->errors_fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) != 0)
+// It cannot grow: an allocator that prints without end fills no memory. Nor can one make the results short,
+// which we have mapped.
+static struct seep_error *make_file(const char *name, uint64_t nr_bytes, int *ret_fd) {
+    *ret_fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*ret_fd < 0 || ftruncate(*ret_fd, (off_t)nr_bytes) != 0 ||
+        fcntl(*ret_fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) != 0)
         return seep_error_system(errno, "cannot make a memory file");
     return NULL;
 }
@@ -48,12 +49,11 @@ struct seep_error *seep_replayer_init(struct seep_replayer *replayer, uint32_t n
                                        .patience_ns = patience_ns ? patience_ns : SEEP_REPLAY_PATIENCE_NS};
     struct seep_error *error = seep_replayer_find(&replayer->path);
     if (!error)
-        error = make_errors(replayer);
+        error = make_file("seep-errors", ERRORS_BYTES, &replayer->errors_fd);
+    if (!error)
+        error = make_file("seep-results", replayer->results_bytes, &replayer->results_fd);
     if (error)
         return error;
-    replayer->results_fd = memfd_create("seep-results", MFD_CLOEXEC);
-    if (replayer->results_fd < 0 || ftruncate(replayer->results_fd, (off_t)replayer->results_bytes) != 0)
-        return seep_error_system(errno, "cannot make a memory file");
     void *at =
         mmap(NULL, replayer->results_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, replayer->results_fd, 0);
     if (at == MAP_FAILED)
