@@ -114,6 +114,22 @@ def test_two_threads_leave_at_once(way, mode, tmp_path):
     assert sorted(os.listdir(tmp_path / 'out')) == [f'{i}.seep' for i in range(10)]
 
 
+@pytest.mark.parametrize('call', range(20, 45, 4))
+def test_a_thread_leaves_while_another_begins_the_file(call, tmp_path):
+    """A system call of the thread takes long: some of these are those that begin the file for its events. It makes events while
+    the file is closed, which are told of."""
+    need('gcc')
+    program = built_program('alone_leaves_early.c', tmp_path, '-O1', '-fno-builtin')
+    (tmp_path / 'out').mkdir()
+    env = environment(LD_PRELOAD=BUILD / 'tests/live/libseep-skewed.so', SEEP_MODE='record', SEEP_FAULT=f't{call}:d300000',
+                      SEEP_FAULT_SEEN=tmp_path / 'seen', SEEP_OUT=tmp_path / 'out/x.seep')
+    done = run([program, tmp_path / 'seen'], env=env)
+    assert (done.code, done.out, done.err) == (7, b'', b''), done
+    process, = report(tmp_path / 'out/x.seep')
+    assert set(process['health']['lost']) <= {'event'} and process['process']['exit'] == {'code': 7}, process['health']
+    assert os.listdir(tmp_path / 'out') == ['x.seep']
+
+
 def test_threads_go_on_while_it_is_written(tmp_path):
     """A thread makes sites during the dump. Each block and counter in the dump refers to a site in the dump."""
     need('gcc')

@@ -246,7 +246,9 @@ static void find_name(struct name *final) {
 
 // ---- the file ----------------------------------------------------------------------------------------
 
-enum { IDLE, OVER }; // nothing to do after OVER: the events are in the file, and an image behind them
+// Nothing to do after OVER: the events are in the file, and an image behind them. EARLY: the file was begun
+// for events, and is of the thread that ends it.
+enum { IDLE, OVER, EARLY };
 
 // A word that only this thread has: a thread waits for others, not for itself in a signal handler.
 static uintptr_t self(void) {
@@ -254,7 +256,7 @@ static uintptr_t self(void) {
 }
 
 static struct {
-    _Atomic uintptr_t at_work; // IDLE, OVER, or self() of a thread
+    _Atomic uintptr_t at_work; // IDLE, OVER, EARLY, or self() of a thread
     _Atomic bool has_left;     // a file was written because the process leaves
     struct name final;         // too large for a signal stack; at_work guards all of it
     struct name temporary;
@@ -335,6 +337,15 @@ static struct {
     uint64_t shown_bytes[SEEP_AREA_NR]; // of an area; `showing` guards it
 } early;
 
+// A handler that interrupted the thread that begins the file does not wait for it.
+static void wait_for_beginner(void) {
+    for (int turn = 0; turn < 10000; turn++) {
+        if (atomic_load(&early.state) != BEGINNING || atomic_load(&file.at_work) == self())
+            return;
+        sys_nap_us(100);
+    }
+}
+
 // A child of vfork has our memory and descriptors of its own: what it opened, others would take for theirs.
 static bool begin_early(void) {
     uint32_t state = NOT_BEGUN;
@@ -349,15 +360,14 @@ static bool begin_early(void) {
             close_file(false);
             good = false;
         }
-        if (mine && !good)
-            atomic_store(&file.at_work, IDLE);
+        if (mine)
+            atomic_store(&file.at_work, good ? EARLY : IDLE);
         atomic_store(&early.good_end, UINT64_MAX);
         atomic_store(&early.end, file.dump.written_bytes);
         atomic_store(&early.state, good ? BEGUN : ENDED);
         return good;
     }
-    for (int turn = 0; atomic_load(&early.state) == BEGINNING && turn < 10000; turn++)
-        sys_nap_us(100);
+    wait_for_beginner();
     return atomic_load(&early.state) == BEGUN;
 }
 
@@ -522,13 +532,13 @@ static void end_early(void) {
 
 // Whether the file is this thread's now. It waits for another one, ten seconds at most.
 static bool take_file(void) {
-    for (int turn = 0; turn < 100000; turn++) {
+    for (int turn = 0; turn < 10000; turn++) {
         uintptr_t owner = IDLE;
         if (atomic_compare_exchange_strong(&file.at_work, &owner, self()))
             return !turn || !atomic_load(&file.has_left);
         if (owner == OVER || owner == self())
             return false;
-        sys_nap_us(100);
+        sys_nap_us(1000);
     }
     return false;
 }
@@ -538,9 +548,10 @@ static bool take_file(void) {
 static void dump_at_exit(void) {
     if (!is_ours())
         return;
+    wait_for_beginner();
     uint32_t state = atomic_exchange(&early.state, ENDED);
     if (state == BEGUN || state == FAILED) {
-        atomic_store(&file.at_work, self()); // it was that of the thread that began the file
+        atomic_store(&file.at_work, self());
         end_early();
         atomic_store(&file.at_work, OVER);
     } else if (take_file()) {
