@@ -494,8 +494,54 @@ static void test_what_processes_have_in_common_is_there_once(void **state) {
     seep_session_destroy(session);
 }
 
+// Before the stacks of each process but the first a part of them without elements. No index: it has other places.
+static void write_with_empty_parts(const unsigned char *bytes, size_t size) {
+    static const unsigned char nothing[] = {1, 0}; // the first element that could follow, and how many do
+    struct seep_trace_writer *writer;
+    struct seep_trace_reader reader;
+    struct seep_trace_section section;
+    unsigned char *raw;
+    size_t nr_processes = 0;
+    assert_null(seep_trace_reader_init(bytes, size, "x", &reader));
+    assert_null(seep_trace_writer_create(path, &writer));
+    for (bool more; !seep_trace_reader_next(&reader, &section, &more) && more;) {
+        nr_processes += section.type == SEEP_TRACE_PROCESS;
+        if (section.type == SEEP_TRACE_INDEX)
+            continue;
+        if (section.type == SEEP_TRACE_NODES && nr_processes > 1)
+            assert_null(
+                seep_trace_writer_section(writer, section.type, section.version, nothing, sizeof(nothing)));
+        assert_null(seep_trace_section_unpack(&reader, &section, &raw));
+        assert_null(seep_trace_writer_section(writer, section.type, section.version, raw, section.raw_bytes));
+        free(raw);
+    }
+    assert_null(seep_trace_writer_commit(writer, true));
+    seep_trace_writer_destroy(writer);
+}
+
+static void test_what_is_in_parts_is_not_of_another_process(void **state) {
+    (void)state;
+    struct seep_session *session = three_processes();
+    for (size_t i = 0; i < 3; i++)
+        give_parts(session->profiles[i], 0x100, 7);
+    assert_null(seep_session_save(session, path));
+    seep_session_destroy(session);
+    unsigned char *bytes;
+    size_t size;
+    read_back(&bytes, &size);
+    write_with_empty_parts(bytes, size);
+    free(bytes);
+    assert_null(seep_session_load(path, &session));
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(session->profiles[i]->nr_nodes, 2);
+        assert_int_equal(session->profiles[i]->nodes[1].offset, 0x100);
+    }
+    seep_session_destroy(session);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_in_parts_is_not_of_another_process),
         cmocka_unit_test(test_what_processes_have_in_common_is_there_once),
         cmocka_unit_test(test_what_was_put_away_is_saved_and_comes_back),
         cmocka_unit_test(test_without_a_place_for_it_nothing_is_put_away),

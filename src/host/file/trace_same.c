@@ -61,7 +61,8 @@ bool seep_trace_same_take(const struct seep_trace_same *same, struct seep_trace_
         return true;
     }
     uint64_t nr = known->nr - (section->type == SEEP_TRACE_NODES); // the root is in no file
-    if (arrays->loaded[section->type] || arrays->promised[section->type] != nr)
+    // Behind parts without elements it is one of several.
+    if (arrays->nr_parts || arrays->loaded[section->type] || arrays->promised[section->type] != nr)
         return false;
     arrays->loaded[section->type] = nr;
     if (section->type == SEEP_TRACE_NODES) {
