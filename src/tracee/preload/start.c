@@ -121,11 +121,9 @@ static bool heeds_advice(void *page) {
     return sys3(SYS_madvise, page, 4096, 0x5ee9) != 0;
 }
 
-extern void *__dso_handle __attribute__((visibility("hidden")));
-
 static bool at_fork(void (*prepare)(void), void (*child)(void)) {
     if (__register_atfork)
-        return __register_atfork(prepare, NULL, child, &__dso_handle) == 0;
+        return __register_atfork(prepare, NULL, child, &seep_g) == 0;
     return plain_atfork && plain_atfork(prepare, NULL, child) == 0;
 }
 
@@ -162,7 +160,7 @@ static void watch_for_exit(void) {
     __builtin_memcpy(&at_exit, &found, sizeof(found));
     void *(*kept)(size_t, size_t) = seep_g.real.calloc;
     seep_g.real.calloc = seep_boot_calloc;
-    at_exit(seep_exit_begins, NULL, &__dso_handle);
+    at_exit(seep_exit_begins, NULL, &seep_g);
     seep_g.real.calloc = kept;
 }
 
