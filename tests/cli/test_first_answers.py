@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is said first: the owner before what it held, each figure once, and no message without its file."""
-import fcntl
 import json
 import os
-import pty
 import re
-import struct
 import subprocess
-import termios
 import xml.etree.ElementTree
 
 import pytest
 
 import messages
 import sarif
+import terminal
 from small_programs import program_source
 
 
@@ -28,24 +25,8 @@ def lost(tmp_path_factory, seep):
 
 
 def on_terminal(columns, *argv):
-    """What a terminal of that width gets."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    with subprocess.Popen(argv, stdout=theirs, stderr=theirs, env=dict(environment, NO_COLOR="1")) as process:
-        os.close(theirs)
-        text = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            text += part
-        assert process.wait() == 0
-    os.close(ours)
-    return text.decode().replace("\r\n", "\n")
+    return terminal.on_terminal(columns, *argv, environment=dict(environment, NO_COLOR="1"))
 
 
 def test_a_check_lists_the_owner_first(run, seep, lost):

@@ -1,36 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reports keep to the width of the terminal, and lose no word by that."""
-import fcntl
 import os
-import pty
 import re
-import struct
 import subprocess
-import termios
 
 import pytest
 
+import terminal
 from small_programs import program_source
 
 
 def on_terminal(columns, *command, status=0):
-    """What the command writes to a terminal of that many columns, without its colours."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-        os.execve(command[0], command, {"TERM": "xterm", "LC_ALL": "C.UTF-8", "HOME": "/proc/nonexistent", "NO_COLOR": "1"})
-    got = b""
-    while True:
-        try:
-            more = os.read(fd, 65536)
-        except OSError:
-            break
-        if not more:
-            break
-        got += more
-    os.close(fd)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == status, got
-    return got.decode().replace("\r\n", "\n")
+    environment = {"TERM": "xterm", "LC_ALL": "C.UTF-8", "HOME": "/proc/nonexistent", "NO_COLOR": "1"}
+    return terminal.on_terminal(columns, *command, environment=environment, status=status)
 
 
 def answers(text):

@@ -32,6 +32,7 @@ from harness import (
     wait_until,
 )
 from small_programs import program_source
+from terminal import read_to_the_end
 
 COVERS = [
     ('all descriptors closed', 'covered', 'test_closes_every_descriptor', ''),
@@ -341,15 +342,9 @@ def talk(command, env, lines):
                 assert time.monotonic() < end, f'no {answer!r} in {text!r}'
                 if select.select([terminal], [], [], 0.1)[0]:
                     text += os.read(terminal, 4096)
-        while True:
-            try:
-                more = os.read(terminal, 4096)
-            except OSError:  # the other side of the terminal is closed
-                break
-            if not more:
-                break
-            text += more
-        return text, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        ended = []
+        text += read_to_the_end(terminal, lambda: ended.append(os.waitpid(pid, 0)[1]))
+        return text, os.waitstatus_to_exitcode(ended[0])
     finally:
         os.close(terminal)
 
