@@ -51,6 +51,8 @@ def run_reports(context):
         # A process with this number of sites, each with one block: bench/workloads/held.c.
         with Heap(context, [str(sites), str(depth)], "held") as pid:
             cases.append(measure(context, title, "scan", ["scan", str(pid)]))
+    subprocess.run([made, trace, "100000", "300", "-", "64"], check=True, stdout=subprocess.DEVNULL)
+    cases.append(measure(context, "100,000 sites, 64 moments", "html", ["html", trace, "-o", "-"]))
     if common.program("bash"):
         subprocess.run([context.seep, "run", "-q", "-o", trace, "--", common.program("bash"), "-c", SUBSHELLS], check=True,
                        env=context.environment)

@@ -2,11 +2,12 @@
 //
 // Makes a big trace that is always the same, for `make bench ONLY=reports` and tests of limits:
 //
-//   big_trace FILE SITES DEPTH [MODULE]
+//   big_trace FILE SITES DEPTH [MODULE|- [MOMENTS]]
 //
 // As in real programs, neighbouring sites share the outer part of their stacks: of each stack about ten frames,
 // spread geometrically, are not those of the one before. Frames are of 30,000 places in a few modules that are not
-// there, or all in MODULE, an ELF file whose names are then looked up.
+// there, or all in MODULE, an ELF file whose names are then looked up. At each of the MOMENTS a third of the sites
+// has another number of blocks than before.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,12 +107,30 @@ static void make_blocks(struct seep_profile *profile) {
     }
 }
 
+static void make_moments(struct seep_profile *profile, uint32_t nr_moments) {
+    profile->snapshots = room(profile, SEEP_MAX(nr_moments, 1u), sizeof(*profile->snapshots));
+    for (uint32_t i = 0; i < nr_moments; i++) {
+        struct seep_snapshot *moment = &profile->snapshots[profile->nr_snapshots++];
+        *moment =
+            (struct seep_snapshot){.at_ns = (i + INT64_C(1)) * 900000000, .rss_bytes = UINT64_C(1) << 30};
+        moment->sites = room(profile, profile->nr_sites, sizeof(*moment->sites));
+        for (uint32_t site = 1; site < profile->nr_sites; site++) {
+            uint64_t nr = 1 + next_random() % 300;
+            if (next_random() % 3 == 0)
+                moment->sites[moment->nr_sites++] =
+                    (struct seep_snapshot_site){.site = site,
+                                                .live_blocks = nr,
+                                                .live_bytes = nr * profile->sites[site].counters.size_min};
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc < 4) {
-        fputs("usage: big_trace FILE SITES DEPTH [MODULE]\n", stderr);
+        fputs("usage: big_trace FILE SITES DEPTH [MODULE|- [MOMENTS]]\n", stderr);
         return 2;
     }
-    const char *module = argc > 4 ? argv[4] : NULL;
+    const char *module = argc > 4 && strcmp(argv[4], "-") != 0 ? argv[4] : NULL;
     struct stat status = {.st_size = 64 << 20};
     if (module && stat(module, &status) != 0) {
         perror(module);
@@ -135,6 +154,8 @@ int main(int argc, char **argv) {
     make_modules(profile, module, (uint64_t)status.st_size);
     make_stacks(profile, (uint32_t)atol(argv[2]), (uint32_t)atol(argv[3]), (uint64_t)status.st_size);
     make_blocks(profile);
+    if (argc > 5)
+        make_moments(profile, (uint32_t)atol(argv[5]));
     profile->health.state = SEEP_STATE_LIVE;
     seep_profile_derive(profile);
     profile->totals.peak_bytes = profile->totals.live_bytes;

@@ -37,6 +37,15 @@ static struct series latest(struct series s, size_t nr) {
     return (struct series){s.t + s.nr - nr, s.y + s.nr - nr, nr};
 }
 
+// Not fmin() and fmax(), which are calls because of NaN. No series has one.
+static inline double less_of(double a, double b) {
+    return a < b ? a : b;
+}
+
+static inline double more_of(double a, double b) {
+    return a > b ? a : b;
+}
+
 static int compare_doubles(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -56,7 +65,7 @@ static size_t divide(double *values, size_t nr, double pivot, bool or_same) {
 }
 
 static double middle_of(double a, double b, double c) {
-    return fmax(fmin(a, b), fmin(fmax(a, b), c));
+    return more_of(less_of(a, b), less_of(more_of(a, b), c));
 }
 
 #define ROUNDS_MOST 48u // more rounds mean hostile values, which are sorted instead
@@ -78,8 +87,10 @@ static double place(double *values, size_t nr, size_t at) {
             nr = first + nr_below;
             continue;
         }
-        size_t nr_same = divide(rest + nr_below, nr_rest - nr_below, pivot, true);
-        first += nr_below + nr_same;
+        first += nr_below;
+        if (nr_below)
+            continue;
+        first += divide(rest, nr_rest, pivot, true);
         if (at < first)
             break;
     }
@@ -110,7 +121,7 @@ static double left_over(const double *x, const double *y, size_t nr) {
         sxy += dx * dy;
         syy += dy * dy;
     }
-    return sxx > 0 ? fmax(syy - sxy * sxy / sxx, 0) : syy;
+    return sxx > 0 ? more_of(syy - sxy * sxy / sxx, 0) : syy;
 }
 
 static double sum_of_squares(struct series s) {
@@ -134,36 +145,52 @@ static double tie(size_t nr_before) {
 
 // Mann and Kendall: the sign of all pairs as a normal deviate.
 static double rank_test(struct series s) {
-    double sign = 0, ties = 0, n = (double)s.nr;
+    double ties = 0, n = (double)s.nr;
+    int pairs = 0; // that rise, less those that fall
     for (size_t i = 0; i < s.nr; i++) {
-        size_t nr_same = 0;
+        int nr_rise = 0, nr_fall = 0;
         for (size_t j = i + 1; j < s.nr; j++) {
-            sign += (s.y[j] > s.y[i]) - (s.y[j] < s.y[i]);
-            nr_same += s.y[j] == s.y[i];
+            nr_rise += s.y[j] > s.y[i];
+            nr_fall += s.y[j] < s.y[i];
         }
-        ties += tie(nr_same);
+        pairs += nr_rise - nr_fall;
+        ties += tie(s.nr - i - 1 - (size_t)(nr_rise + nr_fall));
     }
+    double sign = pairs;
     double variance = (n * (n - 1) * (2 * n + 5) - ties) / 18;
     return variance <= 0 || sign == 0 ? 0 : (sign - (sign > 0 ? 1 : -1)) / sqrt(variance);
 }
 
-// Theil and Sen: the median of the slopes of all pairs. Bounds are those without ties.
-static struct slope slope_of(struct series s) {
-    double slopes[NR_PAIRS_MOST], n = (double)s.nr;
+// The slopes of all pairs.
+static size_t find_slopes(struct series s, double *slopes) {
     size_t nr = 0;
     for (size_t i = 0; i < s.nr; i++)
         for (size_t j = i + 1; j < s.nr; j++)
             if (s.t[j] > s.t[i])
                 slopes[nr++] = (s.y[j] - s.y[i]) / (s.t[j] - s.t[i]);
+    return nr;
+}
+
+// Theil and Sen: the median of the slopes of all pairs. Bounds are those without ties.
+static struct slope slope_of(struct series s) {
+    double slopes[NR_PAIRS_MOST], n = (double)s.nr;
+    size_t nr = find_slopes(s, slopes);
     struct slope result = {0};
     if (!nr)
         return result;
     result.middle = median(slopes, nr);
     double reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18) / 2, middle = (double)nr / 2;
-    size_t low = (size_t)fmax(middle - reach, 0), high = (size_t)fmin(middle + reach, (double)nr - 1);
+    size_t low = (size_t)more_of(middle - reach, 0), high = (size_t)less_of(middle + reach, (double)nr - 1);
     result.low = place(slopes, nr / 2 + 1, low);
     result.high = place(slopes + nr / 2, nr - nr / 2, high - nr / 2);
     return result;
+}
+
+// Without its bounds, which take half of the time.
+static double middle_slope(struct series s) {
+    double slopes[NR_PAIRS_MOST];
+    size_t nr = find_slopes(s, slopes);
+    return nr ? median(slopes, nr) : 0;
 }
 
 // As many points as the series is worth, where neighbouring residuals are alike.
@@ -179,8 +206,8 @@ static double effective_points(struct series s, double slope) {
     }
     double r = sum > 0 ? cross / sum : 0;
     r += (1 + 4 * r) / n; // its bias in short series (Kendall 1954)
-    r = fmin(fmax(r, 0), ALIKE_MOST);
-    return fmax(n * (1 - r) / (1 + r), 3);
+    r = less_of(more_of(r, 0), ALIKE_MOST);
+    return more_of(n * (1 - r) / (1 + r), 3);
 }
 
 static size_t nr_rises(struct series s) {
@@ -197,8 +224,8 @@ static size_t nr_rises(struct series s) {
 
 static bool rises_throughout(struct series s, double slope) {
     return s.nr >= RISING_LEAST && nr_rises(s) == s.nr - 1 &&
-           slope_of(latest(s, (s.nr + 1) / 2)).middle > slope * RISING_PACE &&
-           slope_of(latest(s, (s.nr + 2) / 3)).middle > slope * RISING_PACE;
+           middle_slope(latest(s, (s.nr + 1) / 2)) > slope * RISING_PACE &&
+           middle_slope(latest(s, (s.nr + 2) / 3)) > slope * RISING_PACE;
 }
 
 // A line that leaves less than this of the variance is one: what is left is noise, however it looks.
@@ -217,9 +244,9 @@ static double line_test(struct series s, double slope) {
     return sqrt(freedom * log1p(t_squared / freedom)) * (8 * freedom + 1) / (8 * freedom + 3);
 }
 
-// The weaker of both, with the sign of the trend.
-static double trend_test(struct series s, double slope) {
-    double z = rank_test(s), weaker = fmin(fabs(z), line_test(s, slope));
+// The weaker of both, with the sign of the trend, which is that of `z`: rank_test() of the series.
+static double trend_test(struct series s, double z, double slope) {
+    double weaker = less_of(fabs(z), line_test(s, slope));
     return z < 0 ? -weaker : weaker;
 }
 
@@ -239,10 +266,10 @@ static double left_by_levels(struct series s) {
             double a = sum[from], b = sum[to] - sum[from], c = sum[s.nr] - sum[to];
             double taken = a * a / (double)from + c * c / (double)(s.nr - to);
             taken += to > from ? b * b / (double)(to - from) : 0;
-            most = fmax(most, taken);
+            most = more_of(most, taken);
         }
     }
-    return fmax(squares - most, 0);
+    return more_of(squares - most, 0);
 }
 
 // What the best of these leaves: one or two steps, a rise that stops, and one that comes ever closer to a
@@ -251,14 +278,14 @@ static double left_by_stops(struct series s) {
     double x[SEEP_TREND_MOST], best = left_by_levels(s), whole = s.t[s.nr - 1] - s.t[0];
     for (size_t at = 1; at * 5 <= s.nr * 4; at++) {
         for (size_t i = 0; i < s.nr; i++)
-            x[i] = fmin(s.t[i], s.t[at]);
-        best = fmin(best, left_over(x, s.y, s.nr));
+            x[i] = less_of(s.t[i], s.t[at]);
+        best = less_of(best, left_over(x, s.y, s.nr));
     }
     double part = 0.05; // of the whole time: how fast it comes closer
     while (part < 0.6) {
         for (size_t i = 0; i < s.nr; i++)
             x[i] = -exp(-(s.t[i] - s.t[0]) / (whole * part));
-        best = fmin(best, left_over(x, s.y, s.nr));
+        best = less_of(best, left_over(x, s.y, s.nr));
         part *= 1.25;
     }
     return best;
@@ -274,14 +301,15 @@ static bool is_line(struct series s, double slope, const struct demand *demand) 
 static bool goes_on(struct series s, double slope, const struct demand *demand) {
     struct series half = latest(s, (s.nr + 1) / 2), third = latest(s, (s.nr + 2) / 3);
     return nr_rises(s) >= RISES_LEAST && rank_test(half) > 0 && is_line(s, slope, demand) &&
-           slope_of(half).middle > slope * demand->half && slope_of(third).middle > slope * demand->third;
+           middle_slope(half) > slope * demand->half && middle_slope(third) > slope * demand->third;
 }
 
 static bool grows(struct series s, const struct demand *demand, struct slope *ret_slope, double *ret_z) {
-    if (rank_test(s) <= demand->z)
+    double z = rank_test(s);
+    if (z <= demand->z)
         return false;
     *ret_slope = slope_of(s);
-    *ret_z = trend_test(s, ret_slope->middle);
+    *ret_z = trend_test(s, z, ret_slope->middle);
     return *ret_z > demand->z && ret_slope->middle > 0 && goes_on(s, ret_slope->middle, demand);
 }
 
@@ -308,7 +336,7 @@ static void find_lows(struct series s, double range, struct lows *lows) {
             top = s.y[i];
         }
         if (!falling)
-            top = fmax(top, s.y[i]);
+            top = more_of(top, s.y[i]);
     }
 }
 
@@ -318,8 +346,8 @@ static bool falls_at_once(struct series s) {
     size_t rises = 0, falls = 0;
     for (size_t i = 1; i < s.nr; i++) {
         double step = s.y[i] - s.y[i - 1];
-        rise += fmax(step, 0);
-        fall += fmax(-step, 0);
+        rise += more_of(step, 0);
+        fall += more_of(-step, 0);
         rises += step > 0;
         falls += step < 0;
     }
@@ -329,8 +357,8 @@ static bool falls_at_once(struct series s) {
 static double range_of(struct series s) {
     double low = s.y[0], high = s.y[0];
     for (size_t i = 1; i < s.nr; i++) {
-        low = fmin(low, s.y[i]);
-        high = fmax(high, s.y[i]);
+        low = less_of(low, s.y[i]);
+        high = more_of(high, s.y[i]);
     }
     return high - low;
 }
@@ -351,17 +379,18 @@ static bool is_sawtooth(struct series s) {
 // ---- the verdict ------------------------------------------------------------------------------------
 
 // Most of what it does is one rise, which has stopped.
-static bool has_stopped(struct series s) {
-    return rank_test(s) > 0.5 && s.y[s.nr - 1] > s.y[0] && left_by_stops(s) < sum_of_squares(s) * 0.25 &&
-           slope_of(latest(s, (s.nr + 2) / 3)).middle <= slope_of(s).middle * RISING_PACE;
+static bool has_stopped(struct series s, double z, double slope) {
+    return z > 0.5 && s.y[s.nr - 1] > s.y[0] &&
+           middle_slope(latest(s, (s.nr + 2) / 3)) <= slope * RISING_PACE &&
+           left_by_stops(s) < sum_of_squares(s) * 0.25;
 }
 
 // Twice as much at one time as at another is not steady, though nothing of it goes on.
 static bool varies(struct series s) {
     double low = s.y[0], high = s.y[0];
     for (size_t i = 1; i < s.nr; i++) {
-        low = fmin(low, s.y[i]);
-        high = fmax(high, s.y[i]);
+        low = less_of(low, s.y[i]);
+        high = more_of(high, s.y[i]);
     }
     return high / 2 > low;
 }
@@ -374,13 +403,14 @@ static enum seep_trend_verdict judge(struct series s, struct slope *slope, doubl
         if ((nr >= PART_LEAST || i == 0) && grows(latest(s, nr), i ? &of_part : &of_whole, slope, z))
             return SEEP_TREND_GROWING;
     }
+    double ranks = rank_test(s);
     *slope = slope_of(s);
-    *z = trend_test(s, slope->middle);
+    *z = trend_test(s, ranks, slope->middle);
     if (sawtooth)
         return SEEP_TREND_SAWTOOTH;
     if (*z < -of_whole.z)
         return SEEP_TREND_SHRINKING;
-    if (has_stopped(s))
+    if (has_stopped(s, ranks, slope->middle))
         return SEEP_TREND_PLATEAU;
     return varies(s) ? SEEP_TREND_NONE : SEEP_TREND_STEADY;
 }

@@ -23,8 +23,10 @@ struct costs {
 };
 
 static void put_costs(FILE *out, const struct costs *costs) {
-    for (size_t e = 0; e < NR_EVENTS; e++)
-        fprintf(out, " %" PRIu64, costs->of[e]);
+    for (size_t e = 0; e < NR_EVENTS; e++) {
+        fputc(' ', out);
+        seep_put_number(out, costs->of[e]);
+    }
     fputc('\n', out);
 }
 

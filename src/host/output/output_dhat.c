@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "output/format.h"
 #include "output/json_text.h"
 #include "output/measures.h"
 #include "output/output.h"
@@ -38,8 +39,10 @@ static void put_row(FILE *out, const struct seep_view_row *row, const struct see
             total, nr_total, peak, nr_live, at_peak ? SEEP_MIN(c->at_peak_bytes, (uint64_t)INT64_MAX) : 0,
             at_peak ? SEEP_MIN(c->at_peak_blocks, (uint64_t)INT64_MAX) : 0, live, nr_live);
     const char *between = "";
-    for (; node != SEEP_NO_STACK; node = table->nodes[node].caller, between = ",")
-        fprintf(out, "%s%" PRIu32, between, table->nodes[node].frame + 1);
+    for (; node != SEEP_NO_STACK; node = table->nodes[node].caller, between = ",") { // millions of them
+        fputs(between, out);
+        seep_put_number(out, table->nodes[node].frame + UINT64_C(1));
+    }
     fputs("]}", out);
 }
 

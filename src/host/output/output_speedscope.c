@@ -10,6 +10,7 @@
 
 #include "base/sum.h"
 #include "base/version.h"
+#include "output/format.h"
 #include "output/json_text.h"
 #include "output/measures.h"
 #include "output/output.h"
@@ -77,8 +78,12 @@ static uint64_t shown(uint64_t value) {
 // Millions of them. Returns what stands between two of them.
 static const char *put_event(const struct document *d, const char *between, char type, uint32_t node,
                              uint64_t at) {
-    fprintf(d->out, "%s{\"type\":\"%c\",\"frame\":%" PRIu32 ",\"at\":%" PRIu64 "}", between, type,
-            d->table.nodes[node].frame, shown(at));
+    fputs(between, d->out);
+    fputs(type == 'O' ? "{\"type\":\"O\",\"frame\":" : "{\"type\":\"C\",\"frame\":", d->out);
+    seep_put_number(d->out, d->table.nodes[node].frame);
+    fputs(",\"at\":", d->out);
+    seep_put_number(d->out, shown(at));
+    fputc('}', d->out);
     return ",\n";
 }
 
