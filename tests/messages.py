@@ -7,6 +7,7 @@ tests/lint/test_tests.py holds that each is in src, and that no test repeats it.
 
 # ---- files ----
 NOT_A_TRACE = "not a seep trace, but "
+INPUT_OF_IT = "the file that is read"
 NOT_WRITTEN_OVER = "a trace, which is not written over"
 CANNOT_WRITE_TRACE = "%s: cannot write the trace: "
 CANNOT_WRITE_REPORT = "%s: cannot write the report"

@@ -82,7 +82,7 @@ def test_a_trace_is_not_replaced_by_what_is_made_of_it(call, grown, tmp_path):
     trace, before = tmp_path / "own.seep", open(grown, "rb").read()
     trace.write_bytes(before)
     (tmp_path / "picture.svg").symlink_to(trace)
-    read = f"the trace that is read ({messages.NAME_ANOTHER})".encode()
+    read = f"{messages.INPUT_OF_IT} ({messages.NAME_ANOTHER})".encode()
     for words, said in ((["growth", trace, "-o", trace], read), (["shrink", grown, trace, "-o", trace], read),
                         (["html", trace, "-o", trace], f"{messages.NOT_WRITTEN_OVER} ({messages.NAME_ANOTHER}".encode()),
                         (["export", "--format", "csv", trace, "-o", trace], messages.NOT_WRITTEN_OVER.encode()),

@@ -444,6 +444,18 @@ def test_import_of_text(run, seep, tmp_path):
         done, trace = imported(run, seep, tmp_path, text, name)
         one_line(done, 1, "input")
         trace.unlink(missing_ok=True)
+    # Which file is at fault depends on whether any line was of the format.
+    for text, said in (("hello\n", "--format"), ("+ 0xa0 0x10\n+ 0x@ ./app:[0x1] + 0xb0 0x20\n", "several processes")):
+        done, _ = imported(run, seep, tmp_path, text, "mtrace")
+        one_line(done, 1, said)
+    text, maps = "0xa0 0x401000 100\n", tmp_path / "maps"
+    maps.write_text("00500000-00501000 r-xp 00001000 08:01 5 /b\n00401000-00402000 r-xp 00001000 08:01 7 /a\n")
+    done, trace = imported(run, seep, tmp_path, text, "mmleak", "--maps", maps)
+    assert done.returncode == 0 and "[a]" in run(seep, "report", trace).stdout, done
+    for place in (tmp_path / "input", maps):  # neither is replaced by the trace
+        before = place.read_bytes()
+        one_line(run(seep, "import", tmp_path / "input", "--format", "mmleak", "--maps", maps, "-o", place), 2, messages.INPUT_OF_IT)
+        assert place.read_bytes() == before
     one_line(run(seep, "import", tmp_path / "input", "-o", "x"), 2, "--format")
     one_line(run(seep, "import", tmp_path / "input", "--format", "log"), 2, "-o")
     for place in (tmp_path / "nothing", tmp_path):

@@ -195,7 +195,8 @@ static struct seep_error *run_growth(const struct seep_arguments *arguments, int
         err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "growth: of what?"),
                               "name one of these: a process, traces, or --cgroup PATH");
     if (!err)
-        err = seep_result_is_no_input(values->save, arguments->operands, arguments->nr_operands);
+        err = seep_result_is_no_input(values->save, (const char *const *)arguments->operands,
+                                      arguments->nr_operands);
     if (!err)
         err = seep_suppress_read(arguments, &suppress);
     if (!err)

@@ -6,6 +6,7 @@
 #include "base/numbers.h"
 #include "base/words.h"
 #include "command/command.h"
+#include "command/result_file.h"
 #include "file/import.h"
 
 struct import_values {
@@ -45,8 +46,13 @@ static struct seep_error *run_import(const struct seep_arguments *arguments, int
                                seep_import_formats[values->format]);
     struct seep_import_options options = {.maps = values->maps};
     struct seep_imported imported;
-    struct seep_error *error = seep_import(arguments->operands[0], seep_import_formats[values->format],
-                                           &options, values->output, &imported);
+    struct seep_error *error =
+        seep_result_is_no_input(values->output, (const char *const *)arguments->operands, 1);
+    if (!error && values->maps)
+        error = seep_result_is_no_input(values->output, (const char *const[]){values->maps}, 1);
+    if (!error)
+        error = seep_import(arguments->operands[0], seep_import_formats[values->format], &options,
+                            values->output, &imported);
     if (error)
         return error;
     fprintf(stderr, "seep: %s event%s", seep_format_count(imported.nr_events).text,

@@ -35,8 +35,8 @@ static struct seep_error *run_shrink(const struct seep_arguments *arguments, int
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "shrink: no file to write"),
                                "seep shrink %s -o small.seep", arguments->operands[0]);
     struct seep_shrunk shrunk;
-    struct seep_error *error =
-        seep_result_is_no_input(values->output, arguments->operands, arguments->nr_operands);
+    struct seep_error *error = seep_result_is_no_input(
+        values->output, (const char *const *)arguments->operands, arguments->nr_operands);
     if (!error)
         error = seep_shrink((const char *const *)arguments->operands, (size_t)arguments->nr_operands,
                             values->output, values->anonymize, &shrunk);

@@ -22,11 +22,11 @@ void seep_result_drop(const char *path) {
     free(real);
 }
 
-struct seep_error *seep_result_is_no_input(const char *save, char *const *inputs, int nr) {
+struct seep_error *seep_result_is_no_input(const char *save, const char *const *inputs, int nr) {
     struct stat to, from;
     for (int i = 0; save && stat(save, &to) == 0 && i < nr; i++)
         if (stat(inputs[i], &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "-o %s: the trace that is read", save),
+            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "-o %s: the file that is read", save),
                                    "name another file");
     return NULL;
 }

@@ -14,7 +14,8 @@ SEEP_MUST_CHECK struct seep_error *seep_result_close(FILE *out, const char *path
                                                      const char *hint);
 
 // An error where `save` (may be NULL) is one of the files that are read: what is made of them has less in it.
-SEEP_MUST_CHECK struct seep_error *seep_result_is_no_input(const char *save, char *const *inputs, int nr);
+SEEP_MUST_CHECK struct seep_error *seep_result_is_no_input(const char *save, const char *const *inputs,
+                                                           int nr);
 
 // Removes it, if it is a regular file: what should be in it could not be made.
 void seep_result_drop(const char *path);

@@ -15,8 +15,8 @@
 struct reading {
     struct seep_importing importing;
     const struct seep_import_options *options;
-    // mmleak: areas of the maps, in the order of the file.
-    struct {
+    // mmleak: areas of the maps, by address.
+    struct area {
         uint64_t start, end, bias;
         uint32_t module;
     } * areas;
@@ -47,7 +47,9 @@ struct reading {
 static struct seep_error *damaged(const struct reading *reading, uint64_t line) {
     return seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: line %" PRIu64 " is not of that format",
                                              reading->importing.name, line),
-                           "name the format it has with --format");
+                           reading->importing.counts.nr_events
+                               ? "it is damaged there, or several processes wrote it; cut it before that line"
+                               : "name the format it has with --format");
 }
 
 // A hexadecimal number and what follows it; "(nil)" is 0. false: it is none.
@@ -145,6 +147,17 @@ static struct seep_error *mtrace_line(struct reading *reading, char *at, uint64_
 
 // ---- mmleak: "ADDRESS CALLER SIZE", and without a size a free ------------------------------------------
 
+static int by_start(const void *a, const void *b) {
+    const struct area *left = a, *right = b;
+    return (left->start > right->start) - (left->start < right->start);
+}
+
+static int find_area(const void *caller, const void *of_areas) {
+    uint64_t address = *(const uint64_t *)caller;
+    const struct area *area = of_areas;
+    return address < area->start ? -1 : address >= area->end;
+}
+
 static struct seep_error *read_maps(struct reading *reading) {
     struct seep_lines *lines = NULL;
     struct seep_error *error = seep_lines_open(reading->options->maps, &lines);
@@ -170,14 +183,17 @@ static struct seep_error *read_maps(struct reading *reading) {
         }
     }
     seep_lines_close(lines);
+    if (reading->nr_areas)
+        qsort(reading->areas, reading->nr_areas, sizeof(*reading->areas), by_start);
     return error;
 }
 
 static bool mmleak_node(struct reading *reading, uint64_t caller, uint32_t *ret_node) {
-    for (size_t i = 0; i < reading->nr_areas; i++)
-        if (caller >= reading->areas[i].start && caller < reading->areas[i].end)
-            return seep_import_node(&reading->importing, 0, reading->areas[i].module,
-                                    caller - reading->areas[i].bias, NULL, ret_node);
+    const struct area *area = reading->nr_areas ? bsearch(&caller, reading->areas, reading->nr_areas,
+                                                          sizeof(*reading->areas), find_area)
+                                                : NULL;
+    if (area)
+        return seep_import_node(&reading->importing, 0, area->module, caller - area->bias, NULL, ret_node);
     return seep_import_node(&reading->importing, 0, 0, caller & ((UINT64_C(1) << 47) - 1), NULL, ret_node);
 }
 

@@ -16,6 +16,7 @@ void seep_importing_deinit(struct seep_importing *importing) {
         free(importing->names[i].places);
     }
     free(importing->names);
+    seep_map_deinit(&importing->modules);
     seep_map_deinit(&importing->nodes);
     seep_map_deinit(&importing->sites);
     seep_map_deinit(&importing->live);
@@ -63,29 +64,34 @@ static bool grow(struct seep_arena *arena, void *array_of_any, size_t *capacity,
     return true;
 }
 
+static bool is_module(const struct seep_module *module, const char *path, size_t length) {
+    return strlen(module->path) == length && memcmp(module->path, path, length) == 0;
+}
+
 bool seep_import_module(struct seep_importing *importing, const char *path, size_t length,
                         uint32_t *ret_module) {
     struct seep_profile *profile = importing->profile;
-    for (uint32_t i = profile->nr_modules; i-- > 1;) {
-        if (strlen(profile->modules[i].path) == length &&
-            memcmp(profile->modules[i].path, path, length) == 0) {
-            *ret_module = i;
-            return true;
-        }
-    }
-    if (!length || profile->nr_modules >= UINT16_MAX) {
-        *ret_module = 0;
+    uint64_t hash = seep_hash_bytes(path, length);
+    const uint64_t *known = seep_map_find(&importing->modules, hash);
+    *ret_module = known ? (uint32_t)*known : 0;
+    // Where two paths have one hash, the map has the first of them.
+    if (known && !is_module(&profile->modules[*known], path, length))
+        for (*ret_module = profile->nr_modules - 1;
+             *ret_module && !is_module(&profile->modules[*ret_module], path, length);)
+            --*ret_module;
+    if (*ret_module || !length || profile->nr_modules >= UINT16_MAX)
         return true;
-    }
     if (!grow(&profile->arena, &profile->modules, &importing->modules_capacity, profile->nr_modules,
               sizeof(*profile->modules)))
         return false;
     struct seep_module *module = &profile->modules[profile->nr_modules];
     *module =
         (struct seep_module){.path = seep_arena_strndup(&profile->arena, path, length), .unloaded_ns = -1};
-    if (!module->path)
+    uint64_t *at = module->path ? seep_map_at(&importing->modules, hash, NULL) : NULL;
+    if (!at)
         return false;
     *ret_module = profile->nr_modules++;
+    *at = *at ? *at : *ret_module;
     return true;
 }
 

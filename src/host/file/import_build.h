@@ -23,6 +23,7 @@ struct seep_importing {
     const char *name; // of the file, for messages
     struct seep_profile *profile;
     size_t modules_capacity, nodes_capacity, sites_capacity;
+    struct seep_map modules;   // hash of the path to id
     struct seep_map nodes;     // hash of (parent, module, offset) to id
     struct seep_map sites;     // node << 32 | via to id
     struct seep_map live;      // address to index + 1 of `blocks`
