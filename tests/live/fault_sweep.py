@@ -30,7 +30,7 @@ MODES = {
     'record': ('skewed', ['--mode', 'record']),
     'count': ('skewed', ['--mode', 'count']),
     'log': ('skewed', ['--mode', 'log', '--log', 'log']),
-    'nowhere': ('skewed', ['--mode', 'log', '--log', '/dev/null']),  # which is no file: each line tries to open it
+    'nowhere': ('skewed', ['--mode', 'log', '--log', '/proc/%p']),  # which is a folder: each line tries to open it
 }
 HANDLERS = ['allocate', 'beside', 'small', 'jump', 'fork', 'leave']
 WITH_ALL_KINDS = HANDLERS[:2]

@@ -210,6 +210,15 @@ def test_wrong_use_is_said_before_the_program_starts(options, words, tmp_path):
     assert done.code != 0 and not (tmp_path / 'ran').exists()
 
 
+@pytest.mark.parametrize('make', [os.mkfifo, lambda path: path.symlink_to('/dev/null'), None], ids=['pipe', 'link', 'device'])
+def test_a_log_that_is_no_regular_file_is_refused_before_the_program_starts(make, tmp_path):
+    log = tmp_path / 'log' if make else '/dev/null'
+    if make:
+        make(log)
+    done = run([SEEP, 'run', '--mode', 'log', '--log', log, 'touch', tmp_path / 'ran'], timeout=60)
+    assert b'--log-fd' in done.err and done.code == 1 and not (tmp_path / 'ran').exists(), done
+
+
 def test_the_small_library_says_where_the_modes_are(tmp_path):
     done = run(['true'], env=environment(LD_PRELOAD=BUILD / 'libseep.so', SEEP_MODE='log', SEEP_OUT=tmp_path / 'x'))
     assert b'SEEP_MODE: other modes than live are in libseep-record.so' in done.err, done

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/words.h"
@@ -61,12 +62,20 @@ static struct seep_error *prepare_log(const char *file, char **ret_path) {
     }
     if (strchr(file, '%'))
         return NULL;
-    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
+    // Without O_NONBLOCK the open waits for the reader of a pipe with a name.
+    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
+    if (fd < 0 && errno != ENXIO)
         return seep_error_hint(seep_error_system(errno, "%s: cannot write the log", file),
                                "the program was not started; name another file with --log");
-    close(fd);
-    return NULL;
+    struct stat about;
+    bool is_regular = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    if (fd >= 0)
+        close(fd);
+    return is_regular
+               ? NULL
+               : seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                                   "%s: cannot write the log: it is no regular file", file),
+                                 "the program was not started; '--log-fd 3 3>%s' writes to it", file);
 }
 
 static struct seep_error *open_report(const struct seep_run_values *values, FILE **ret_out) {
