@@ -117,6 +117,23 @@ def test_what_was_in_memory_is_what_is_written(tmp_path):
     assert seen['peak_rss_bytes'] == pytest.approx(written, rel=0.05)
 
 
+def compiled(compiler, source, program):
+    done = run([*compiler.split(), '-O2', '-fno-builtin', '-Wall', '-Wextra', '-Werror', source, '-o', program, '-pthread'])
+    assert done.code == 0 and not done.err, done
+
+
+@pytest.mark.parametrize('compiler', ['clang', 'musl-gcc', 'musl-gcc -static'])
+def test_a_generated_program_is_for_other_compilers_too(threads, tmp_path, compiler):
+    """Their folders of headers have less in them, and they warn of other things."""
+    need(compiler.split()[0])
+    assert run([SEEP, 'replay', '--generate', tmp_path / 'w.c', threads]).code == 0
+    compiled(compiler, tmp_path / 'w.c', tmp_path / 'w')
+    result = json.loads(replay(tmp_path, threads, '--json').out)
+    done = run([tmp_path / 'w'])
+    words = done.out.decode().split()
+    assert done.code == 0 and int(words[0]) == result['calls'] and words[3] == str(result['threads']), done
+
+
 @pytest.mark.parametrize('options', [(), ('--order', 'exact'), ('--touch', 'first')])
 def test_a_program_that_is_generated_makes_the_same_calls(threads, tmp_path, options):
     """Compiled without seep, it makes the calls of the recording, seen by libseep.so, and its peak is that of the replay."""
@@ -124,8 +141,7 @@ def test_a_program_that_is_generated_makes_the_same_calls(threads, tmp_path, opt
     done = run([SEEP, 'replay', '--generate', source, *options, threads])
     assert done.code == 0 and not done.out and not done.err, done
     assert str(tmp_path) not in source.read_text() and 'program' in source.read_text()
-    done = run(['gcc', source, '-o', program, '-pthread'], cwd=tmp_path)
-    assert done.code == 0 and not done.err, done
+    compiled('gcc', source, program)
     result = json.loads(replay(tmp_path, threads, '--json', *options).out)
     peaks = []
     for _ in range(3):

@@ -123,14 +123,6 @@ static inline uint32_t seep_replay_bucket(uint64_t ticks) {
     return bucket < SEEP_REPLAY_BUCKETS ? bucket : SEEP_REPLAY_BUCKETS - 1;
 }
 
-// The middle of a bucket, in ticks.
-static inline double seep_replay_bucket_ticks(uint32_t bucket) {
-    if (bucket < 8)
-        return bucket;
-    uint32_t power = bucket / 8 + 2;
-    return ((double)(8 + bucket % 8) + 0.5) * (double)(UINT64_C(1) << (power - 3));
-}
-
 // The size of the file of results.
 static inline uint64_t seep_replay_results_bytes(uint32_t nr_threads) {
     return sizeof(struct seep_replay_results) + (uint64_t)nr_threads * sizeof(struct seep_replay_progress);

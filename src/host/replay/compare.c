@@ -46,13 +46,21 @@ static uint32_t most_rounds(const struct seep_compare_options *options) {
 
 // ---- figures ----
 
+// The middle of a bucket of seep_replay_bucket(), in ticks.
+static double bucket_ticks(uint32_t bucket) {
+    if (bucket < 8)
+        return bucket;
+    uint32_t power = bucket / 8 + 2;
+    return ((double)(8 + bucket % 8) + 0.5) * (double)(UINT64_C(1) << (power - 3));
+}
+
 static double percentile(const uint64_t *buckets, double share, double ns_per_tick) {
     uint64_t all = 0, sum = 0;
     for (uint32_t i = 0; i < SEEP_REPLAY_BUCKETS; i++)
         all += buckets[i];
     for (uint32_t i = 0; all && i < SEEP_REPLAY_BUCKETS; i++)
         if ((double)(sum += buckets[i]) >= share * (double)all)
-            return seep_replay_bucket_ticks(i) * ns_per_tick;
+            return bucket_ticks(i) * ns_per_tick;
     return NAN;
 }
 

@@ -7,7 +7,6 @@
 // there was before the first call, which is subtracted. It calls no allocator but where the stream says so.
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -25,6 +24,9 @@
 #include "plan/stream.h"
 
 enum {
+    // Of futex(2). The folders of musl-gcc lack the kernel's headers, and generated programs have this file.
+    FUTEX_WAIT_PRIVATE = 0 | 128,
+    FUTEX_WAKE_PRIVATE = 1 | 128,
     STACK_BYTES = 256 << 10,
     SPINS = 200,
     PAGE = 4096,
