@@ -153,6 +153,8 @@ def look(seep, libseep, program, arguments, folder, command, *options, **environ
                               stdout=subprocess.PIPE)
     try:
         pid = wait_ready(parked)
+        if pid == '1':  # in a namespace of its own, as a child
+            pid, = Path(f'/proc/{parked.pid}/task/{parked.pid}/children').read_text().split()
         wait_asleep(pid)
         done = subprocess.run([str(seep), command, pid, *options], env=ENVIRONMENT,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S)

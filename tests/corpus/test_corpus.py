@@ -7,6 +7,7 @@ import re
 import os
 import platform
 import shutil
+import subprocess
 
 import pytest
 
@@ -81,6 +82,17 @@ def test_classes_with_musl(source, seep, libseep, tmp_path):
     program, arguments = corpus.build(source, tmp_path, 'musl-gcc', '-O2', '-fasynchronous-unwind-tables',
                                       '-Wl,--eh-frame-hdr')
     check(corpus.scan(seep, libseep, source, program, arguments, tmp_path), corpus.Expectation(source))
+
+
+@pytest.mark.parametrize('name', ['thread_ended.c', 'signal_stack_idle.c'])
+def test_threads_in_a_namespace(name, seep, libseep, tmp_path):
+    """The process knows its threads by other numbers than who looks at it."""
+    command = ['unshare', '--pid', '--fork', '--kill-child']
+    if not shutil.which('unshare') or subprocess.run([*command, 'true'], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('no process namespaces here')
+    source = corpus.HERE / name
+    program, arguments = corpus.build(source, tmp_path, 'gcc', '-O2')
+    check(corpus.scan(seep, libseep, source, command[0], [*command[1:], program, *arguments], tmp_path), corpus.Expectation(source))
 
 
 def test_unaligned_pointers(seep, libseep, tmp_path):

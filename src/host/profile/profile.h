@@ -201,8 +201,8 @@ struct seep_freed {
 struct seep_moving {
     uint64_t address;
     uint64_t size;     // 0: not known
-    uint32_t tid;      // as the process itself sees it
-    uint64_t stack_rt; // an address on the stack of that thread
+    uint32_t tid;      // as the process itself sees it, or as probes do
+    uint64_t stack_rt; // an address on the stack of that thread; 0: of probes
 };
 
 // An alternate signal stack, which the kernel alone may know.

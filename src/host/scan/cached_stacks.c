@@ -66,7 +66,7 @@ static uint64_t find_links(const struct seep_memory *memory, const struct seep_s
         }
         for (size_t off = 0; off + node_bytes(memory) <= nr_bytes; off += memory->word_bytes) {
             struct node node = node_at(memory, page + off);
-            if (node.tid == thread->tid && is_linked(memory, at + off, &node))
+            if (node.tid == thread->own_tid && is_linked(memory, at + off, &node))
                 return at + off;
         }
     }
@@ -133,7 +133,7 @@ static bool add_stack(const struct seep_memory *memory, uint64_t links, uint64_t
 
 static bool is_running(const struct seep_stopped *stopped, int32_t tid) {
     for (size_t i = 0; i < stopped->nr_threads; i++)
-        if (stopped->threads[i].tid == tid)
+        if (stopped->threads[i].own_tid == tid)
             return true;
     return false;
 }

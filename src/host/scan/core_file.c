@@ -123,7 +123,7 @@ static bool add_thread(struct seep_core *core, const struct seep_elf_note *note)
     int32_t tid;
     memcpy(&tid, note->bytes + STATUS_PID, sizeof(tid));
     memcpy(&registers, note->bytes + STATUS_REGISTERS, sizeof(registers));
-    *thread = (struct seep_stopped_thread){.tid = tid, .words = malloc(sizeof(registers))};
+    *thread = (struct seep_stopped_thread){.tid = tid, .own_tid = tid, .words = malloc(sizeof(registers))};
     if (!thread->words)
         return false;
     memcpy(thread->words, &registers, sizeof(registers));

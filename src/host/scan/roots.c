@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/search.h"
-#include "process/proc_fields.h"
 #include "profile/chain.h"
 #include "scan/jemalloc_own.h"
 #include "scan/root_finder.h"
@@ -69,11 +68,12 @@ static bool feed_kernel_kept(struct seep_root_finder *finder, const struct seep_
     return fits;
 }
 
-// The alternate signal stack of a thread, of which the library took note; the process itself knows the thread
-// as `own_tid`.
-static bool feed_signal_stack(struct seep_root_finder *finder, pid_t tid, uint32_t own_tid) {
+// The alternate signal stack of a thread, of which the library took note.
+static bool feed_signal_stack(struct seep_root_finder *finder, const struct seep_stopped_thread *thread) {
     const struct seep_hints *hints = &finder->profile->hints;
-    struct seep_root_range range = {.kind = SEEP_ROOT_KERNEL, .start = SEEP_KERNEL_SIGNAL_STACK, .tid = tid};
+    struct seep_root_range range = {
+        .kind = SEEP_ROOT_KERNEL, .start = SEEP_KERNEL_SIGNAL_STACK, .tid = thread->tid};
+    const uint32_t own_tid = (uint32_t)thread->own_tid;
     bool fits = true;
     size_t first = SEEP_FIRST_WHERE(at, hints->nr_signal_stacks, hints->signal_stacks[at].tid >= own_tid);
     for (size_t i = first; fits && i < hints->nr_signal_stacks && hints->signal_stacks[i].tid == own_tid; i++)
@@ -84,15 +84,9 @@ static bool feed_signal_stack(struct seep_root_finder *finder, pid_t tid, uint32
 
 // Those of threads that live: the kernel forgets a stack when its thread ends.
 static bool feed_signal_stacks(struct seep_root_finder *finder) {
-    const struct seep_stopped *stopped = finder->stopped;
-    if (!finder->profile->hints.nr_signal_stacks)
-        return true;
-    bool is_same_namespace = seep_own_id(stopped->pid) == (unsigned long)stopped->pid, fits = true;
-    for (size_t i = 0; fits && i < stopped->nr_threads; i++) {
-        pid_t tid = stopped->threads[i].tid;
-        fits = feed_signal_stack(finder, tid,
-                                 (uint32_t)(is_same_namespace ? (unsigned long)tid : seep_own_id(tid)));
-    }
+    bool fits = true;
+    for (size_t i = 0; fits && i < finder->stopped->nr_threads; i++)
+        fits = feed_signal_stack(finder, &finder->stopped->threads[i]);
     return fits;
 }
 

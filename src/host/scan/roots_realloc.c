@@ -10,16 +10,12 @@
 
 static const struct seep_stopped_thread *thread_of(const struct seep_root_finder *finder,
                                                    const struct seep_moving *moving) {
-    const struct seep_stopped_thread *found = NULL;
-    const struct seep_memory_area *stack = seep_memory_find(finder->memory, moving->stack_rt);
     for (size_t i = 0; i < finder->stopped->nr_threads; i++) {
         const struct seep_stopped_thread *thread = &finder->stopped->threads[i];
-        if ((uint32_t)thread->tid == moving->tid)
+        if ((uint32_t)(moving->stack_rt ? thread->own_tid : thread->tid) == moving->tid)
             return thread;
-        if (stack && thread->sp >= stack->start && thread->sp < stack->end)
-            found = thread; // it has another number in its own pid namespace
     }
-    return found;
+    return NULL;
 }
 
 // Contents of a block that is in no map, as far as no live block and no end of memory cuts it short.

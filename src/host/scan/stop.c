@@ -571,6 +571,15 @@ static bool is_single(pid_t pid) {
     return stat(path, &folder) == 0 && folder.st_nlink == 3;
 }
 
+// Only a process in a PID namespace of its own has threads with other numbers.
+static void find_own_tids(struct seep_stopped *stopped) {
+    bool is_same = seep_own_id(stopped->pid) == (unsigned long)stopped->pid;
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        struct seep_stopped_thread *thread = &stopped->threads[i];
+        thread->own_tid = is_same ? thread->tid : (pid_t)seep_own_id(thread->tid);
+    }
+}
+
 // If a process that leaves has one thread, that thread waits for us. Before it stops, only a signal handler
 // can make another thread.
 static struct seep_error *stop_all(struct seep_stopped *stopped) {
@@ -580,6 +589,7 @@ static struct seep_error *stop_all(struct seep_stopped *stopped) {
         err = stop_rounds(stopped);
     if (err)
         return err;
+    find_own_tids(stopped);
     stopped->is_replaced = is_replaced(stopped);
     if (stopped->is_replaced)
         return seep_error_hint(seep_error_create(SEEP_E_IO,

@@ -24,7 +24,8 @@
 
 struct seep_stopped_thread {
     pid_t tid;
-    int signal; // that it was about to take when it stopped; given on at resume
+    pid_t own_tid; // in the innermost PID namespace, as the process itself knows it
+    int signal;    // that it was about to take when it stopped; given on at resume
     uint64_t sp;
     uint64_t stack_from_rt; // the used part of its stack begins here, at the lower end of the red zone
     uint64_t tls;           // thread pointer; 0: not known
