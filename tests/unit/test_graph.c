@@ -335,8 +335,119 @@ static void a_ring_has_no_leader_of_its_own(void **state) {
     }
 }
 
+enum { NR_HEADED = 200, NR_FRAMES = 3 };
+
+// The kinds of 200 blocks of these sizes; pointers so many bytes behind their starts are in a root. Each is of one of
+// `nr_calls` calls of one function, by turns, which is called from one place.
+static void headed(const uint64_t *sizes, const uint64_t *offs, uint32_t nr_calls,
+                   uint8_t ret_kinds[NR_HEADED]) {
+    struct seep_node nodes[NR_FRAMES + 4] = {{0}};
+    struct seep_site sites[4] = {{0}};
+    assert_true(nr_calls <= 4);
+    for (uint32_t i = 1; i < NR_FRAMES; i++)
+        nodes[i] = (struct seep_node){.parent = i - 1, .module = 1, .offset = i * 0x100};
+    for (uint32_t i = 0; i < nr_calls; i++) {
+        nodes[NR_FRAMES + i] =
+            (struct seep_node){.parent = NR_FRAMES - 1, .module = 1, .offset = 0x900 + i * 0x10};
+        sites[i].node = NR_FRAMES + i;
+    }
+    struct seep_profile profile = {
+        .nodes = nodes, .nr_nodes = NR_FRAMES + nr_calls, .sites = sites, .nr_sites = nr_calls};
+    struct seep_block *blocks = calloc(NR_HEADED, sizeof(*blocks));
+    uint64_t *words = calloc(NR_HEADED, sizeof(*words)), address = 0x10000;
+    for (uint32_t i = 0; i < NR_HEADED; i++) {
+        blocks[i] = (struct seep_block){.address = address, .size = sizes[i], .site = i % nr_calls};
+        words[i] = address + offs[i];
+        address += (sizes[i] + 31) & ~UINT64_C(15);
+    }
+    struct seep_graph *graph;
+    assert_null(seep_graph_create(blocks, NR_HEADED, &graph));
+    graph->profile = &profile;
+    assert_true(seep_graph_feed_root(graph, 0, 0x1000, words, NR_HEADED * sizeof(*words)));
+    assert_null(seep_graph_classify(graph));
+    memcpy(ret_kinds, graph->kinds, NR_HEADED);
+    seep_graph_destroy(graph);
+    free(words);
+    free(blocks);
+}
+
+static size_t nr_reachable(const uint8_t *kinds) {
+    size_t nr = 0;
+    for (size_t i = 0; i < NR_HEADED; i++) {
+        assert_true(kinds[i] == SEEP_KIND_REACHABLE || kinds[i] == SEEP_KIND_POSSIBLE);
+        nr += kinds[i] == SEEP_KIND_REACHABLE;
+    }
+    return nr;
+}
+
+static uint64_t text_header(uint64_t length) {
+    return length < 32 ? 1 : length < 256 ? 3 : length < 65536 ? 5 : length < 1 << 20 ? 9 : 17;
+}
+
+static void headers_that_grow_with_the_size(void **state) {
+    static const uint64_t lengths[] = {3, 100, 1000, 70000, 3 << 20};
+    uint64_t sizes[NR_HEADED], offs[NR_HEADED];
+    uint8_t kinds[NR_HEADED];
+    for (uint64_t i = 0; i < NR_HEADED; i++) {
+        uint64_t length = lengths[i % NR(lengths)] + i / 10;
+        offs[i] = text_header(length);
+        sizes[i] = offs[i] + length + 1;
+    }
+    headed(sizes, offs, 1, kinds);
+    assert_int_equal(nr_reachable(kinds), NR_HEADED);
+    // Three have another header than their size says: those are old words.
+    sizes[0] = sizes[1];
+    sizes[2] = sizes[3] = sizes[4];
+    headed(sizes, offs, 1, kinds);
+    assert_int_equal(nr_reachable(kinds), NR_HEADED - 3);
+    assert_true(kinds[0] == SEEP_KIND_POSSIBLE && kinds[2] == SEEP_KIND_POSSIBLE);
+}
+
+// Near the end, in the middle, anywhere in two ways; and two good ranges beside more that is anywhere.
+static void old_pointers_are_no_headers(void **state) {
+    uint64_t sizes[NR_HEADED], offs[NR_HEADED];
+    uint8_t kinds[NR_HEADED];
+    for (int what = 0; what < 5; what++) {
+        for (uint64_t i = 0; i < NR_HEADED; i++) {
+            sizes[i] = what == 3 ? 48 + i % 7 * 10 : 24 + i % 5 * 8;
+            offs[i] = what == 0   ? sizes[i] - 8
+                      : what == 1 ? sizes[i] / 2
+                      : what == 2 ? 8 + i / 40 * 3
+                                  : 8 + i % 5 * 8;
+            if (what == 4) {
+                sizes[i] = i % 10 == 0 ? 30 : i % 10 == 1 ? 100 : 200;
+                offs[i] = i % 10 == 0 ? 1 : i % 10 == 1 ? 3 : 5 + i / 10;
+            }
+        }
+        headed(sizes, offs, 1, kinds);
+        assert_int_equal(nr_reachable(kinds), 0);
+    }
+}
+
+// One call has too few blocks, all together have enough; 16 bytes and, where a tag is in a pointer, 1.
+static void one_header_from_several_calls(void **state) {
+    uint64_t sizes[NR_HEADED], offs[NR_HEADED];
+    uint8_t kinds[NR_HEADED];
+    for (uint64_t off = 1; off <= 16; off += 15) {
+        for (uint64_t i = 0; i < NR_HEADED; i++) {
+            sizes[i] = 40 + i % 2;
+            offs[i] = i < 60 ? off : sizes[i] - 1; // 15 of each call
+        }
+        headed(sizes, offs, 4, kinds);
+        assert_int_equal(nr_reachable(kinds), 0); // not nine of ten
+        for (uint64_t i = 60; i < NR_HEADED; i++)
+            offs[i] = UINT64_MAX / 2; // no pointer to these at all
+        headed(sizes, offs, 4, kinds);
+        for (size_t i = 0; i < 60; i++)
+            assert_int_equal(kinds[i], SEEP_KIND_REACHABLE);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(headers_that_grow_with_the_size),
+        cmocka_unit_test(old_pointers_are_no_headers),
+        cmocka_unit_test(one_header_from_several_calls),
         cmocka_unit_test(finds_what_halving_finds),
         cmocka_unit_test(finds_blocks_at_odd_places),
         cmocka_unit_test(classes),

@@ -52,7 +52,7 @@ void seep_graph_destroy(struct seep_graph *graph) {
     free(graph->edges);
     free(graph->first_edge);
     free(graph->shapes);
-    free(graph->header_of_group);
+    seep_headers_deinit(&graph->headers);
     free(graph->vtables);
     free(graph->objects);
     free(graph->kinds);

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "profile/profile.h"
+#include "scan/block_headers.h"
 #include "scan/block_index.h"
 
 #define SEEP_NO_BLOCK       UINT32_MAX
@@ -89,15 +90,13 @@ struct seep_graph {
         unsigned char bytes[7];
     } carry;
 
-    // Of each site the place in the code that calls the allocator: below nr_groups. Borrowed; set before
-    // classifying. NULL: headers are not looked for.
-    const uint32_t *group_of_site;
-    uint32_t nr_groups;
+    const struct seep_profile *profile; // of sites and stacks. Borrowed; set before classifying. NULL:
+                                        // headers are not looked for
 
     // After seep_graph_classify.
-    uint8_t *header_of_group; // bytes in front of what is pointed to, an allocator's header; 0: none
-    uint8_t *kinds;           // enum seep_kind
-    uint32_t *holder;         // a block, or (where held_by_root) an index in roots; SEEP_NO_BLOCK: none
+    struct seep_headers headers;
+    uint8_t *kinds;   // enum seep_kind
+    uint32_t *holder; // a block, or (where held_by_root) an index in roots; SEEP_NO_BLOCK: none
     uint32_t *holder_off;
     bool *held_by_root;
 };
@@ -140,9 +139,6 @@ SEEP_MUST_CHECK struct seep_error *seep_graph_classify(struct seep_graph *graph)
 // points to itself does not count either (the head of an empty list). After seep_graph_classify. false: out
 // of memory.
 SEEP_MUST_CHECK bool seep_graph_count_cycles(const struct seep_graph *graph, uint64_t *ret_nr);
-
-// The header in front of what a block's pointers lead to; 0: none.
-uint32_t seep_graph_header_of(const struct seep_graph *graph, uint32_t block);
 
 // Of this room: ends feeding. false: out of memory.
 SEEP_MUST_CHECK bool seep_graph_close(struct seep_graph *graph);

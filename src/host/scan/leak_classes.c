@@ -29,71 +29,12 @@ static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t o
         return true;
     if (off == 3 * word && shape & SHAPE_STRING)
         return true;
-    if (off == seep_graph_header_of(graph, target))
+    if (off == seep_header_of(graph, target))
         return true;
     if (shape & SHAPE_EXCEPTION &&
         (off == EXCEPTION_COUNT_BYTES || off == EXCEPTION_UNWIND_OFF || off == EXCEPTION_OBJECT_OFF))
         return true;
     return shape & SHAPE_VTABLE && has_vtable_at(graph, target, off);
-}
-
-// ---- headers ----
-
-#define HEADER_MAX   64u
-#define HEADER_STEP  8u  // what a header keeps aligned, in 32-bit programs too
-#define BLOCKS_LEAST 16u // that have a pointer behind the header: fewer are a chance
-
-struct header_votes {
-    uint32_t blocks[HEADER_MAX / HEADER_STEP + 1]; // with a pointer so many words behind the start
-    uint32_t any;                                  // blocks with a pointer at all
-};
-
-uint32_t seep_graph_header_of(const struct seep_graph *graph, uint32_t block) {
-    return graph->header_of_group ? graph->header_of_group[graph->group_of_site[graph->blocks[block].site]]
-                                  : 0;
-}
-
-static void note_pointer(uint16_t *seen, uint32_t target, uint32_t off) {
-    enum { ELSEWHERE = HEADER_MAX / HEADER_STEP + 1 };
-    seen[target] |=
-        (uint16_t)(1u << (off % HEADER_STEP == 0 && off <= HEADER_MAX ? off / HEADER_STEP : ELSEWHERE));
-}
-
-// Nine of ten blocks that have a pointer have one there, and not one in ten has one to its start.
-static uint8_t header_of(const struct header_votes *votes) {
-    for (uint32_t word = 1; word <= HEADER_MAX / HEADER_STEP; word++)
-        if (votes->blocks[word] >= BLOCKS_LEAST && votes->blocks[word] >= votes->any - votes->any / 10 &&
-            votes->blocks[0] <= votes->any / 10)
-            return (uint8_t)(word * HEADER_STEP);
-    return 0;
-}
-
-static bool learn_headers(struct seep_graph *graph) {
-    if (!graph->group_of_site)
-        return true;
-    uint16_t *seen = calloc(SEEP_MAX(graph->nr_blocks, 1u), sizeof(*seen)); // by block: a bit for each word
-    struct header_votes *votes = calloc(SEEP_MAX(graph->nr_groups, 1u), sizeof(*votes));
-    uint8_t *headers = calloc(SEEP_MAX(graph->nr_groups, 1u), sizeof(*headers));
-    bool fits = seen && votes && headers;
-    for (size_t i = 0; fits && i < graph->nr_roots; i++)
-        note_pointer(seen, graph->roots[i].target, graph->roots[i].to_off);
-    for (size_t i = 0; fits && i < graph->nr_edges; i++)
-        note_pointer(seen, graph->edges[i].target, graph->edges[i].to_off);
-    for (uint32_t b = 0; fits && b < graph->nr_blocks; b++) {
-        struct header_votes *of = &votes[graph->group_of_site[graph->blocks[b].site]];
-        of->any += seen[b] != 0;
-        for (uint32_t word = 0; word <= HEADER_MAX / HEADER_STEP; word++)
-            of->blocks[word] += seen[b] >> word & 1;
-    }
-    for (uint32_t i = 0; fits && i < graph->nr_groups; i++)
-        headers[i] = header_of(&votes[i]);
-    free(seen);
-    free(votes);
-    if (fits)
-        graph->header_of_group = headers;
-    else
-        free(headers);
-    return fits;
 }
 
 // ---- what is said twice ----
@@ -238,7 +179,7 @@ static void flood_lost(struct flood *flood, size_t nr_leaders) {
 }
 
 struct seep_error *seep_graph_classify(struct seep_graph *graph) {
-    if (!seep_graph_close(graph) || !learn_headers(graph))
+    if (!seep_graph_close(graph) || !seep_headers_learn(graph))
         return seep_error_no_memory();
     if (!graph->with_own && !drop_repeated(graph))
         return seep_error_no_memory();

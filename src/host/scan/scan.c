@@ -31,7 +31,6 @@ struct seep_scan {
     struct seep_graph *graph;
     struct seep_block
         *longer_blocks; // those of the profile for the graph, empty arrays with what is behind; or NULL
-    uint32_t *groups;   // of the graph
     struct seep_root_ranges ranges;
     struct seep_kept_stacks kept;
     struct seep_kernel_kept kernel;
@@ -310,12 +309,12 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
             seep_format_count(nr_cycles).text, nr_cycles == 1 ? " is" : "s are");
     uint64_t nr_headed = 0;
     for (uint32_t i = 0; i < scan->graph->nr_blocks; i++)
-        nr_headed += scan->graph->kinds[i] == SEEP_KIND_REACHABLE && seep_graph_header_of(scan->graph, i);
+        nr_headed += scan->graph->kinds[i] == SEEP_KIND_REACHABLE && seep_header_of(scan->graph, i);
     if (!err && nr_headed)
         err =
             seep_profile_note(scan->profile, SEEP_NOTE_HEADERS,
                               "%s block%s held by pointers behind a header: nearly all pointers to blocks of "
-                              "the same place lead to the same few bytes behind the start",
+                              "the same place and size lead to the same few bytes behind the start",
                               seep_format_count(nr_headed).text, nr_headed == 1 ? " is" : "s are");
     if (!err && scan->ranges.beside_malloc)
         err = seep_profile_note_beside(scan->profile);
@@ -387,7 +386,6 @@ void seep_scan_destroy(struct seep_scan *scan) {
     seep_kernel_kept_deinit(&scan->kernel);
     seep_graph_destroy(scan->graph);
     free(scan->longer_blocks);
-    free(scan->groups);
     seep_memory_close(scan->memory);
     seep_map_deinit(&scan->vtables);
     seep_profile_destroy(scan->profile);
@@ -416,38 +414,11 @@ struct seep_error *seep_scan_look(const struct seep_scan_target *target,
     return NULL;
 }
 
-// Of each site the return address into the code that called the allocator. *ret_groups is malloc'ed.
-static struct seep_error *group_sites(const struct seep_profile *profile, uint32_t **ret_groups,
-                                      uint32_t *ret_nr) {
-    struct seep_map ids = SEEP_MAP_INIT;
-    uint32_t *groups = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*groups));
-    bool fits = groups;
-    uint32_t nr = 0;
-    for (uint32_t i = 0; fits && i < profile->nr_sites; i++) {
-        const struct seep_node *node = &profile->nodes[profile->sites[i].node];
-        uint64_t *id = seep_map_at(&ids, (uint64_t)node->module << 48 ^ node->offset, NULL);
-        fits = id;
-        if (fits && !*id)
-            *id = ++nr;
-        groups[i] = fits ? (uint32_t)*id - 1 : 0;
-    }
-    seep_map_deinit(&ids);
-    if (!fits) {
-        free(groups);
-        return seep_error_no_memory();
-    }
-    *ret_groups = groups;
-    *ret_nr = nr;
-    return NULL;
-}
-
 struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_profile **ret_profile) {
     scan->profile->leaks.pause_ns = scan->pause_ns;
     scan->profile->leaks.nr_threads = scan->nr_threads;
-    struct seep_error *err = group_sites(scan->profile, &scan->groups, &scan->graph->nr_groups);
-    scan->graph->group_of_site = scan->groups;
-    if (!err)
-        err = seep_graph_classify(scan->graph);
+    scan->graph->profile = scan->profile;
+    struct seep_error *err = seep_graph_classify(scan->graph);
     if (!err)
         err = fill_profile(scan);
     if (!err)

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Headers in front of a program's blocks (scan/block_headers.h), of one length for each return address into
+// the code that called the allocator, and of a multiple of 8 bytes.
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "scan/graph.h"
+
+#define HEADER_MAX   64u
+#define HEADER_STEP  8u
+#define BLOCKS_LEAST 16u
+
+struct header_votes {
+    uint32_t blocks[HEADER_MAX / HEADER_STEP + 1]; // with a pointer so many words behind the start
+    uint32_t any;                                  // blocks with a pointer at all
+};
+
+static void note_pointer(uint16_t *seen, uint32_t target, uint32_t off) {
+    enum { ELSEWHERE = HEADER_MAX / HEADER_STEP + 1 };
+    seen[target] |=
+        (uint16_t)(1u << (off % HEADER_STEP == 0 && off <= HEADER_MAX ? off / HEADER_STEP : ELSEWHERE));
+}
+
+static uint32_t header_of(const struct header_votes *votes) {
+    for (uint32_t word = 1; word <= HEADER_MAX / HEADER_STEP; word++)
+        if (votes->blocks[word] >= BLOCKS_LEAST && votes->blocks[word] >= votes->any - votes->any / 10 &&
+            votes->blocks[0] <= votes->any / 10)
+            return word * HEADER_STEP;
+    return 0;
+}
+
+// The group of each site, in of_site.
+static bool group_sites(struct seep_graph *graph) {
+    const struct seep_profile *profile = graph->profile;
+    struct seep_map ids = SEEP_MAP_INIT;
+    bool fits = true;
+    uint32_t nr = 0;
+    for (uint32_t i = 0; fits && i < profile->nr_sites; i++) {
+        const struct seep_node *node = &profile->nodes[profile->sites[i].node];
+        uint64_t *id = seep_map_at(&ids, (uint64_t)node->module << 48 ^ node->offset, NULL);
+        fits = id;
+        if (fits && !*id)
+            *id = ++nr;
+        graph->headers.of_site[i] = fits ? (uint32_t)*id - 1 : 0;
+    }
+    seep_map_deinit(&ids);
+    return fits;
+}
+
+bool seep_headers_learn(struct seep_graph *graph) {
+    const size_t nr_sites = graph->profile->nr_sites;
+    uint16_t *seen = calloc(SEEP_MAX(graph->nr_blocks, 1u), sizeof(*seen)); // by block: a bit for each word
+    struct header_votes *votes = calloc(SEEP_MAX(nr_sites, 1u), sizeof(*votes)); // by group
+    uint32_t *of_site = graph->headers.of_site = calloc(SEEP_MAX(nr_sites, 1u), sizeof(*of_site));
+    bool fits = seen && votes && of_site && group_sites(graph);
+    for (size_t i = 0; fits && i < graph->nr_roots; i++)
+        note_pointer(seen, graph->roots[i].target, graph->roots[i].to_off);
+    for (size_t i = 0; fits && i < graph->nr_edges; i++)
+        note_pointer(seen, graph->edges[i].target, graph->edges[i].to_off);
+    for (uint32_t b = 0; fits && b < graph->nr_blocks; b++) {
+        struct header_votes *of = &votes[of_site[graph->blocks[b].site]];
+        of->any += seen[b] != 0;
+        for (uint32_t word = 0; word <= HEADER_MAX / HEADER_STEP; word++)
+            of->blocks[word] += seen[b] >> word & 1;
+    }
+    for (size_t i = 0; fits && i < nr_sites; i++)
+        of_site[i] = header_of(&votes[of_site[i]]);
+    free(seen);
+    free(votes);
+    return fits;
+}
+
+void seep_headers_deinit(struct seep_headers *headers) {
+    free(headers->of_site);
+}
+
+uint32_t seep_header_of(const struct seep_graph *graph, uint32_t block) {
+    return graph->headers.of_site[graph->blocks[block].site];
+}

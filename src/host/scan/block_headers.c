@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Learning headers, see block_headers.h. First the pointers that each block has, as bits; then, from the
+// nearest frame outwards, groups of sites that may have a header, with their votes by class of sizes.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "scan/block_headers.h"
+#include "scan/graph.h"
+
+#define HEADER_MAX   64u
+#define HEADER_STEP  8u  // what a long header keeps aligned, in 32-bit programs too
+#define HEADER_BYTES 24u // up to that any number of bytes
+#define BLOCKS_LEAST 16u // that have a pointer behind the header: fewer are a chance
+#define FRAMES       4u
+#define WAYS         (FRAMES + 1) // the last one: three frames, of the nearest one only the module
+
+// Bits of a block: a pointer to its start; so many bytes behind it; anywhere else.
+enum {
+    BIT_START = 0,
+    BIT_ELSEWHERE = HEADER_BYTES + (HEADER_MAX - HEADER_BYTES) / HEADER_STEP + 1,
+    NR_BITS = BIT_ELSEWHERE + 1
+};
+#define ALL_HEADERS (((1u << BIT_ELSEWHERE) - 1) & ~(1u << BIT_START))
+
+static unsigned bit_of(uint32_t off) {
+    if (off <= HEADER_BYTES)
+        return off;
+    if (off <= HEADER_MAX && off % HEADER_STEP == 0)
+        return HEADER_BYTES + (off - HEADER_BYTES) / HEADER_STEP;
+    return BIT_ELSEWHERE;
+}
+
+static uint32_t off_of(unsigned bit) {
+    return bit <= HEADER_BYTES ? bit : HEADER_BYTES + (bit - HEADER_BYTES) * HEADER_STEP;
+}
+
+// Below 1,024 each size is a class, above the five highest bits are.
+#define SIZES_ALONE 1024u
+
+static uint32_t class_of(uint64_t size) {
+    if (size < SIZES_ALONE)
+        return (uint32_t)size;
+    unsigned shift = 59u - (unsigned)__builtin_clzll(size);
+    return (SIZES_ALONE - 6 * 16 - 16) + shift * 16 + (uint32_t)(size >> shift);
+}
+
+static uint64_t least_of(uint32_t class) {
+    if (class < SIZES_ALONE)
+        return class;
+    unsigned shift = (class - SIZES_ALONE) / 16 + 6;
+    return (uint64_t)((class - SIZES_ALONE) % 16 + 16) << shift;
+}
+
+struct votes { // of the blocks of a group that have a pointer at all
+    uint32_t group;
+    uint32_t class; // of sizes
+    uint32_t any;
+    uint32_t blocks[NR_BITS];
+};
+
+static bool is_header(const struct votes *votes, unsigned bit) {
+    return votes->blocks[bit] >= BLOCKS_LEAST && votes->blocks[bit] >= votes->any - votes->any / 10 &&
+           votes->blocks[BIT_START] <= votes->any / 10;
+}
+
+// `largest` is the class of the largest block.
+static bool is_small(unsigned bit, uint32_t largest) {
+    return off_of(bit) <= least_of(largest) / 4;
+}
+
+static void add_votes(struct votes *sum, const struct votes *more) {
+    sum->any += more->any;
+    for (unsigned bit = 0; bit < NR_BITS; bit++)
+        sum->blocks[bit] += more->blocks[bit];
+}
+
+// ---- one length, or several ----
+
+static bool one_length(const struct votes *sum, uint32_t largest, struct seep_header_ranges *ret_ranges) {
+    for (unsigned bit = 1; bit < BIT_ELSEWHERE; bit++) {
+        if (!is_header(sum, bit) || !(off_of(bit) % HEADER_STEP == 0 || is_small(bit, largest)))
+            continue;
+        *ret_ranges = (struct seep_header_ranges){.nr = 1, .bytes = {(uint8_t)off_of(bit)}};
+        return true;
+    }
+    return false;
+}
+
+// The most frequent ones that are no chance, ascending.
+static unsigned frequent(const struct votes *sum, unsigned *bits) {
+    uint32_t chosen = 0;
+    for (unsigned nr = 0; nr < SEEP_HEADER_LENGTHS; nr++) {
+        unsigned best = 0;
+        for (unsigned bit = 1; bit < BIT_ELSEWHERE; bit++)
+            if (sum->blocks[bit] >= BLOCKS_LEAST && !(chosen >> bit & 1) &&
+                (!best || sum->blocks[bit] > sum->blocks[best]))
+                best = bit;
+        if (best)
+            chosen |= 1u << best;
+    }
+    unsigned nr = 0;
+    for (unsigned bit = 1; bit < BIT_ELSEWHERE; bit++)
+        if (chosen >> bit & 1)
+            bits[nr++] = bit;
+    return nr;
+}
+
+struct division { // of the classes so far, up to a range for each of the lengths; the least wrong one
+    uint64_t wrong;
+    size_t from[SEEP_HEADER_LENGTHS]; // SIZE_MAX: the length has no range
+};
+
+// Larger blocks have longer headers.
+static struct division divide(const struct votes *votes, size_t nr, const unsigned *bits, unsigned nr_bits) {
+    struct division best[SEEP_HEADER_LENGTHS]; // of those whose last range is that of the length
+    for (unsigned at = 0; at < nr_bits; at++) {
+        memset(best[at].from, 0xff, sizeof(best[at].from));
+        best[at].wrong = 0;
+        best[at].from[at] = 0;
+    }
+    for (size_t i = 0; i < nr; i++)
+        for (unsigned at = nr_bits; at-- > 0;) {
+            for (unsigned shorter = 0; shorter < at && i; shorter++)
+                if (best[shorter].wrong < best[at].wrong) {
+                    best[at] = best[shorter];
+                    best[at].from[at] = i;
+                }
+            best[at].wrong += votes[i].any - votes[i].blocks[bits[at]];
+        }
+    unsigned least = 0;
+    for (unsigned at = 1; at < nr_bits; at++)
+        if (best[at].wrong < best[least].wrong)
+            least = at;
+    return best[least];
+}
+
+static bool several_lengths(const struct votes *votes, size_t nr, const struct votes *sum,
+                            struct seep_header_ranges *ret_ranges) {
+    unsigned bits[SEEP_HEADER_LENGTHS];
+    unsigned nr_bits = frequent(sum, bits);
+    if (nr_bits < 2)
+        return false;
+    struct division division = divide(votes, nr, bits, nr_bits);
+    uint32_t right = 0;
+    *ret_ranges = (struct seep_header_ranges){0};
+    for (unsigned at = 0; at < nr_bits; at++) {
+        size_t from = division.from[at], to = nr;
+        if (from == SIZE_MAX)
+            continue;
+        for (unsigned longer = at + 1; longer < nr_bits; longer++)
+            to = SEEP_MIN(to, division.from[longer]);
+        struct votes of_range = {0};
+        for (size_t i = from; i < to; i++)
+            add_votes(&of_range, &votes[i]);
+        bool good = to > from && is_header(&of_range, bits[at]) && is_small(bits[at], votes[to - 1].class);
+        right += good ? of_range.blocks[bits[at]] : 0;
+        ret_ranges->from[ret_ranges->nr] = votes[from].class;
+        ret_ranges->bytes[ret_ranges->nr++] = good ? (uint8_t)off_of(bits[at]) : 0;
+    }
+    return right >= sum->any - sum->any / 10;
+}
+
+// ---- groups of sites ----
+
+struct pointed { // how many blocks have a pointer
+    uint32_t any;
+    uint32_t start;
+    uint32_t behind;
+};
+
+static bool may_have_header(const struct pointed *pointed) {
+    return pointed->behind >= BLOCKS_LEAST && pointed->behind >= pointed->any - pointed->any / 10 &&
+           pointed->start <= pointed->any / 10;
+}
+
+struct learning {
+    struct seep_graph *graph;
+    const struct seep_profile *profile;
+    uint32_t *seen;          // by block: bits
+    struct pointed *of_site; // by site, as are the following
+    uint64_t *keys;          // of the frames so far
+    uint32_t *nodes;         // of the next frame; 0: there is none
+    uint32_t *groups;
+
+    struct pointed *of_group;
+    size_t groups_capacity;
+    struct votes *votes;
+    size_t nr_votes, votes_capacity;
+};
+
+static void see(struct learning *learning, uint32_t target, uint32_t off) {
+    learning->seen[target] |= 1u << bit_of(off);
+}
+
+static void see_pointers(struct learning *learning) {
+    const struct seep_graph *graph = learning->graph;
+    for (size_t i = 0; i < graph->nr_roots; i++)
+        see(learning, graph->roots[i].target, graph->roots[i].to_off);
+    for (size_t i = 0; i < graph->nr_edges; i++)
+        see(learning, graph->edges[i].target, graph->edges[i].to_off);
+    for (uint32_t b = 0; b < graph->nr_blocks; b++) {
+        struct pointed *of = &learning->of_site[graph->blocks[b].site];
+        of->any += learning->seen[b] != 0;
+        of->start += (learning->seen[b] & 1u << BIT_START) != 0;
+        of->behind += (learning->seen[b] & ALL_HEADERS) != 0;
+    }
+}
+
+static void take_frame(struct learning *learning, uint32_t site, bool whole) {
+    const struct seep_node *node = &learning->profile->nodes[learning->nodes[site]];
+    if (!learning->nodes[site])
+        return;
+    uint64_t frame = (uint64_t)node->module << 48 ^ (whole ? node->offset : 0);
+    learning->keys[site] = seep_hash64(learning->keys[site] ^ frame);
+    learning->nodes[site] = node->parent;
+}
+
+static void take_frames(struct learning *learning, uint32_t site, unsigned way) {
+    if (way > 0 && way < FRAMES) {
+        take_frame(learning, site, true);
+        return;
+    }
+    learning->keys[site] = 0;
+    learning->nodes[site] = learning->profile->sites[site].node;
+    take_frame(learning, site, way == 0);
+    for (unsigned frame = 1; way == FRAMES && frame < 3; frame++)
+        take_frame(learning, site, true);
+}
+
+// Groups of the sites of which no header is known; *ret_nr is 0 where none may have one.
+static bool group_sites(struct learning *learning, unsigned way, uint32_t *ret_nr) {
+    struct seep_map ids = SEEP_MAP_INIT;
+    uint32_t nr = 0, nr_hopeful = 0;
+    bool fits = true;
+    for (uint32_t site = 0; fits && site < learning->profile->nr_sites; site++) {
+        take_frames(learning, site, way);
+        if (!learning->of_site[site].any || learning->graph->headers.of_site[site])
+            continue;
+        uint64_t *id = seep_map_at(&ids, learning->keys[site], NULL);
+        fits = id && seep_grow(&learning->of_group, &learning->groups_capacity, nr + 1u,
+                               sizeof(*learning->of_group));
+        if (!fits)
+            break;
+        if (!*id) {
+            learning->of_group[nr] = (struct pointed){0};
+            *id = ++nr;
+        }
+        learning->groups[site] = (uint32_t)*id - 1;
+        struct pointed *of = &learning->of_group[*id - 1];
+        of->any += learning->of_site[site].any;
+        of->start += learning->of_site[site].start;
+        of->behind += learning->of_site[site].behind;
+    }
+    for (uint32_t group = 0; fits && group < nr; group++)
+        nr_hopeful += may_have_header(&learning->of_group[group]);
+    seep_map_deinit(&ids);
+    *ret_nr = nr_hopeful ? nr : 0;
+    return fits;
+}
+
+static bool count_votes(struct learning *learning) {
+    const struct seep_graph *graph = learning->graph;
+    struct seep_map ids = SEEP_MAP_INIT; // by group and class
+    bool fits = true;
+    learning->nr_votes = 0;
+    for (uint32_t b = 0; fits && b < graph->nr_blocks; b++) {
+        uint32_t site = graph->blocks[b].site, group = learning->groups[site];
+        if (!learning->seen[b] || graph->headers.of_site[site] ||
+            !may_have_header(&learning->of_group[group]))
+            continue;
+        uint32_t class = class_of(graph->blocks[b].size);
+        uint64_t *id = seep_map_at(&ids, (uint64_t)group << 32 | class, NULL);
+        fits = id && seep_grow(&learning->votes, &learning->votes_capacity, learning->nr_votes + 1,
+                               sizeof(*learning->votes));
+        if (!fits)
+            break;
+        if (!*id) {
+            learning->votes[learning->nr_votes] = (struct votes){.group = group, .class = class};
+            *id = ++learning->nr_votes;
+        }
+        struct votes *votes = &learning->votes[*id - 1];
+        votes->any++;
+        for (uint32_t left = learning->seen[b]; left; left &= left - 1)
+            votes->blocks[__builtin_ctz(left)]++;
+    }
+    seep_map_deinit(&ids);
+    return fits;
+}
+
+static int compare_votes(const void *left, const void *right) {
+    const struct votes *one = left, *other = right;
+    if (one->group != other->group)
+        return one->group < other->group ? -1 : 1;
+    return one->class < other->class ? -1 : one->class > other->class;
+}
+
+// ret_of_group: by group, the index of its ranges + 1.
+static bool judge_groups(struct learning *learning, uint32_t *ret_of_group) {
+    struct seep_headers *headers = &learning->graph->headers;
+    if (learning->nr_votes)
+        qsort(learning->votes, learning->nr_votes, sizeof(*learning->votes), compare_votes);
+    for (size_t from = 0, to; from < learning->nr_votes; from = to) {
+        struct votes sum = {.group = learning->votes[from].group};
+        for (to = from; to < learning->nr_votes && learning->votes[to].group == sum.group; to++)
+            add_votes(&sum, &learning->votes[to]);
+        struct seep_header_ranges ranges;
+        if (!one_length(&sum, learning->votes[to - 1].class, &ranges) &&
+            !several_lengths(&learning->votes[from], to - from, &sum, &ranges))
+            continue;
+        if (!seep_grow(&headers->ranges, &headers->ranges_capacity, headers->nr_ranges + 1,
+                       sizeof(*headers->ranges)))
+            return false;
+        headers->ranges[headers->nr_ranges] = ranges;
+        ret_of_group[sum.group] = (uint32_t)++headers->nr_ranges;
+    }
+    return true;
+}
+
+static bool learn_in_way(struct learning *learning, unsigned way) {
+    uint32_t nr_groups;
+    if (!group_sites(learning, way, &nr_groups))
+        return false;
+    if (!nr_groups)
+        return true;
+    uint32_t *of_group = calloc(nr_groups, sizeof(*of_group));
+    bool fits = of_group && count_votes(learning) && judge_groups(learning, of_group);
+    uint32_t *of_site = learning->graph->headers.of_site;
+    for (uint32_t site = 0; fits && site < learning->profile->nr_sites; site++)
+        if (!of_site[site] && learning->of_site[site].any)
+            of_site[site] = of_group[learning->groups[site]];
+    free(of_group);
+    return fits;
+}
+
+bool seep_headers_learn(struct seep_graph *graph) {
+    if (!graph->profile)
+        return true;
+    size_t nr_sites = SEEP_MAX(graph->profile->nr_sites, 1u);
+    struct learning learning = {.graph = graph,
+                                .profile = graph->profile,
+                                .seen = calloc(SEEP_MAX(graph->nr_blocks, 1u), sizeof(*learning.seen)),
+                                .of_site = calloc(nr_sites, sizeof(*learning.of_site)),
+                                .keys = calloc(nr_sites, sizeof(*learning.keys)),
+                                .nodes = calloc(nr_sites, sizeof(*learning.nodes)),
+                                .groups = calloc(nr_sites, sizeof(*learning.groups))};
+    graph->headers.of_site = calloc(nr_sites, sizeof(*graph->headers.of_site));
+    bool fits = learning.seen && learning.of_site && learning.keys && learning.nodes && learning.groups &&
+                graph->headers.of_site;
+    if (fits)
+        see_pointers(&learning);
+    for (unsigned way = 0; fits && way < WAYS; way++)
+        fits = learn_in_way(&learning, way);
+    free(learning.seen);
+    free(learning.of_site);
+    free(learning.keys);
+    free(learning.nodes);
+    free(learning.groups);
+    free(learning.of_group);
+    free(learning.votes);
+    return fits;
+}
+
+void seep_headers_deinit(struct seep_headers *headers) {
+    free(headers->of_site);
+    free(headers->ranges);
+    *headers = (struct seep_headers){NULL};
+}
+
+uint32_t seep_header_of(const struct seep_graph *graph, uint32_t block) {
+    const struct seep_headers *headers = &graph->headers;
+    uint32_t known = headers->of_site ? headers->of_site[graph->blocks[block].site] : 0;
+    if (!known)
+        return 0;
+    const struct seep_header_ranges *ranges = &headers->ranges[known - 1];
+    uint32_t class = class_of(graph->blocks[block].size), at = 0;
+    while (at + 1 < ranges->nr && ranges->from[at + 1] <= class)
+        at++;
+    return ranges->bytes[at];
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Headers that a program's own allocator puts in front of what it hands out, learnt from where pointers lead.
+//
+// A place in the code has a header of so many bytes if at least sixteen of its blocks, and nine of ten of
+// those that have pointers, have one so many bytes behind their start, and not one in ten has one to the
+// start. A place is the return address into the code that called the allocator. Where that place serves
+// others (a function around malloc), each of its callers is a place, up to four frames; and where a compiler
+// has unrolled the loop that calls it, all calls of that function together are one.
+//
+// Headers that grow with the length of what is behind them, as of short strings, are learnt, too: then the
+// rule holds for each of up to five ranges of sizes, and a header is at most a quarter of the largest block
+// of its range, because a pointer that was left near the end of a buffer or in its middle grows with the
+// size, too. Proof: tests/unit/test_graph.c, tests/corpus/header_lengths.c.
+#ifndef SEEP_SCAN_BLOCK_HEADERS_H
+#define SEEP_SCAN_BLOCK_HEADERS_H
+
+#include "core/attr.h"
+
+#define SEEP_HEADER_LENGTHS 5u
+
+struct seep_graph;
+
+struct seep_headers {
+    uint32_t *of_site; // index in `ranges`, + 1; 0: none. NULL: none has
+    struct seep_header_ranges {
+        uint32_t nr;
+        uint32_t from[SEEP_HEADER_LENGTHS]; // class of sizes, ascending
+        uint8_t bytes[SEEP_HEADER_LENGTHS]; // 0: no header
+    } * ranges;
+    size_t nr_ranges, ranges_capacity;
+};
+
+// After feeding, before classifying. false: out of memory.
+SEEP_MUST_CHECK bool seep_headers_learn(struct seep_graph *graph);
+void seep_headers_deinit(struct seep_headers *headers);
+
+// The header in front of what a block's pointers lead to; 0: none.
+uint32_t seep_header_of(const struct seep_graph *graph, uint32_t block);
+
+#endif
