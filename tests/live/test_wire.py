@@ -126,20 +126,28 @@ def test_marks_of_the_session(shop, serve):  # noqa: F811
 
 
 def test_only_who_pulls_waits_while_the_server_rests(shop, serve):  # noqa: F811
-    """After a Pull it rests for 2.5 ms for each client: 200 ms of 81. Whose latest question was a Pull waits for that."""
+    """After a Pull it rests for 2.5 ms for each client that has asked lately: 200 ms of 81. Whose latest question was a Pull waits
+    for that."""
     server = serve(shop().pid)
-    resting, pulls, asks, *_others = [server.client() for _ in range(81)]
-    pulls.pull()
+    clients = [server.client() for _ in range(81)]
+    resting, pulls, asks, *_others = clients
 
-    def waits(question):
+    def waits(question, of):
+        for client in of:  # all at once, so that a rest is after many of them
+            client.begin_pull()
+        for client in of:
+            client.pull()
         resting.pull()
         begun = time.monotonic()
         question()
         return time.monotonic() - begun
 
-    assert max(waits(pulls.pull) for _ in range(5)) > 0.1
-    assert min(waits(lambda: asks.top(1)) for _ in range(5)) < 0.1
-    assert min(waits(lambda: server.client().link.close()) for _ in range(5)) < 0.1
+    others = [client for client in clients if client is not asks]
+    assert max(waits(pulls.pull, others) for _ in range(5)) > 0.1
+    assert min(waits(lambda: asks.top(1), others) for _ in range(5)) < 0.1
+    assert min(waits(lambda: server.client().link.close(), others) for _ in range(5)) < 0.1
+    # Those that ask no more are not waited for.
+    harness.wait_until(lambda: waits(pulls.pull, []) < 0.1, 'the server rests for two clients')
 
 
 def test_a_server_without_descriptors_rests_until_it_has_one(shop, serve):  # noqa: F811
@@ -156,6 +164,41 @@ def test_a_server_without_descriptors_rests_until_it_has_one(shop, serve):  # no
     client.pull()
     assert figures_of(client)
     link.close()
+
+
+def test_a_look_without_descriptors_is_no_end(shop, serve):  # noqa: F811
+    """What the server cannot open it has not seen: it said that the program had ended, and looked no more."""
+    server = serve(shop().pid)
+    client = server.client()
+    client.pull()
+    pid, first = server.process.pid, client.epoch
+    hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f'/proc/{pid}/fd')), hard))
+
+    def looks_again():
+        client.pull()
+        return client.look['ended'] or client.epoch > first
+
+    harness.wait_until(looks_again, 'the server tries to look')
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    wait_for_a_look(client)
+    assert not client.look['ended'] and client.look['rss'], client.look
+    assert figures_of(client) == figures(client.places[0][0])[1]
+
+
+def test_clients_leave_descriptors_for_answers(shop, serve):  # noqa: F811
+    server = serve(shop().pid)
+    client = server.client()
+    pid = server.process.pid
+    hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f'/proc/{pid}/fd')) + 20, hard))
+    links = [socket.socket(socket.AF_UNIX) for _ in range(30)]
+    for link in links:
+        link.connect(server.path)
+    for _ in range(2 * len(links)):  # the server takes one of them before each answer
+        assert client.top(1)
+    for link in links:
+        link.close()
 
 
 def test_a_file_that_is_no_socket_stays(shop, tmp_path):  # noqa: F811

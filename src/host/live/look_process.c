@@ -32,7 +32,11 @@ uint64_t seep_look_started(pid_t pid) {
 
 bool seep_look_is_gone(const struct seep_live_source *source) {
     uint64_t started = seep_look_started(source->pid);
-    return !started || (source->started && started != source->started);
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)source->pid);
+    if (!started) // without a descriptor for it, the file cannot be read
+        return access(path, F_OK) != 0;
+    return source->started && started != source->started;
 }
 
 uint32_t seep_look_nr_threads(pid_t pid) {

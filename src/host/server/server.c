@@ -645,13 +645,14 @@ static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret
     return NULL;
 }
 
-// With many clients the server sleeps after a Pull, so that one wait returns the questions of many: a wake-up
-// costs more than an answer. It sleeps at most 248 ms, as docs/protocol.md says. A new client ends the
-// sleep, and so does one whose latest question was no Pull.
+// If many clients ask, the server sleeps after a Pull, so that one wait returns the questions of many: a
+// wake-up costs more than an answer. It sleeps at most 248 ms, as docs/protocol.md says. A new client ends
+// the sleep, and so does one whose latest question was no Pull.
 static void rest(const struct seep_server *server) {
     struct epoll_event events[1];
-    int rest_ms = (int)(server->nr_clients - 1) * SEEP_SERVER_REST_US / 1000;
-    epoll_wait(server->new_fd, events, SEEP_ARRAY_SIZE(events), rest_ms);
+    int nr_others = (int)seep_server_nr_asking(server) - 1;
+    if (nr_others > 0)
+        epoll_wait(server->new_fd, events, SEEP_ARRAY_SIZE(events), nr_others * SEEP_SERVER_REST_US / 1000);
 }
 
 struct seep_error *seep_server_run(struct seep_server *server) {
@@ -667,7 +668,7 @@ struct seep_error *seep_server_run(struct seep_server *server) {
         error = serve_due(server);
         if (!error && calls)
             accept_one(server);
-        if (server->has_pulled && server->nr_clients > 1)
+        if (server->has_pulled)
             rest(server);
         server->has_pulled = false;
     }

@@ -21,10 +21,18 @@
 
 // ---- looks ----
 
-// What is asked for at nearly the same time is of one look: the more clients there are, the longer that is. A
-// large image is not looked at all the time.
+size_t seep_server_nr_asking(const struct seep_server *server) {
+    int64_t since_ns = seep_monotonic_ns() - SEEP_SERVER_ASKS_NS;
+    size_t nr = 0;
+    for (size_t i = 0; i < server->nr_clients; i++)
+        nr += server->clients[i]->taken_ns > since_ns;
+    return nr;
+}
+
+// What is asked for at nearly the same time is of one look: the more clients ask, the longer that is. A large
+// image is not looked at all the time.
 struct seep_error *seep_server_look_again(struct seep_server *server) {
-    int64_t rest_ns = SEEP_SERVER_LOOK_NS * (int64_t)SEEP_MAX(server->nr_clients, (size_t)1);
+    int64_t rest_ns = SEEP_SERVER_LOOK_NS * (int64_t)SEEP_MAX(seep_server_nr_asking(server), (size_t)1);
     rest_ns = SEEP_MAX(SEEP_MIN(rest_ns, SEEP_SERVER_LOOK_MOST_NS), 4 * server->look.took_ns);
     if (server->look.nr && (server->look.ended || seep_monotonic_ns() - server->look.at_ns < rest_ns))
         return NULL;

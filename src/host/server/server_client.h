@@ -111,6 +111,8 @@ struct seep_server {
 // Looks, unless the latest look is young enough. Where a look fails and there is one before, that one
 // stays.
 SEEP_MUST_CHECK struct seep_error *seep_server_look_again(struct seep_server *server);
+// Clients whose latest question, or piece of an answer, is not older than SEEP_SERVER_ASKS_NS.
+size_t seep_server_nr_asking(const struct seep_server *server);
 // Puts the answer to one question, or the error, into what the client is to be sent.
 void seep_server_answer(struct seep_server *server, struct seep_server_client *client,
                         const struct seep_wire_head *head, const unsigned char *bytes);
