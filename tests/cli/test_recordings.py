@@ -376,14 +376,17 @@ def test_shrink_joins_parts(run, seep, rows, recording, tmp_path):
     assert len(rows(both, "select * from event")) == totals(run, seep, recording)["live_blocks"]
 
 
-def test_events_as_log_and_table(run, seep, recording, plain, tmp_path):
-    of = totals(run, seep, recording)
-    log = tmp_path / "events.log"
-    assert run(seep, "export", recording, "--events", "log", "-o", log).returncode == 0
-    assert run(seep, "import", log, "--format", "log", "-o", tmp_path / "again.seep").returncode == 0
-    again = totals(run, seep, tmp_path / "again.seep")
-    for key in ("allocations", "allocated_bytes", "frees", "freed_bytes", "live_blocks", "live_bytes"):
-        assert again[key] == of[key], key
+def test_events_as_log_and_table(run, seep, build, recording, plain, tmp_path):
+    log, again, family = tmp_path / "events.log", tmp_path / "again.seep", tmp_path / "family.seep"
+    done = run(seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", family, "--", os.path.join(build, "tests/programs/gcc-O2@family"))
+    assert done.returncode == 0, done
+    for trace in (family, recording):  # `family` has each function, also those with an alignment
+        assert run(seep, "export", trace, "--events", "log", "-o", log).returncode == 0
+        done = run(seep, "import", log, "--format", "log", "-o", again)
+        assert done.returncode == 0, done
+        of, read = totals(run, seep, trace), totals(run, seep, again)
+        for key in ("allocations", "allocated_bytes", "frees", "freed_bytes", "live_blocks", "live_bytes"):
+            assert read[key] == of[key], (key, trace)
     lines = run(seep, "export", recording, "--events", "csv").stdout.splitlines()
     assert lines[0].startswith("at_ns,process,thread,event,address,size,site") and len(lines) > of["allocations"] + of["frees"]
     lines = run(seep, "export", recording, "--events", "csv", "--anonymize").stdout

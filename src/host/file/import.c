@@ -243,6 +243,14 @@ static bool take_size(char **at, bool is_hex, uint64_t *ret_size) {
     return is_hex ? take_hex(at, ret_size) : take_number(at, ret_size);
 }
 
+// A recording does not keep alignments, so `seep export --events log` writes "?".
+static bool take_unknown(char **at) {
+    size_t blanks = strspn(*at, " \t");
+    bool is_unknown = (*at)[blanks] == '?';
+    *at += is_unknown ? blanks + 1 : 0;
+    return is_unknown;
+}
+
 static struct seep_error *call_line(struct reading *reading, char *text, uint64_t line, bool is_hex) {
     struct seep_importing *importing = &reading->importing;
     char *at = strchr(text, '\t');
@@ -269,7 +277,7 @@ static struct seep_error *call_line(struct reading *reading, char *text, uint64_
         return NULL;
     }
     bool good = !calls[call].takes_block || take_hex(&at, &block);
-    if (good && calls[call].aligned)
+    if (good && calls[call].aligned && !take_unknown(&at))
         good = take_size(&at, is_hex, &factor);
     for (unsigned i = 0; good && i < calls[call].nr_sizes; i++) {
         good = take_size(&at, is_hex, &factor);

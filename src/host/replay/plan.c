@@ -475,7 +475,7 @@ static struct seep_error *too_large(const char *path, uint64_t nr) {
     return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                              "%s: %" PRIu64 " events are more than can be replayed", path,
                                              nr),
-                           "record a part of the run, or with --max-size");
+                           "record a part of the run, or with --keep-last");
 }
 
 // How many events of the process the recording has, as far as it tells before it is read: the sums of the
@@ -645,8 +645,11 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
             error = seep_error_no_memory();
     bool may_be_empty = options->change && options->change->treatment != SEEP_TREAT_NONE;
     if (!error && !plan.nr_calls && !may_be_empty)
-        error = seep_error_create(SEEP_E_UNSUPPORTED, "%s: process %u has no events to replay", path,
-                                  planner.profile->process.pid);
+        error = seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "%s: process %u has no events to replay", path,
+                              planner.profile->process.pid),
+            "'seep report %s' says if it is damaged, and which processes allocate: take one with --pid",
+            path);
     if (!error)
         error = write_stream(&planner);
     if (!error) {
