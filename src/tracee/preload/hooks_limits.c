@@ -331,7 +331,11 @@ SEEP_INLINE bool is_rare(long nr) {
 // Whether the call makes a child, which begins with the mask of signals of this thread.
 SEEP_INLINE bool is_fork(long nr) {
 #ifdef SYS_fork
-    if (nr == SYS_fork || nr == SYS_vfork)
+    if (nr == SYS_fork)
+        return true;
+#endif
+#ifdef SYS_vfork
+    if (nr == SYS_vfork)
         return true;
 #endif
 #ifdef SYS_clone3
