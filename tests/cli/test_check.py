@@ -516,6 +516,9 @@ def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words,
     assert why, note
     done = run(seep, "check", "--junit", str(tmp_path / "j.xml"), unseen, *words)
     assert done.returncode == 1 and NOT_SURE + "unseen (pid " in done.stderr and why in done.stderr, done
+    # Those alone are not sure that the program started: without them the check is sure.
+    alone = run(seep, "check", "--children", "ignore", unseen, *words)
+    assert ("--children ignore" in done.stderr) == (NOT_SURE not in alone.stderr), (done, alone)
     assert " leaked" not in done.stderr and "passed" not in done.stderr
     suites = xml.etree.ElementTree.parse(str(tmp_path / "j.xml")).getroot()
     assert [case for case in suites.iter("testcase") if case.get("name") == "traced" and case.find("error") is not None]

@@ -357,6 +357,19 @@ def test_what_is_executed_out_of_reach(how, out_of_reach):
         assert 'scan_no_exit' not in report_json.codes(process), health
 
 
+@pytest.mark.parametrize('mode', [0o4755, 0o2755], ids=['user', 'group'])
+def test_rights_that_a_file_raises_for_another_user(mode, out_of_reach):
+    """Root has these rights already: what the file changes is asked for the user who executes it."""
+    need('setpriv')
+    os.chmod(out_of_reach / 'first', mode)
+    trace = out_of_reach / 't.seep'
+    done = run([SEEP, 'run', '-q', '-o', trace, '--', 'setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups',
+                out_of_reach / 'first', 'end'], cwd=out_of_reach)
+    assert exit_status(done.code) == 6, done
+    noted = [found for process in report(trace) for found in report_json.codes(process)]
+    assert 'cannot_preload' in noted and 'other_user' not in noted, noted
+
+
 def test_another_user_who_can_still_tell(out_of_reach):
     """setpriv keeps rights until its exec: the tool is told of the program by name."""
     need('setpriv')

@@ -304,16 +304,23 @@ void seep_check_put_findings(FILE *to, const struct seep_check *check, uint64_t 
 }
 
 static void put_unsure(FILE *out, const struct seep_check *check) {
+    bool descendants_only = check->unsure;
     for (size_t i = 0; i < check->session->nr_profiles; i++) {
         if (!check->processes[i].unsure)
             continue;
         const struct seep_process *process = &check->session->profiles[i]->process;
+        descendants_only &= process->pid != check->session->profiles[0]->process.pid;
         fputs("seep: check: not sure: ", out);
         seep_put_escaped(out, process->name);
         fprintf(out, " (pid %" PRIu32 "): ", process->pid);
         seep_put_escaped(out, check->processes[i].unsure);
         fputc('\n', out);
     }
+    if (descendants_only)
+        fputs("seep: check: only processes that the program started are not sure: '--children ignore' leaves "
+              "all "
+              "that it starts out\n",
+              out);
 }
 
 static void put_taken(FILE *out, const char *what, uint64_t blocks, uint64_t bytes) {

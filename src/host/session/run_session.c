@@ -205,7 +205,7 @@ static struct seep_error *note_not_looked(const struct gathering *gathering, str
     return seep_profile_note(profile, SEEP_NOTE_SCAN_UNREACHABLE,
                              "the process could not ask to be looked at when it left: it has no free "
                              "descriptor, a filter of system calls, or a user or root from where seep's "
-                             "socket is out of reach");
+                             "socket is out of reach; 'seep scan PID' looks at it while it runs");
 }
 
 // The exit as far as the image and its process tell; that of the program itself is set later.
@@ -233,7 +233,8 @@ static struct seep_error *set_exit(const struct gathering *gathering, const stru
     if (gathering->look && !find_looked(gathering, image))
         return seep_profile_note(profile, SEEP_NOTE_SCAN_NO_EXIT,
                                  "the process did not leave through exit() and could not be looked at; a "
-                                 "signal ended it, or its own system call");
+                                 "signal ended it, or its own system call: end it so that it calls exit(), "
+                                 "or look at it by 'seep scan PID' while it runs");
     return NULL;
 }
 
@@ -401,7 +402,9 @@ static struct seep_error *add_descendant(struct gathering *gathering, const stru
     if (notice->flags & SEEP_NOTICE_NO_PRELOAD)
         return seep_profile_note(
             profile, SEEP_NOTE_NO_PRELOAD,
-            "%s was started with an environment of its own, without libseep.so in LD_PRELOAD", name);
+            "%s was started with an environment of its own, without libseep.so in LD_PRELOAD: have "
+            "LD_PRELOAD and SEEP_* handed on to it, or trace it by 'seep attach'",
+            name);
     return seep_profile_note(profile, SEEP_NOTE_NO_IMAGE,
                              "no image came from %s: it ended before libseep.so was ready, or a sandbox "
                              "kept it from the socket, or there was no room (ulimit -v, -f or -n)",

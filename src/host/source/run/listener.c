@@ -38,15 +38,13 @@ static int attached_file(struct msghdr *message) {
 enum standing { PEER_REFUSED, PEER_OWN, PEER_FOREIGN };
 
 // The kernel's word, of the moment at which it connected.
-static enum standing peer_standing(const struct seep_listener *listener, int peer, pid_t *ret_pid) {
-    struct ucred who;
-    socklen_t size = sizeof(who);
-    if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &size))
+static enum standing peer_standing(const struct seep_listener *listener, int peer, struct ucred *ret_who) {
+    socklen_t size = sizeof(*ret_who);
+    if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, ret_who, &size))
         return PEER_REFUSED;
-    *ret_pid = who.pid;
-    if (who.uid == geteuid() || who.uid == 0)
+    if (ret_who->uid == geteuid() || ret_who->uid == 0)
         return PEER_OWN;
-    bool known = who.pid > 0 && listener->is_known && listener->is_known(listener->data, who.pid);
+    bool known = ret_who->pid > 0 && listener->is_known && listener->is_known(listener->data, ret_who->pid);
     return known ? PEER_FOREIGN : PEER_REFUSED;
 }
 
@@ -88,11 +86,15 @@ static enum outcome receive(struct seep_listener *listener, int peer, union seep
     listener->lost_a_file |= fd < 0 && (message.msg_flags & MSG_CTRUNC);
     if (got == 0 && fd < 0)
         return OUTCOME_GONE;
-    pid_t pid = 0;
+    struct ucred who = {.pid = 0};
     enum standing standing =
-        message.msg_flags & MSG_TRUNC ? PEER_REFUSED : peer_standing(listener, peer, &pid);
-    *ret_message =
-        (struct seep_listener_message){.fd = -1, .peer = -1, .pid = pid, .foreign = standing == PEER_FOREIGN};
+        message.msg_flags & MSG_TRUNC ? PEER_REFUSED : peer_standing(listener, peer, &who);
+    *ret_message = (struct seep_listener_message){.fd = -1,
+                                                  .peer = -1,
+                                                  .pid = who.pid,
+                                                  .foreign = standing == PEER_FOREIGN,
+                                                  .uid = who.uid,
+                                                  .gid = who.gid};
     if (standing != PEER_REFUSED && is_hello(words, got, fd)) {
         ret_message->fd = fd;
         ret_message->own_pid = words->hello.pid;
@@ -164,11 +166,11 @@ struct seep_error *seep_listener_read(struct seep_listener *listener,
         int peer = listener->peers[i].fd;
         drop_spare(listener);
         enum outcome outcome = err ? OUTCOME_WAIT : receive(listener, peer, &words, &message);
-        pid_t pid;
+        struct ucred who;
         // Any user may knock: every other user is answered. The images of those who do came before.
         if (outcome == OUTCOME_WAIT && !err &&
             (keeps_others_out(listener, &listener->peers[i]) ||
-             peer_standing(listener, peer, &pid) == PEER_REFUSED))
+             peer_standing(listener, peer, &who) == PEER_REFUSED))
             outcome = OUTCOME_REFUSED;
         if (outcome == OUTCOME_WAIT)
             listener->peers[kept++] = listener->peers[i];

@@ -24,6 +24,8 @@ struct seep_listener_message {
     uint32_t own_pid; // as the sender sees itself
     const struct seep_notice *notice; // NULL: no notice
     bool foreign;                     // of another user than ours
+    uid_t uid;                        // of the sender (SO_PEERCRED)
+    gid_t gid;
 };
 
 struct seep_listener_peer {

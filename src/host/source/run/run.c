@@ -159,6 +159,9 @@ static struct seep_error *finish_notices(struct seep_run_supervisor *supervisor,
         struct seep_error *err = NULL;
         if (*notice->path && is_at_hand(notice->path))
             err = seep_program_find(notice->path, &program, &status);
+        program.as_other = notice->foreign; // whom a file raises or not
+        program.uid = notice->uid;
+        program.gid = notice->gid;
         if (!err && program.path)
             err = seep_program_inspect(&program, library);
         if (!err) {

@@ -59,8 +59,10 @@ struct seep_run_notice {
     char *path;          // malloc'ed: as the sender named it; "": it had no name
     char *why;           // malloc'ed: what speaks against tracing it, one sentence; NULL: nothing known
     int64_t came_ns;     // CLOCK_MONOTONIC, when it came here
-    bool foreign;        // it was executed as another user
-    bool answered;       // an image came, or it failed
+    bool foreign;        // it was executed as another user, who is:
+    uid_t uid;
+    gid_t gid;
+    bool answered; // an image came, or it failed
 };
 
 // A process that still ran when the program had ended, and had made no heap operation of its own.

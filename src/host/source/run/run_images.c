@@ -170,6 +170,8 @@ static struct seep_error *take_notice(struct seep_run_supervisor *supervisor,
     *kept = (struct seep_run_notice){.pid = pid,
                                      .flags = notice->flags,
                                      .foreign = message->foreign,
+                                     .uid = message->uid,
+                                     .gid = message->gid,
                                      .came_ns = seep_monotonic_ns(),
                                      .path = strdup(notice->path)};
     if (message->own_pid == (uint32_t)message->pid)
