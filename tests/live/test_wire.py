@@ -5,20 +5,23 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
 import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
+from pathlib import Path
 
 import pytest
 
 import harness
 import wire_client
-from harness import SEEP, environment, run, status_of
+from harness import SEEP, environment, need, root_only, run, status_of
 from test_connect import Console
 from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
 
@@ -199,6 +202,23 @@ def test_clients_leave_descriptors_for_answers(shop, serve):  # noqa: F811
         assert client.top(1)
     for link in links:
         link.close()
+
+
+def test_another_user_is_told_why(shop):  # noqa: F811
+    root_only()
+    need('setpriv')
+    with tempfile.TemporaryDirectory(prefix='seep', dir='/tmp') as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copy(SEEP, folder / 'seep')
+        server = Server(folder, shop().pid)
+        answers = []
+        for mode in 0o600, 0o666:
+            os.chmod(server.path, mode)
+            answers.append(run(['setpriv', '--reuid', '65534', '--clear-groups', folder / 'seep', 'connect', '-e', 'status',
+                                f'unix:{server.path}'], env=harness.environment_of_others()))
+        server.end()
+    assert all(done.code == 1 and b'its own user and root' in done.err and done.err.count(b'\n') == 1 for done in answers), answers
 
 
 def test_a_file_that_is_no_socket_stays(shop, tmp_path):  # noqa: F811

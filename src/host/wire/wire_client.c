@@ -47,6 +47,8 @@ struct seep_wire_client {
 
 // ---- links ----
 
+#define OTHER_USER_HINT "a server answers its own user and root: be one of them"
+
 static struct seep_error *connect_unix(struct seep_wire_client *client, const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(address.sun_path))
@@ -56,13 +58,22 @@ static struct seep_error *connect_unix(struct seep_wire_client *client, const ch
     if (fd < 0)
         return seep_error_system(errno, "no socket");
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        bool refused = errno == EACCES;
         struct seep_error *error = seep_error_system(errno, "cannot connect to %s", path);
         close(fd);
-        return seep_error_hint(error, "no server listens there: 'seep serve PID' starts one, and prints its "
-                                      "address");
+        return seep_error_hint(error, refused ? OTHER_USER_HINT
+                                              : "no server listens there: 'seep serve PID' starts one, and "
+                                                "prints its address");
     }
     client->in_fd = client->out_fd = fd;
     return NULL;
+}
+
+// Such a server leaves at once, see docs/protocol.md.
+static bool is_of_another_user(int fd) {
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    return geteuid() && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid != geteuid();
 }
 
 // Starts the agent where there is no seep. The shell there may be any.
@@ -336,6 +347,8 @@ static struct seep_error *connect_to(struct seep_wire_client *client) {
     if (error && client->program && !error->hint)
         error = seep_error_hint(
             error, "the command has to run 'seep serve --listen stdio PID' on its standard streams");
+    if (error && kind == SEEP_WIRE_KIND_UNIX && !error->hint && is_of_another_user(client->in_fd))
+        error = seep_error_hint(error, OTHER_USER_HINT);
     if (error)
         disconnect(client);
     return error;
