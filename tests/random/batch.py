@@ -59,6 +59,7 @@ class Batch:
         return self.libraries
 
     def add_seed(self, seed):
+        self.has_namespace = False
         p = programs.Program(self, len(self.programs), seed)
         p.seed = seed
         p.pause_at = p.random.randint(1, 12)
@@ -69,7 +70,8 @@ class Batch:
         """One that `parent` executes at this point."""
         p = programs.Program(self, len(self.programs), parent.random.random())
         p.seed, p.depth, p.silent = None, parent.depth + 1, parent.silent
-        p.life.left_behind = parent.life.left_behind
+        for name in ('left_behind', 'in_namespace', 'has_limit', 'has_free_files'):
+            setattr(p.life, name, getattr(parent.life, name))
         p.life.nameless = nameless
         self.programs.append(p)
         self.write(p)
@@ -124,7 +126,8 @@ class Batch:
         source.write_text(self.text)
         (folder / 'expected.json').write_text(json.dumps(self.expectation(), indent=1))
         standard = '-std=gnu++20' if self.cpp20 else '-std=gnu++17' if self.cpp else '-std=gnu11'
-        command = [self.compiler, standard, *ALWAYS, *self.flags]
+        sized = ['-fsized-deallocation'] if self.compiler == 'clang++' else []  # gcc does it by itself
+        command = [self.compiler, standard, *ALWAYS, *sized, *self.flags]
         out = folder / 'batch'
         steps = [[*command, str(source), '-o', str(out), '-ldl']]
         if self.libraries:

@@ -8,7 +8,7 @@ OWN = re.compile(r'^p\d+_\w+_\d+$')
 BY_PROBES_CUT = {'unread', 'depth'}  # of these the inner part is compared
 FIGURES = ('allocations', 'allocated_bytes', 'frees', 'live_blocks', 'live_bytes')
 HELPERS = re.compile(r'^(main|_start|__do_global_dtors_aux|bare_\w+|tick|play|run_deep|(run|start|resume|leave|raise|wait)_\w+|fault_and_jump|cancel_thread|'
-                     r'clear|letters|getline|__gthread_\w+|bsearch|open_uring|submit_nothing|take_completion|v?fork_and_(f?exec(ve)?|leave)|'
+                     r'clear|letters|getline|__gthread_\w+|bsearch|open_uring|submit_nothing|take_completion|v?fork_and_(f?exec(ve)?|exec_with|leave)|'
                      r'spawn(_with_a\w+|_by_path)?|exec_in_place|'
                      r'drop_rights|enter_root|own_size|set_limit|install_filter)$')
 OUTERMOST = ('_start', 'clone3', '__clone3', '__GI___clone3', 'clone', '__clone', '__start_context', '?')
@@ -268,7 +268,7 @@ def number_of(process):
 
 def compare(lives, reports, look):
     """All lives of a program against all processes of some reports."""
-    found = [(report, process) for report in reports for process in processes_of(report)]
+    found = [(report, process) for report in reports for process in processes_of(report) if process['process']['args'][:1] != ['sh']]
     wrong = []
     pairs = []
     for i, life in enumerate(lives):

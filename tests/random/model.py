@@ -27,8 +27,8 @@ class Site:
 class Tie:
     """What holds a group of blocks. `name` is in the words of the report for who holds it; None: any words."""
 
-    def __init__(self, kind, name=None, under=None, frame=None, thread=False):
-        self.kind, self.name, self.under, self.frame, self.thread = kind, name, under, frame, thread
+    def __init__(self, kind, name=None, under=None, frame=None, thread=False, parent=False):
+        self.kind, self.name, self.under, self.frame, self.thread, self.parent = kind, name, under, frame, thread, parent
 
 
 def held(name=None):
@@ -38,6 +38,11 @@ def held(name=None):
 def of_thread():
     """Held by another thread of the process, which its children do not have."""
     return Tie('reachable', thread=True)
+
+
+def of_parent():
+    """Held by memory of the process that a child of fork does not get: there it is lost."""
+    return Tie('reachable', parent=True)
 
 
 def middle(name=None):
@@ -109,6 +114,9 @@ class Life:
         self.optional = False     # what has it may be counted as lost
         self.may_be_cut = False   # a handler that is seen comes at any moment
         self.health = set()       # losses that are no surprise
+        self.in_namespace = False # of processes, which has other numbers for them
+        self.has_free_files = False # below 3
+        self.has_limit = False    # of address space, which a program that it executes has too
         self.follows = True       # later lives that this one starts are traced
         self.timer_thread = False # libc has a thread that waits for timers, and never ends
         self.busy = set()         # sites where other threads are at work

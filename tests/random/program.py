@@ -189,7 +189,7 @@ class Program:
         """Between two actions, while one thread of the program does something."""
         self.steps += 1
         if self.paused is None and self.pause_at is not None and self.steps >= self.pause_at and self.times == 1 \
-                and self.life.seen and self.life.follows:
+                and self.life.seen and self.life.follows and not self.life.in_namespace:
             self.line('scrub();')
             self.line('pause_here();')
             self.paused = (self.life, self.life.snapshot(self.active))

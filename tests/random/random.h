@@ -12,15 +12,18 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <glob.h>
 #include <grp.h>
 #include <iconv.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <locale.h>
 #include <malloc.h>
 #include <netdb.h>
+#include <obstack.h>
 #include <pthread.h>
 #include <regex.h>
 #include <sched.h>
@@ -34,6 +37,7 @@
 #include <sys/eventfd.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
@@ -346,6 +350,66 @@ APART static void run_in_same_memory(int (*function)(void *), int flags) {
     CHECK(munmap(stack, size) == 0);
 }
 
+// With other traits of the kernel's (personality), without standard input and errors, or with a large environment.
+APART static int fork_and_exec_with(int number, unsigned long traits, bool closes, int nr_more) {
+    static char text[12], more[1000][200], *all[4000];
+    name_number(text, number);
+    pid_t child = fork();
+    if (child == 0) {
+        char *arguments[] = {(char *)program_path, text, NULL}, **next = all;
+        for (int i = 0; i < nr_more; i++) {
+            snprintf(more[i], sizeof(more[i]), "VARIABLE_%d=%150d", i, i);
+            *next++ = more[i];
+        }
+        for (int i = 0; environ[i] && i < 2000; i++)
+            *next++ = environ[i];
+        CHECK(personality(traits) != -1);
+        if (closes)
+            CHECK(close(STDIN_FILENO) == 0 && close(STDERR_FILENO) == 0);
+        execve(program_path, arguments, all);
+        _exit(95);
+    }
+    return wait_child(child);
+}
+
+// "exec", because a shell that waits tells a signal by another status.
+APART static void run_command(char *text, size_t size, int number) {
+    snprintf(text, size, "exec '%s' %d", program_path, number);
+}
+
+APART static int run_by_shell(int number) {
+    char text[sizeof(library_path) + 32];
+    run_command(text, sizeof(text), number);
+    return system(text);
+}
+
+// What the program prints comes through a pipe.
+APART static int run_and_read(int number) {
+    char text[sizeof(library_path) + 32];
+    run_command(text, sizeof(text), number);
+    FILE *from = popen(text, "re");
+    CHECK(from != NULL);
+    while (fgets(text, sizeof(text), from))
+        say(text);
+    return pclose(from);
+}
+
+// As the first process of a new namespace of processes, to which no signal comes that it does not handle.
+APART static int run_in_namespace(void (*function)(void), int flags) {
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(unshare(flags) == 0);
+        pid_t first = fork();
+        if (first == 0) {
+            CHECK(getpid() == 1);
+            function();
+        }
+        int status = wait_child(first);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 94);
+    }
+    return wait_child(child);
+}
+
 APART static void drop_rights(void) {
     CHECK(setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0);
 }
@@ -532,6 +596,43 @@ APART static void install_filter(void) {
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
+
+// All that an allocator needs, and what _exit() and abort() need; libc can do without a file. Else the process is killed.
+APART static void install_narrow_filter(bool by_own_call) {
+    static const unsigned allowed[] = {SYS_write,          SYS_brk,          SYS_mmap,     SYS_munmap,
+                                       SYS_mremap,         SYS_madvise,      SYS_mprotect, SYS_futex,
+                                       SYS_exit_group,     SYS_getpid,       SYS_gettid,   SYS_tgkill,
+                                       SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_getrandom};
+    enum { NR = sizeof(allowed) / sizeof(allowed[0]) };
+    struct sock_filter code[NR + 5], *next = code;
+    *next++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0);
+    for (int i = 0; i < NR; i++)
+        *next++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i],
+                                               (unsigned char)(NR + 2 - i), 0);
+    *next++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 1, 0);
+    *next++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    *next++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES);
+    *next++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {NR + 5, code};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(by_own_call ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0
+                      : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+// ---- code made at run time ----
+
+#ifdef __x86_64__
+// Keeps a frame pointer, as compilers at run time do, and calls what it is given.
+APART static void run_made_code(void (*function)(void)) {
+    static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    memcpy((char *)page + 64, code, sizeof(code));
+    CHECK(mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0);
+    ((void (*)(void (*)(void)))(uintptr_t)((char *)page + 64))(function);
+    CHECK(munmap(page, 4096) == 0);
+}
+#endif
 
 // ---- what the kernel has ----
 

@@ -61,4 +61,4 @@ def run_later(p):
 
 from . import blocks, reallocs, arenas, pools, threads, forks, execs, signals, libraries, coroutines  # noqa: E402,F401
 from . import exceptions, containers, limits, filters, exits, stale, corners, kernel, early, services, unusual, hidden, places  # noqa: E402,F401
-from . import standard  # noqa: E402,F401
+from . import standard, callbacks  # noqa: E402,F401

@@ -134,3 +134,77 @@ def beyond_the_break(p):
     p.leaf(name, [f'{variable} = (void **)sbrk(4096);', f'CHECK({variable} != (void *)-1);', f'memset({variable}, 0, 4096);',
                   f'{variable}[7] = clear({make.text}, {size}); {p.mark(site)}'])
     p.allocate(site, size, 1, model.held())
+
+
+@action(weight=2, once=True)
+def not_for_children(p):
+    """Pages that a child of fork does not get, or gets empty."""
+    name, size, count = p.name('mapped'), p.size(), p.random.randint(1, 12)
+    make = p.maker(size)
+    site = p.site(make.via, name)
+    variable = f'g{name}'
+    p.declare(f'static void **{variable};')
+    p.leaf(name, [f'{variable} = (void **)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);',
+                  f'CHECK({variable} != MAP_FAILED);', f'for (int i = 0; i < {count}; i++)',
+                  f'    {variable}[i] = clear({make.text}, {size}); {p.mark(site)}',
+                  f'CHECK(madvise({variable}, 4096, {p.random.choice(["MADV_DONTFORK", "MADV_WIPEONFORK"])}) == 0);'])
+    group = p.allocate(site, size, count, model.of_parent())
+
+    def free_them(p):
+        free = p.name('free')
+        p.leaf(free, [f'for (int i = 0; i < {count}; i++)', f'    {make.release}({variable}[i]);', f'CHECK(munmap({variable}, 4096) == 0);',
+                      f'{variable} = NULL;'])
+        p.life.free(group)
+
+    p.keep_for_later(free_them, in_child=False)
+
+
+@action(weight=1, once=True)
+def pages_that_went(p):
+    """The pages go to another place; the mapping stays, empty."""
+    name, size, count = p.name('moves'), p.size(), p.random.randint(1, 12)
+    make = p.maker(size)
+    site = p.site(make.via, name)
+    variable = f'g{name}'
+    p.declare(f'static void **{variable}[2];')
+    p.leaf(name, [f'{variable}[0] = (void **)mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);',
+                  f'CHECK({variable}[0] != MAP_FAILED);', f'for (int i = 0; i < {count}; i++)',
+                  f'    {variable}[0][i] = clear({make.text}, {size}); {p.mark(site)}',
+                  f'{variable}[1] = (void **)mremap({variable}[0], 2 * 4096, 2 * 4096, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);',
+                  f'CHECK({variable}[1] != MAP_FAILED && {variable}[0][0] == NULL && {variable}[1][0] != NULL);'])
+    group = p.allocate(site, size, count, model.held())
+
+    def unmap(p):
+        free, which = p.name('unmap'), p.random.randint(0, 1)
+        p.leaf(free, [f'CHECK(munmap({variable}[{which}], 2 * 4096) == 0);', f'{variable}[{which}] = NULL;'])
+        p.life.maybe = True
+        if which == 1:
+            p.life.groups[group].tie = model.lost()
+
+    p.keep_for_later(unmap)
+
+
+@action(weight=2, once=True)
+def obstack(p):
+    """Chunks of libc's obstacks, with one piece each, which holds a block."""
+    name, take, give, chunk = p.name('obstack'), p.name('takes_chunk'), p.name('gives_chunk'), p.random.choice([1000, 4064, 20000])
+    inner, count = p.size(), p.random.randint(1, 12)
+    make = p.maker(inner)
+    site, site_of_inner = p.site('malloc', take, name), p.site(make.via, name)
+    variable = f'g{name}'
+    p.declare(f'static struct obstack {variable};')
+    p.define(f'void *{take}(long size)', [f'CHECK(size == {chunk});', f'return clear(malloc({chunk}), {chunk}); {p.mark(site)}'])
+    p.define(f'void {give}(void *chunk)', [f'memset(chunk, 0, {chunk});', 'free(chunk);'])
+    p.leaf(name, [f'CHECK(obstack_specify_allocation(&{variable}, {chunk}, 16, {take}, {give}));', f'for (int i = 0; i < {count}; i++) {{',
+                  f'    void **piece = (void **)obstack_alloc(&{variable}, {chunk * 2 // 3});',
+                  f'    piece[7] = clear({make.text}, {inner}); {p.mark(site_of_inner)}', '}'])
+    top = p.allocate(site, chunk, count, model.held())
+    rest = p.allocate(site_of_inner, inner, count, model.under(top))
+
+    def free_all(p):
+        free = p.name('free')
+        p.leaf(free, [f'obstack_free(&{variable}, NULL);', f'memset(&{variable}, 0, sizeof({variable}));'])
+        p.life.free(top)
+        p.life.groups[rest].tie = model.lost()
+
+    p.keep_for_later(free_all)

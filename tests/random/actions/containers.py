@@ -193,3 +193,60 @@ def of_std_thread(p):
                   f'std::thread thread([] {{ {make.release}(held_{name}); held_{name} = NULL; }}); {p.mark(state)}', 'thread.join();'])
     p.pairs(site, size, 1, temporary=None)
     p.pairs(state, 16, 1, temporary=None)
+
+
+OBJECTS = [  # of allocator {a}, or made by {make}: what is made, how many blocks of which size, for {n}
+    ('std::vector<long, {a}<long>>', '{v}->reserve({n});', lambda n: (1, 8 * n)),
+    ('std::list<long, {a}<long>>', 'for (int i = 0; i < {n}; i++) {v}->push_back(i);', lambda n: (n, 24)),
+    ('std::map<int, long, std::less<int>, {a}<std::pair<const int, long>>>', 'for (int i = 0; i < {n}; i++) (*{v})[i] = i;', lambda n: (n, 48)),
+    ('std::basic_string<char, std::char_traits<char>, {a}<char>>', '{v}->append(letters() + 2000 - {n} - 30);', lambda n: (1, n + 31)),
+]
+
+
+@action(weight=3, cpp=True, once=True)
+def own_allocator(p):
+    """A container with an allocator of the program's: a template, or a std::pmr::memory_resource."""
+    name, take, count = p.name('with_allocator'), p.name('takes_for'), p.random.randint(1, 60)
+    text, fill, blocks = p.random.choice(OBJECTS)
+    nr, size = blocks(count)
+    site = p.site('malloc', take, name)
+    p.batch.declarations.append(f'APART static void *{take}(size_t size);')
+    p.define(f'void *{take}(size_t size)', ['return clear(malloc(size), size); ' + p.mark(site)])
+    by_resource = p.random.random() < 0.5
+    if by_resource:
+        p.batch.declarations += [
+            f'struct R{name} : std::pmr::memory_resource {{ void *do_allocate(size_t size, size_t) override {{ return {take}(size); }} '
+            'void do_deallocate(void *block, size_t, size_t) override { free(block); } '
+            'bool do_is_equal(const std::pmr::memory_resource &) const noexcept override { return true; } };', f'static R{name} resource_{name};']
+    else:
+        p.batch.declarations.append(
+            f'template <class T> struct A{name} {{ typedef T value_type; A{name}() {{}} template <class U> A{name}(const A{name}<U> &) {{}} '
+            f'T *allocate(size_t nr) {{ return (T *){take}(nr * sizeof(T)); }} void deallocate(T *block, size_t) {{ free(block); }} '
+            f'template <class U> bool operator==(const A{name}<U> &) const {{ return true; }} '
+            f'template <class U> bool operator!=(const A{name}<U> &) const {{ return false; }} }};')
+    kind, variable = text.format(a='std::pmr::polymorphic_allocator' if by_resource else f'A{name}'), f'g{name}'
+    p.batch.declarations.append(f'typedef {kind} C{name};')
+    p.declare(f'static C{name} *{variable};')
+    p.leaf(name, [f'alignas(16) static char room[sizeof(C{name})];', f'{variable} = new (room) C{name}{f"(&resource_{name})" if by_resource else ""};',
+                  fill.format(v=variable, n=count)])
+    group = p.allocate(site, size, nr, model.held())
+
+    def destroy(p):
+        destroy = p.name('destroys')
+        p.leaf(destroy, [f'{variable}->~C{name}();', f'memset((void *){variable}, 0, sizeof(*{variable}));'])
+        p.life.free(group)
+
+    p.keep_for_later(destroy)
+
+
+@action(weight=2, cpp=True)
+def sized_delete(p):
+    """The forms of delete that get the size, the alignment, or std::nothrow."""
+    name, array, align = p.name('sized'), p.random.choice(['', '[]']), p.random.choice([0, 0, 32, 512])
+    size = align * p.random.randint(1, 9) if align else p.size()
+    quiet = p.random.random() < 0.3
+    site = p.site(f'operator new{array}', name)
+    more = f', std::align_val_t({align})' if align else ''
+    p.leaf(name, [f'void *block = clear(operator new{array}({size}{more}{", std::nothrow" if quiet else ""}), {size}); {p.mark(site)}',
+                  f'operator delete{array}(block{"" if quiet else f", (size_t){size}"}{more}{", std::nothrow" if quiet else ""});'])
+    p.pairs(site, size, 1)

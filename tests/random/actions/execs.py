@@ -54,6 +54,35 @@ def fork_and_fexecve(p):
     starts_it(p, 'fork_and_fexecve', nameless=True)
 
 
+@action(weight=1, once=True, starts=True, nests=True)
+def by_the_shell(p):
+    """system(): the shell goes on as the program."""
+    starts_it(p, 'run_by_shell')
+
+
+@action(weight=1, once=True, starts=True, nests=True)
+def read_from_a_pipe(p):
+    """popen(), and what the program prints is read line by line."""
+    starts_it(p, 'run_and_read')
+    p.life.old_words = True  # the block of the stream has been freed
+
+
+@action(weight=2, once=True, starts=True, nests=True)
+def exec_with_traits(p):
+    """Another layout of the address space, no standard input and errors, a large environment: some of these."""
+    traits = ['ADDR_COMPAT_LAYOUT', 'READ_IMPLIES_EXEC', 'ADDR_NO_RANDOMIZE']
+    if '-no-pie' in p.batch.flags:
+        traits.pop()  # the heap would begin where small numbers are addresses
+    chosen, before = p.random.sample(traits, p.random.randint(0, len(traits))), p.life.has_free_files
+    closes = not before and p.random.random() < 0.5
+    p.life.has_free_files = before or closes
+    number, exit = another(p)
+    p.life.has_free_files = before
+    p.line(f'{{ int status = fork_and_exec_with({number}, {" | ".join(chosen) or "0"}, {str(closes).lower()}, {p.random.choice([0, 0, 10, 1000])});')
+    p.line(f'CHECK({forks.status_of(type("", (), {"exit": exit}))}); }}')
+    p.line('scrub();')
+
+
 @action(weight=1, once=True)
 def exec_that_fails(p):
     """The program goes on as it was."""
@@ -79,6 +108,24 @@ def spawn_that_fails(p):
 @way_out(weight=2)
 def exec_in_place(p):
     """The process goes on as another program: this life ends without an exit."""
+    goes_on(p, lambda number: p.line(f'exec_in_place({number});'))
+
+
+@way_out(weight=1)
+def exec_from_a_thread(p):
+    """The kernel ends the other threads, and the one at hand becomes the first."""
+
+    p.life.maybe = True  # for the thread libc has made a block
+
+    def start(number):
+        name = p.name('executes')
+        p.define(f'void *{name}(void *unused)', [f'exec_in_place({number});', 'return unused;'])
+        p.line(f'run_thread({name});')
+
+    goes_on(p, start)
+
+
+def goes_on(p, start):
     if not p.life.follows or p.depth > 5 or p.silent:
         return exits.by_exit(p)
     life = p.life
@@ -87,5 +134,5 @@ def exec_in_place(p):
     life.goes_on = True
     p.finish_life()
     number, exit = another(p)
-    p.line(f'exec_in_place({number});')
+    start(number)
     life.exit = exit  # of the process

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Children of fork: each begins with its parent's live blocks, does something and leaves in some way."""
 import contextlib
+import functools
 import os
+import subprocess
 
 import model
 from model import Life
@@ -23,6 +25,8 @@ def child_life(p):
         # Of a first thread that ran at that moment it is not known how much of its stack was in use.
         if p.of_this_thread != p.active and group.tie.kind == 'possible':
             group.tie = model.unknown()
+        if group.tie.parent:
+            group.tie = model.lost()
         if group.tie.thread or group.tie.kind == 'frame' and group.tie.frame not in p.of_this_thread:
             group.tie = model.unknown()
     yield p.life
@@ -37,8 +41,11 @@ def status_of(life):
 
 
 @action(weight=4, once=True, nests=True, starts=True)
-def forked(p):
+def forked(p, begins=None):
+    """`begins`: tells the model what the child does before anything else."""
     with child_life(p) as life:
+        if begins:
+            begins(life)
         if life.vague:
             life.health.add('fork_inexact')
         if life.parent.origin == 'fork' and life.vague:
@@ -53,6 +60,8 @@ def forked(p):
 @action(weight=1, once=True, nests=True, starts=True)
 def daemon(p):
     """A grandchild that is left to itself; it ends when its parent has ended. Its parent leaves at once."""
+    if p.life.in_namespace:
+        return  # it is killed where the first process of its namespace ends
     with child_life(p) as middle:
         with child_life(p) as life:
             life.left_behind = True
@@ -95,6 +104,31 @@ def forked_beside_work(p):
     p.life.free(number, temporary=True)
 
 
+@action(weight=2, once=True, nests=True, starts=True)
+def with_fork_handlers(p):
+    """pthread_atfork: a block is made before the fork, and both processes free it; the child makes another one."""
+    name, before, parent, child, size = p.name('at_fork'), p.name('prepares'), p.name('in_parent'), p.name('in_child'), p.size()
+    site, own = p.site('malloc', before), p.site('malloc', child)
+    made, mine, on = f'made_{name}', f'g{name}', f'on_{name}'
+    p.declare(f'static void *{made}, *{mine};')
+    p.declare(f'static volatile int {on};')
+    p.define(f'void {before}(void)', [f'if ({on})', f'    {made} = clear(malloc({size}), {size}); {p.mark(site)}'])
+    p.define(f'void {parent}(void)', [f'free({made});', f'{made} = NULL;'])
+    p.define(f'void {child}(void)', [f'if ({on}) {{', f'    free({made});', f'    {made} = NULL;',
+                                     f'    {mine} = clear(malloc({size + 1}), {size + 1}); {p.mark(own)}', f'    {on} = 0;', '}'])
+    p.line(f'CHECK(pthread_atfork({before}, {parent}, {child}) == 0);')
+    p.line(f'{on} = 1;')
+    group, number = p.allocate(site, size, 1, model.held(made)), p.batch.next_number()
+
+    def begins(life):
+        life.free(group)
+        life.allocate(number, own, size + 1, 1, model.held(mine))
+
+    forked(p, begins)
+    p.line(f'{on} = 0;')
+    p.life.free(group)
+
+
 @action(weight=2, once=True)
 def in_same_memory(p):
     """A process that shares the memory (CLONE_VM without CLONE_THREAD): its blocks are this process's."""
@@ -125,7 +159,7 @@ def in_same_memory(p):
     p.keep_for_later(free_them)
 
 
-def confined_child(p, kind, how, confine):
+def confined_child(p, kind, how, confine, ends=exits.SIMPLE):
     """A child that confines itself by the statement `how`, and then starts nothing and opens no file."""
     with child_life(p) as life:
         with p.body(kind) as body:
@@ -136,7 +170,7 @@ def confined_child(p, kind, how, confine):
             for _ in range(p.random.randint(1, 4)):
                 p.random.choice([blocks.keep, blocks.lose, blocks.temporary, blocks.lose_a_chain, blocks.keep_a_chain,
                                  reallocs.storm, blocks.table_of_blocks])(p)
-            exits.choose_simple(p)
+            exits.choose_simple(p, ends)
     p.line(f'{{ int status = run_child({body.name}); CHECK({status_of(life)}); }}')
     p.line('scrub();')
 
@@ -156,3 +190,45 @@ def other_root(p):
 def out_of_reach(life):
     life.confine()
     life.looked_at = False  # from there it does not reach the tool
+
+
+@action(weight=1, once=True, nests=True, starts=True)
+def narrow_filter(p):
+    """As sandboxes have it: a system call that the allocator does not need kills the process."""
+
+    def confine(life):
+        out_of_reach(life)
+        life.health.add('filter')
+
+    confined_child(p, 'filtered', f'install_narrow_filter({p.random.choice(["true", "false"])});', confine, ends=('by_underscore_exit', 'by_abort'))
+
+
+@functools.lru_cache(maxsize=None)
+def namespaces_work():
+    return os.geteuid() == 0 and subprocess.run(['unshare', '--pid', '--fork', 'true'], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@action(weight=2, once=True, nests=True, starts=True)
+def own_namespace(p):
+    """A grandchild that is process 1 of a namespace, as in a container; its parent only waits. A second one of this kind would
+    write a file of the same name."""
+    if p.batch.has_namespace or not namespaces_work():
+        return
+    p.batch.has_namespace = True
+    with child_life(p) as middle:
+        with child_life(p) as life:
+            life.in_namespace = True
+            with p.body('namespaced') as body:
+                fill(p, 0, 4)
+                exits.choose_simple(p, ('by_exit', 'by_underscore_exit', 'by_quick_exit'))
+    assert not middle.seen
+    others = p.random.sample(['CLONE_NEWNS', 'CLONE_NEWNET', 'CLONE_NEWUTS', 'CLONE_NEWIPC'], p.random.randint(0, 2))
+    p.line(f'{{ int status = run_in_namespace({body.name}, {" | ".join(["CLONE_NEWPID", *others])}); CHECK({status_of(life)}); }}')
+    p.line('scrub();')
+
+
+@action(weight=1, once=True)
+def not_dumpable(p):
+    """As agents that keep keys: other users may not look at it, and root may."""
+    if p.life.origin == 'fork' and os.geteuid() == 0:
+        p.line('CHECK(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);')

@@ -16,8 +16,8 @@ def close_library(p, handle):
             p.at_exit.remove(effect)
             effect(p.life)
         for number in p.life.in_library:
-            if number in p.life.groups:
-                p.life.groups[number].tie = model.lost()
+            if number in p.life.groups:  # what of a thread was the library's is freed when the thread asks for another
+                p.life.groups[number].tie = model.unknown() if p.life.groups[number].tie.thread else model.lost()
         p.life.in_library = []
 
 
@@ -102,3 +102,24 @@ def with_a_handler(p):
         close_library(p, handle)
 
     p.keep_for_later(close, in_child=False)
+
+
+@action(weight=2, once=True, starts=True)
+def in_storage_of_a_thread(p):
+    """A variable of the library that each thread has one of; the loader allocates it when the thread first asks for it."""
+    if p.of_this_thread != p.active:
+        return  # of the first thread, because it ends with its thread
+    inner, size = p.name('of_storage'), p.size()
+    caller = p.name('calls_storage')
+    site = p.site('malloc', inner, caller)
+    variable, handle = f't{inner}', f'handle_{inner}'
+    p.batch.library().append([f'__attribute__((used)) static __thread void *{variable}[{p.random.choice([1, 30, 1000])}];', f'void {inner}(void);',
+                              f'__attribute__((visibility("default"))) APART void {inner}(void) {{',
+                              f'    {variable}[0] = clear(malloc({size}), {size}); {p.mark(site)}', '}', ''])
+    p.declare(f'static void *{handle};')
+    p.leaf(caller, [f'{handle} = dlopen(library_path, RTLD_NOW);', f'CHECK({handle} != NULL);', f'((void (*)(void))dlsym({handle}, "{inner}"))();'])
+    group = p.allocate(site, size, 1, model.of_thread())
+    p.life.opened += 1
+    p.life.old_words = True
+    p.life.in_library.append(group)
+    p.keep_for_later(lambda p: close_library(p, handle), in_child=False)

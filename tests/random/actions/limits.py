@@ -19,6 +19,7 @@ def address_space(p):
                   'free(block);'])
     p.pairs(site, size, 1, temporary=None)
     p.life.health.add('limit')
+    p.life.has_limit = True
 
 
 @action(weight=1, once=True)
@@ -32,7 +33,7 @@ def data(p):
 @action(weight=1, once=True)
 def descriptors(p):
     """None is left: the program's own open fails, and nothing else changes."""
-    if p.life.origin != 'fork':
+    if p.life.origin != 'fork' or p.life.has_free_files:
         return
     name = p.name('limit_files')
     p.leaf(name, ['set_limit(RLIMIT_NOFILE, 3);', 'CHECK(open("/dev/null", O_RDONLY) == -1 && errno == EMFILE);'])

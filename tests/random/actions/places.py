@@ -53,8 +53,8 @@ def in_a_mapped_file(p):
 @action(weight=2, once=True)
 def in_a_sparse_mapping(p):
     """A reservation of gigabytes, of which the program has touched two pages."""
-    if p.life.origin == 'fork':
-        return  # it may have a limit
+    if p.life.origin == 'fork' or p.life.has_limit:
+        return  # it may get a limit
     name, size = p.name('reserves'), p.size()
     make = p.maker(size)
     site = p.site(make.via, name)

@@ -83,3 +83,23 @@ def refused(p):
                   'CHECK(keep(realloc(block, hide(PTRDIFF_MAX))) == NULL && block[5] == 55);',
                   'free(block);'])
     p.pairs(site, size, 1, temporary=True)
+
+
+@action(weight=2)
+def moved_from_any(p):
+    """A block that was asked for in any way, with an alignment too, goes on by realloc."""
+    name, size = p.name('moves_any'), p.size(8)
+    make = p.maker(size)
+    while make.release != 'free':
+        make = p.maker(size)
+    other = p.random.choice([size, size + 1, size * 3, max(8, size // 3), size + 100000])
+    site, again = p.site(make.via, name), p.site('realloc', name)
+    lose = p.random.random() < 0.3
+    p.leaf(name, [f'char *block = (char *)clear({make.text}, {size}); {p.mark(site)}', 'memcpy(block, "begin", 6);',
+                  f'block = (char *)keep(realloc(block, hide({other}))); {p.mark(again)}', 'CHECK(block != NULL && strcmp(block, "begin") == 0);',
+                  f'memset(block, 0, {other});', 'KEEP(block);' if lose else 'free(block);'])
+    p.pairs(site, size, 1)
+    if lose:
+        p.allocate(again, other, 1, model.lost())
+    else:
+        p.pairs(again, other, 1)

@@ -378,3 +378,42 @@ def of_c11(p):
     p.line('CHECK(thrd_join(thread, &result) == thrd_success && result == 7); forget(&thread, sizeof(thread)); }')
     p.line('scrub();')
     p.allocate(site, size, 1, model.lost())
+
+
+@action(weight=2, once=True)
+def ends_from_within(p):
+    """pthread_exit from the bottom of a recursion: what each frame has made is freed on the way out."""
+    name, inner, size, depth = p.name('leaves_early'), p.name('leaves_from'), p.size(), p.random.randint(0, 6)
+    make = p.maker(size)
+    number = p.batch.next_number()
+    p.define(f'void {name}_cleans(void *block)', [f'{make.release}(block);'])
+    p.define(f'void {inner}(int depth)', [f'void *block = clear({make.text}, {size}); /*@{number}*/', f'pthread_cleanup_push({name}_cleans, block);',
+                                          'if (depth == 0)', '    pthread_exit(NULL);', f'{inner}(depth - 1);', 'pthread_cleanup_pop(0);'])
+    p.define(f'void *{name}(void *unused)', [f'{inner}({depth});', 'return unused;'])
+    for level in range(depth + 1):
+        site = model.Site(number, make.via, [*[inner] * (level + 1), name])
+        p.batch.sites.append(site)
+        p.pairs(site, size, 1, temporary=None)
+    p.line(f'run_thread({name});')
+    p.line('scrub();')
+    p.life.old_words = True  # pthread_exit loads libgcc_s
+
+
+@action(weight=1, once=True)
+def cancelled_at_any_moment(p):
+    """While it computes; a handler frees."""
+    if p.cpp:  # whose tables say of calls only what is to be destroyed
+        return
+    name, free, size = p.name('computes'), p.name('cleanup'), p.size()
+    site = model.Site(p.batch.next_number(), 'malloc', [name])
+    p.batch.sites.append(site)
+    p.declare(f'static sem_t here_{name};')
+    p.define(f'void {free}(void *block)', ['free(block);'])
+    p.define(f'void *{name}(void *unused)', [f'void *block = clear(malloc({size}), {size}); {p.mark(site)}', f'pthread_cleanup_push({free}, block);',
+                                             f'sem_post(&here_{name});', 'CHECK(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL) == 0);',
+                                             'for (volatile int i = 0;; i++)', '    KEEP(block);', 'pthread_cleanup_pop(1);', 'return unused;'])
+    p.line(f'sem_init(&here_{name}, 0, 0);')
+    p.line(f'cancel_thread({name}, &here_{name});')
+    p.line('scrub();')
+    p.life.old_words = True
+    p.pairs(site, size, 1, temporary=None)
