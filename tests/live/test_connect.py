@@ -46,6 +46,19 @@ def test_figures_are_those_of_the_report(shop):  # noqa: F811
     console.end()
 
 
+def test_descendants_that_are_not_seen_are_counted(tmp_path):
+    program = harness.Told(tmp_path, 'x.seep', [], ['sh', '-c', 'env -i sleep 1000 & echo ok; read line; kill $!'])
+    console = Console(program.pid)
+    # Until `env` has executed it, the child is traced.
+    harness.wait_until(lambda: console.ask('status')['unseen_processes'] == 1, 'a child that is not traced')
+    status = console.ask('status')
+    assert status['processes'] == 1 and 'health' in status, status
+    console.end()
+    first, *_ = run([SEEP, 'top', '--once', program.pid]).out.decode().splitlines()
+    assert '+0 of 1 processes' in first, first
+    program.end()
+
+
 def test_a_wrong_word_changes_no_setting(shop):  # noqa: F811
     program = shop()
     console = Console(program.pid)

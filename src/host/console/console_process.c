@@ -23,6 +23,7 @@ static struct seep_error *run_status(struct seep_console *console, char *const *
         {"pid", "pid", SEEP_GRID_TEXT},
         {"state", "state", SEEP_GRID_TEXT},
         {"processes", "processes", SEEP_GRID_COUNT},
+        {"unseen_processes", "not seen", SEEP_GRID_COUNT},
         {"live_bytes", "live bytes", SEEP_GRID_COUNT},
         {"live_blocks", "live blocks", SEEP_GRID_COUNT},
         {"peak_bytes", "peak bytes", SEEP_GRID_COUNT},
@@ -48,10 +49,15 @@ static struct seep_error *run_status(struct seep_console *console, char *const *
     const struct {
         bool known;
         uint64_t value;
-    } numbers[] = {{true, session->nr_profiles}, {true, totals->live_bytes},
-                   {true, totals->live_blocks},  {session->nr_profiles == 1, totals->peak_bytes},
-                   {true, totals->allocations},  {true, totals->frees},
-                   {true, totals->temporary},    {totals->rss_bytes != 0, totals->rss_bytes}};
+    } numbers[] = {{true, session->nr_profiles},
+                   {console->source->is_pid, console->live.look.nr_untraced},
+                   {true, totals->live_bytes},
+                   {true, totals->live_blocks},
+                   {session->nr_profiles == 1, totals->peak_bytes},
+                   {true, totals->allocations},
+                   {true, totals->frees},
+                   {true, totals->temporary},
+                   {totals->rss_bytes != 0, totals->rss_bytes}};
     for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(numbers); i++)
         error = seep_grid_number_if(&grid, numbers[i].known, (int64_t)numbers[i].value);
     if (!error)

@@ -27,7 +27,7 @@ struct seep_grid_column {
     enum seep_grid_kind kind;
 };
 
-#define SEEP_GRID_COLUMNS 12u
+#define SEEP_GRID_COLUMNS 16u
 
 // A number, or a text if that is not NULL. Not known: it is left empty.
 struct seep_grid_cell {

@@ -36,8 +36,13 @@ static void draw_title(const struct seep_screen *screen, struct seep_canvas *can
     struct seep_screen_pen pen = {canvas, 1, y};
     seep_screen_write_piece(&pen, SEEP_ATTR_BOLD, "%.60s %" PRIu32, process->name, process->pid);
     pen.x += 2;
-    if (session->nr_profiles > 1)
-        seep_screen_write_piece(&pen, 0, "+%zu processes  ", session->nr_profiles - 1);
+    uint64_t nr_unseen = screen->live->look.nr_untraced;
+    size_t nr_seen = session->nr_profiles - 1;
+    if (nr_unseen)
+        seep_screen_write_piece(&pen, SEEP_ATTR_WARN, "+%zu of %" PRIu64 " processes  ", nr_seen,
+                                nr_seen + nr_unseen);
+    else if (nr_seen)
+        seep_screen_write_piece(&pen, 0, "+%zu processes  ", nr_seen);
     const char *state = state_of(screen);
     bool live = strcmp(state, "LIVE") == 0;
     seep_screen_write_piece(&pen, live ? SEEP_ATTR_GOOD : SEEP_ATTR_WARN, "%s  ", state);
