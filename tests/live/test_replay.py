@@ -203,6 +203,16 @@ def test_a_plan_that_has_no_room_is_said_before_the_recording_is_read(tmp_path):
         group.rmdir()
 
 
+def test_a_plan_is_in_memory_once(tmp_path):
+    """Four million operations take 64 MB of a memory file; the heap has only blocks of them that are not full."""
+    program, trace = tmp_path / 'billion', tmp_path / 'many.seep'
+    assert run(['gcc', '-O1', '-fno-builtin', HERE.parents[1] / 'bench/workloads/billion.c', '-o', program]).code == 0
+    assert run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, '--', program, 4000000]).code == 0
+    source = tmp_path / 'workload.c'
+    done = run(['sh', '-c', 'ulimit -d 65536 && exec "$@"', 'sh', SEEP, 'replay', '--generate', source, trace])
+    assert done.code == 0 and source.stat().st_size > 4000000, done
+
+
 def test_a_recording_in_which_nothing_was_seen(tmp_path):
     program = tmp_path / 'small.c'
     program.write_text(program_source('replay_small.c'))

@@ -9,9 +9,11 @@
 
 #include "base/map.h"
 #include "base/numbers.h"
+#include "base/read_at.h"
 #include "file/event_file.h"
 #include "process/memory_limit.h"
 #include "replay/plan.h"
+#include "replay/plan_ops.h"
 #include "replay/walk.h"
 
 enum { SAMPLES_EVEN = 256, TIMED_ONE_IN = 16, TIMED_FROM_BYTES = 4096, GAP_NS = 100000 };
@@ -27,9 +29,7 @@ struct live_block {
 };
 
 struct planned_thread {
-    struct seep_replay_op *ops;
-    size_t nr_ops;
-    size_t capacity;
+    struct seep_plan_ops ops;
     uint32_t *free_slots; // it freed them itself, so that its next use of one comes after
     size_t nr_free;
     size_t free_capacity;
@@ -47,6 +47,7 @@ struct planner {
     struct seep_profile *profile;
     struct seep_residences residences;
     struct seep_plan *plan;
+    struct seep_plan_store store;
     struct planned_thread *threads;
     size_t nr_threads;
     size_t capacity;
@@ -75,11 +76,8 @@ struct planner {
 
 // ---- operations -------------------------------------------------------------------------------------------
 
-static bool put_op(struct planned_thread *thread, struct seep_replay_op op) {
-    if (!seep_grow(&thread->ops, &thread->capacity, thread->nr_ops + 1, sizeof(op)))
-        return false;
-    thread->ops[thread->nr_ops++] = op;
-    return true;
+static bool put_op(struct planner *planner, size_t thread, struct seep_replay_op op) {
+    return seep_plan_ops_put(&planner->store, &planner->threads[thread].ops, op);
 }
 
 // `thread` goes on when `other` has done its first nr_ops operations.
@@ -92,23 +90,23 @@ static bool wait_for(struct planner *planner, size_t thread, size_t other, uint6
     if (*waited >= nr_ops)
         return true;
     *waited = nr_ops;
-    planner->threads[other].ops[nr_ops - 1].flags |= SEEP_REPLAY_PUBLISH;
     planner->plan->nr_waits++;
-    return put_op(
-        &planner->threads[thread],
-        (struct seep_replay_op){.kind = SEEP_REPLAY_WAIT, .slot = (uint32_t)other, .value = nr_ops});
+    return seep_plan_ops_publish(&planner->threads[other].ops, nr_ops - 1) &&
+           put_op(
+               planner, thread,
+               (struct seep_replay_op){.kind = SEEP_REPLAY_WAIT, .slot = (uint32_t)other, .value = nr_ops});
 }
 
 static bool put_call(struct planner *planner, size_t thread, uint8_t kind, uint32_t slot, uint64_t size,
                      uint8_t shift) {
-    struct planned_thread *own = &planner->threads[thread];
     bool timed = size >= TIMED_FROM_BYTES || planner->plan->nr_calls % TIMED_ONE_IN == 0;
     planner->plan->nr_calls++;
-    return put_op(own, (struct seep_replay_op){.kind = kind,
-                                               .slot = slot,
-                                               .value = size,
-                                               .align_shift = shift,
-                                               .flags = timed ? SEEP_REPLAY_TIMED : 0});
+    return put_op(planner, thread,
+                  (struct seep_replay_op){.kind = kind,
+                                          .slot = slot,
+                                          .value = size,
+                                          .align_shift = shift,
+                                          .flags = timed ? SEEP_REPLAY_TIMED : 0});
 }
 
 // ---- samples of memory ------------------------------------------------------------------------------------
@@ -129,9 +127,9 @@ static bool sample(struct planner *planner, size_t thread, int64_t at_ns) {
     planner->measured_bytes = SEEP_MAX(planner->measured_bytes, planner->live_bytes);
     plan->sample_live[plan->nr_samples] = planner->live_bytes;
     plan->sample_ns[plan->nr_samples] = at_ns;
-    return put_op(&planner->threads[thread], (struct seep_replay_op){.kind = SEEP_REPLAY_MEASURE,
-                                                                     .slot = plan->nr_samples++,
-                                                                     .value = planner->live_bytes});
+    return put_op(planner, thread,
+                  (struct seep_replay_op){
+                      .kind = SEEP_REPLAY_MEASURE, .slot = plan->nr_samples++, .value = planner->live_bytes});
 }
 
 // ---- blocks -----------------------------------------------------------------------------------------------
@@ -219,8 +217,7 @@ static uint8_t kind_of(const struct seep_profile *profile, uint32_t site) {
 // ---- a change ---------------------------------------------------------------------------------------------
 
 static bool put_plain(struct planner *planner, size_t thread, uint8_t kind, uint32_t slot, uint64_t value) {
-    return put_op(&planner->threads[thread],
-                  (struct seep_replay_op){.kind = kind, .slot = slot, .value = value});
+    return put_op(planner, thread, (struct seep_replay_op){.kind = kind, .slot = slot, .value = value});
 }
 
 // What the recording does in this event, as far as the change has to do with it.
@@ -299,16 +296,17 @@ static bool end_pending(struct planner *planner, size_t thread) {
 static bool put_touch(struct planner *planner, size_t thread, const struct seep_recorded *event,
                       struct live_block *block) {
     uint32_t slot = block->slot;
-    struct planned_thread *own = &planner->threads[thread];
     const uint64_t *found =
         seep_map_find(&planner->residences.pages, seep_residence_key(event->address, event->stamp));
-    if (!found || !*found || !own->nr_ops || own->ops[own->nr_ops - 1].slot != slot)
+    struct seep_replay_op *call = seep_plan_ops_last(&planner->threads[thread].ops);
+    if (!found || !*found || !call || call->slot != slot)
         return true;
     planner->plan->nr_touched++;
-    own->ops[own->nr_ops - 1].flags |= SEEP_REPLAY_TOUCHED;
+    call->flags |= SEEP_REPLAY_TOUCHED;
     uint64_t bytes = SEEP_MIN((*found - 1) * UINT64_C(4096), event->size);
     block->written = bytes;
-    return put_op(own, (struct seep_replay_op){.kind = SEEP_REPLAY_TOUCH, .slot = slot, .value = bytes});
+    return put_op(planner, thread,
+                  (struct seep_replay_op){.kind = SEEP_REPLAY_TOUCH, .slot = slot, .value = bytes});
 }
 
 static bool put_realloc(struct planner *planner, size_t thread, struct live_block *block) {
@@ -366,7 +364,7 @@ static bool step_allocation(struct planner *planner, size_t thread, const struct
                                   : put_allocation(planner, thread, event, &block);
     if (good && block.treatment == SEEP_TREAT_NONE && event->size >= SEEP_RESIDENCE_LEAST_BYTES)
         good = put_touch(planner, thread, event, &block);
-    block.op = own->nr_ops - 1;
+    block.op = own->ops.nr - 1;
     return good && add_block(planner, event->address, block);
 }
 
@@ -409,17 +407,18 @@ static struct planned_thread *thread_of(struct planner *planner, uint32_t slot) 
 static bool keep_together(struct planner *planner, size_t thread) {
     struct planned_thread *own = &planner->threads[thread];
     bool good = true;
-    if (own->nr_ops == 0 && planner->nr_events)
-        good = wait_for(planner, thread, planner->last_thread, planner->threads[planner->last_thread].nr_ops);
+    if (own->ops.nr == 0 && planner->nr_events)
+        good = wait_for(planner, thread, planner->last_thread, planner->threads[planner->last_thread].ops.nr);
     if (planner->options->exact)
         return good &&
-               wait_for(planner, thread, planner->last_thread, planner->threads[planner->last_thread].nr_ops);
+               wait_for(planner, thread, planner->last_thread, planner->threads[planner->last_thread].ops.nr);
     if (own->passed >= planner->nr_gates_before)
         return good;
     own->passed = planner->nr_gates_before;
     planner->plan->nr_waits++;
-    return good && put_op(own, (struct seep_replay_op){.kind = SEEP_REPLAY_PASS,
-                                                       .slot = (uint32_t)(planner->nr_gates_before - 1)});
+    return good && put_op(planner, thread,
+                          (struct seep_replay_op){.kind = SEEP_REPLAY_PASS,
+                                                  .slot = (uint32_t)(planner->nr_gates_before - 1)});
 }
 
 // The threads of the window that is over arrive at its gate.
@@ -429,17 +428,17 @@ static bool begin_window(struct planner *planner) {
     if (planner->options->exact || planner->nr_threads == 1)
         return true;
     for (size_t i = 0; i < planner->nr_threads; i++)
-        nr += planner->threads[i].nr_ops > planner->threads[i].at_window;
+        nr += planner->threads[i].ops.nr > planner->threads[i].at_window;
     planner->nr_gates += nr > 0;
     for (size_t i = 0; i < planner->nr_threads; i++) {
         struct planned_thread *own = &planner->threads[i];
-        if (own->nr_ops == own->at_window)
+        if (own->ops.nr == own->at_window)
             continue;
-        if (!put_op(own,
+        if (!put_op(planner, i,
                     (struct seep_replay_op){.kind = SEEP_REPLAY_ARRIVE, .slot = (uint32_t)gate, .value = nr}))
             return false;
         nr = 0; // of one thread
-        own->at_window = own->nr_ops;
+        own->at_window = own->ops.nr;
     }
     return true;
 }
@@ -449,7 +448,8 @@ static bool keep_time(struct planner *planner, size_t thread, int64_t at_ns) {
     if (!planner->options->at_speed || at_ns < own->time_ns + GAP_NS)
         return true;
     own->time_ns = at_ns;
-    return put_op(own, (struct seep_replay_op){.kind = SEEP_REPLAY_TIME, .value = (uint64_t)at_ns});
+    return put_op(planner, thread,
+                  (struct seep_replay_op){.kind = SEEP_REPLAY_TIME, .value = (uint64_t)at_ns});
 }
 
 static bool step(struct planner *planner, const struct seep_recorded *event, int64_t at_ns) {
@@ -540,20 +540,6 @@ static struct seep_error *read_event(void *data, const struct seep_recorded *eve
 
 // ---- the stream -------------------------------------------------------------------------------------------
 
-static bool write_at(int fd, uint64_t off, const void *bytes, size_t nr_bytes) {
-    for (const char *at = bytes; nr_bytes;) {
-        ssize_t nr = pwrite(fd, at, nr_bytes, (off_t)off);
-        if (nr < 0 && errno == EINTR)
-            continue;
-        if (nr <= 0)
-            return false;
-        at += nr;
-        off += (uint64_t)nr;
-        nr_bytes -= (size_t)nr;
-    }
-    return true;
-}
-
 static struct seep_error *write_stream(struct planner *planner) {
     struct seep_plan *plan = planner->plan;
     struct seep_replay_head head = {.magic = SEEP_REPLAY_MAGIC,
@@ -568,28 +554,24 @@ static struct seep_error *write_stream(struct planner *planner) {
         return seep_error_no_memory();
     for (size_t i = 0; i < planner->nr_threads; i++) {
         number[i] = head.nr_threads;
-        head.nr_threads += planner->threads[i].nr_ops > 0;
-        head.nr_ops += planner->threads[i].nr_ops;
+        head.nr_threads += planner->threads[i].ops.nr > 0;
+        head.nr_ops += planner->threads[i].ops.nr;
     }
     head.ops_off = head.threads_off + head.nr_threads * sizeof(struct seep_replay_thread);
     plan->nr_threads = head.nr_threads;
     plan->fd = memfd_create("seep-replay", MFD_CLOEXEC);
-    bool good = plan->fd >= 0 && write_at(plan->fd, 0, &head, sizeof(head));
+    bool good = plan->fd >= 0 && seep_write_memory_file(plan->fd, 0, &head, sizeof(head));
     uint64_t first = 0;
     for (size_t i = 0; good && i < planner->nr_threads; i++) {
-        struct planned_thread *thread = &planner->threads[i];
-        struct seep_replay_thread row = {.first_op = first, .nr_ops = thread->nr_ops};
-        if (!thread->nr_ops)
+        struct seep_plan_ops *ops = &planner->threads[i].ops;
+        struct seep_replay_thread row = {.first_op = first, .nr_ops = ops->nr};
+        if (!ops->nr)
             continue;
-        for (size_t k = 0; k < thread->nr_ops; k++)
-            if (thread->ops[k].kind == SEEP_REPLAY_WAIT)
-                thread->ops[k].slot = number[thread->ops[k].slot];
-        good = write_at(plan->fd, head.threads_off + number[i] * sizeof(row), &row, sizeof(row)) &&
-               write_at(plan->fd, head.ops_off + first * sizeof(struct seep_replay_op), thread->ops,
-                        thread->nr_ops * sizeof(struct seep_replay_op));
-        first += thread->nr_ops;
-        free(thread->ops); // the largest part of memory, twice for as short as can be
-        thread->ops = NULL;
+        good =
+            seep_write_memory_file(plan->fd, head.threads_off + number[i] * sizeof(row), &row, sizeof(row)) &&
+            seep_plan_ops_write(&planner->store, ops, number, plan->fd,
+                                head.ops_off + first * sizeof(struct seep_replay_op));
+        first += ops->nr;
     }
     int trouble = errno;
     free(number);
@@ -599,9 +581,10 @@ static struct seep_error *write_stream(struct planner *planner) {
 
 static void planner_deinit(struct planner *planner) {
     for (size_t i = 0; i < planner->nr_threads; i++) {
-        free(planner->threads[i].ops);
+        seep_plan_ops_deinit(&planner->threads[i].ops);
         free(planner->threads[i].free_slots);
     }
+    seep_plan_store_deinit(&planner->store);
     free(planner->threads);
     free(planner->blocks);
     free(planner->free_blocks);
@@ -625,7 +608,9 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
     struct planner planner = {
         .options = options, .plan = &plan, .addresses = SEEP_MAP_INIT, .waited = SEEP_MAP_INIT};
     struct reading reading = {&planner, path};
-    struct seep_error *error = seep_walk_choose(session, options->pid, path, &planner.profile);
+    struct seep_error *error = seep_plan_store_init(&planner.store)
+                                   ? seep_walk_choose(session, options->pid, path, &planner.profile)
+                                   : seep_error_system(errno, "cannot make a memory file");
     if (!error) {
         planner.nr_events_all = planner.profile->totals.allocations + planner.profile->totals.frees;
         const struct seep_process *process = &planner.profile->process;
