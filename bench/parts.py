@@ -31,7 +31,7 @@ PARTS = {
     "tree and sites": "find_nodes find_node find_node_in_line seep_path_hash seep_tree_child new_child seep_tree_site find_site add_site append "
                       "list_node list_all_nodes roomy_node_table new_node_table look_up count_cut",
     "keeping a stack": "stack_remember recent_own recent_kept",
-    "rules of new code": "seep_rule_learn wipe_stack_below execute_common seep_rule_at seep_rule_pack seep_cfi_row_at seep_module_find roomy_rule_table free_rule_entry "
+    "rules of new code": "seep_rule_learn wipe_stack_below execute_common seep_rule_in seep_rule_pack seep_cfi_row_in seep_module_find roomy_rule_table free_rule_entry "
                          "seep_cfi_find_fde open_table table_entry read_start seep_cfi_read_fde seep_cfi_read_cie seep_cfi_read_fde_body "
                          "read_augmentation seep_cfi_enter_entry seep_cfi_program_start seep_cfi_program_run execute_op execute_cfa execute_register "
                          "execute_location execute_other advance move_to set_rule restore_rule define_cfa redefine_cfa read_block "

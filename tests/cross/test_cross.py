@@ -43,6 +43,7 @@ from cross_build import cross_build  # noqa: E402
 from test_oracle import check  # noqa: E402
 from test_programs import check_children  # noqa: E402
 from small_programs import program_source
+from stack_use import MOST_BYTES, Library, hooks_that_need_more
 
 HERE = Path(__file__).resolve().parent
 SOURCES = ROOT / 'tests/programs'
@@ -455,12 +456,13 @@ def test_library_needs_libc_alone(name):
 
 @pytest.mark.parametrize('name', [name for name in TESTED if name == 'armhf'])
 def test_library_of_armhf(name, tmp_path):
-    """It is small; and no function of it changes r7, where hooks find their caller's frame pointer, but around system calls and
+    """It is small, and so is the stack that its hooks need; and no function of it changes r7, where hooks find their caller's frame pointer, but around system calls and
     where it saves it."""
     cpu, cross = CPUS[name], built(name)
     done = run([f'{cpu.triplet}-strip', '-o', tmp_path / 'stripped', cross / 'libseep.so'])
     assert done.code == 0, done
     assert (tmp_path / 'stripped').stat().st_size <= 128 << 10
+    assert not hooks_that_need_more(Library(cross / 'libseep.so'), MOST_BYTES)
     code = run([f'{cpu.triplet}-objdump', '-d', '--no-show-raw-insn', cross / 'libseep.so']).out.decode()
     functions = [body.splitlines() for body in code.split('\n\n') if '>:\n' in body]
     assert len(functions) > 100 and 'svc' in code

@@ -231,7 +231,7 @@ static int row_at(const struct seep_cfi_object *object, uint64_t pc, struct seep
         assert_true(seep_rule_kind(rule) != SEEP_RULE_UNKNOWN && seep_rule_kind(rule) < SEEP_RULE_NO_CFI);
         for (int i = -1; i < SEEP_CFI_NR_REGS; i++) {
             struct seep_cfi_rule *moved = i < 0 ? &row.cfa : &row.regs[i];
-            if (moved->expression)
+            if (moved->expression_bytes)
                 moved->expression = object->bytes + (moved->expression - copy.bytes);
         }
         *ret_row = row;

@@ -4,7 +4,8 @@
 // becomes a row: cfi_program.h.
 #include "unwind/cfi_program.h"
 
-int seep_cfi_row_at(const struct seep_cfi_object *object, uint64_t pc, struct seep_cfi_row *ret_row) {
+int seep_cfi_row_in(struct seep_cfi_machine *machine, const struct seep_cfi_object *object, uint64_t pc,
+                    struct seep_cfi_row *ret_row) {
     if (object->size_bytes > UINT64_MAX - object->start)
         return SEEP_CFI_BAD;
     struct seep_cfi_cursor entry;
@@ -19,14 +20,18 @@ int seep_cfi_row_at(const struct seep_cfi_object *object, uint64_t pc, struct se
     if (pc < fde.start || pc >= fde.end)
         return SEEP_CFI_NONE;
 
+    status = seep_cfi_program_start(machine, &cie, &fde, pc);
+    if (status)
+        return status;
+    status = seep_cfi_program_run(machine, &fde.program);
+    if (status)
+        return status;
+    return seep_cfi_program_row(object, machine, ret_row);
+}
+
+int seep_cfi_row_at(const struct seep_cfi_object *object, uint64_t pc, struct seep_cfi_row *ret_row) {
     struct seep_cfi_machine machine;
-    status = seep_cfi_program_start(&machine, &cie, &fde, pc);
-    if (status)
-        return status;
-    status = seep_cfi_program_run(&machine, &fde.program);
-    if (status)
-        return status;
-    return seep_cfi_program_row(object, &machine, ret_row);
+    return seep_cfi_row_in(&machine, object, pc, ret_row);
 }
 
 #define STOPPED 1 // by the visitor

@@ -41,9 +41,11 @@ enum seep_cfi_kind {
 struct seep_cfi_rule {
     uint8_t kind; // enum seep_cfi_kind
     uint8_t reg;
-    int64_t offset;
-    const uint8_t *expression; // borrowed from the object
-    uint32_t expression_bytes;
+    uint32_t expression_bytes; // 0: of another kind
+    union {
+        int64_t offset;
+        const uint8_t *expression; // borrowed from the object
+    };
 };
 
 // DWARF register numbers that are kept; others are ignored.
@@ -64,9 +66,13 @@ struct seep_cfi_row {
     uint64_t args_bytes; // DW_CFA_GNU_args_size
 };
 
-// O(log n) in the number of FDEs, plus the length of one FDE's program.
+// O(log n) in the number of FDEs, plus the length of one FDE's program. seep_cfi_row_in: in memory of the
+// caller's (cfi_program.h), who may have little stack.
 SEEP_MUST_CHECK int seep_cfi_row_at(const struct seep_cfi_object *object, uint64_t pc,
                                     struct seep_cfi_row *ret_row);
+struct seep_cfi_machine;
+SEEP_MUST_CHECK int seep_cfi_row_in(struct seep_cfi_machine *machine, const struct seep_cfi_object *object,
+                                    uint64_t pc, struct seep_cfi_row *ret_row);
 
 // A section of the object: .eh_frame, or .debug_frame, whose entries refer to one another in another way.
 struct seep_cfi_section {

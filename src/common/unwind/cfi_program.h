@@ -6,7 +6,7 @@
 
 #include "unwind/cfi_entry.h"
 
-// Compilers nest remember_state once or twice; the bound keeps the stack use of a row under 4 KiB.
+// Compilers nest remember_state once or twice.
 #define NR_REMEMBERED 8
 
 // One row while it is computed: a third of the size of seep_cfi_row, because several are remembered.

@@ -86,9 +86,22 @@ static int find_in_table(const struct seep_cfi_object *object, uint64_t table, s
     return covers(object, ret_in->next, 4 * (uint64_t)ret_in->words_left) ? SEEP_CFI_OK : SEEP_CFI_BAD;
 }
 
+// ---- the instructions ------------------------------------------------------------------------------
+
+struct frame {
+    struct instructions in;
+    int64_t slots[NR_REGS]; // where each register was popped, from the base
+    uint16_t popped;
+    uint16_t lost;  // popped, but from another base
+    uint8_t base;   // the register that vsp was taken from
+    bool sp_popped; // so vsp is what was in memory
+    int64_t vsp;    // from the base
+    uint64_t start; // of the function, and its end
+    uint64_t end;
+};
+
 // The instructions for `pc`, and the addresses of which they hold.
-static int find_instructions(const struct seep_cfi_object *object, uint64_t pc, struct instructions *ret_in,
-                             struct seep_cfi_row *row) {
+static int find_instructions(const struct seep_cfi_object *object, uint64_t pc, struct frame *frame) {
     uint64_t nr = object->exidx_bytes / ENTRY_BYTES, low = 0, high = nr;
     if (!nr)
         return SEEP_CFI_NONE;
@@ -107,27 +120,15 @@ static int find_instructions(const struct seep_cfi_object *object, uint64_t pc, 
     uint32_t content = word_at(object, place + 4);
     if (word_at(object, place) >> 31)
         return SEEP_CFI_BAD;
-    row->start = function_of(object, low - 1);
-    row->end = low < nr ? function_of(object, low) : UINT32_MAX;
+    frame->start = function_of(object, low - 1);
+    frame->end = low < nr ? function_of(object, low) : UINT32_MAX;
     if (content == CANT_UNWIND)
         return SEEP_CFI_NONE;
     if (!(content >> 31))
-        return find_in_table(object, (uint32_t)relative(place + 4, content), ret_in);
-    *ret_in = (struct instructions){.object = object, .word = content << 8, .bytes_left = 3};
+        return find_in_table(object, (uint32_t)relative(place + 4, content), &frame->in);
+    frame->in = (struct instructions){.object = object, .word = content << 8, .bytes_left = 3};
     return content >> 24 == 0x80 ? SEEP_CFI_OK : SEEP_CFI_BAD;
 }
-
-// ---- the instructions ------------------------------------------------------------------------------
-
-struct frame {
-    struct instructions in;
-    int64_t slots[NR_REGS]; // where each register was popped, from the base
-    uint16_t popped;
-    uint16_t lost;  // popped, but from another base
-    uint8_t base;   // the register that vsp was taken from
-    bool sp_popped; // so vsp is what was in memory
-    int64_t vsp;    // from the base
-};
 
 static int move(struct frame *frame, int64_t distance) {
     frame->vsp += distance;
@@ -252,6 +253,7 @@ static int execute(struct frame *frame, uint8_t op) {
 
 static void make_row(const struct frame *frame, struct seep_cfi_row *row) {
     const uint16_t of_signal = (uint16_t)(0xf | 1u << SP | 1u << PC);
+    *row = (struct seep_cfi_row){.start = frame->start, .end = frame->end};
     row->cfa = (struct seep_cfi_rule){.kind = SEEP_CFI_REGISTER, .reg = frame->base, .offset = frame->vsp};
     for (unsigned reg = 0; reg < NR_REGS; reg++) {
         if (frame->popped >> reg & 1)
@@ -268,15 +270,12 @@ static void make_row(const struct frame *frame, struct seep_cfi_row *row) {
 
 int seep_ehabi_row_at(const struct seep_cfi_object *object, uint64_t pc, struct seep_cfi_row *ret_row) {
     struct frame frame = {.base = SP};
-    struct seep_cfi_row row = {.start = 0};
-    int status = find_instructions(object, pc, &frame.in, &row);
+    int status = find_instructions(object, pc, &frame);
     for (uint8_t op; !status && (op = next_byte(&frame.in)) != FINISH;)
         status = execute(&frame, op);
-    if (status)
-        return status;
-    make_row(&frame, &row);
-    *ret_row = row;
-    return SEEP_CFI_OK;
+    if (!status)
+        make_row(&frame, ret_row);
+    return status;
 }
 
 #endif

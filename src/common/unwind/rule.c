@@ -175,14 +175,19 @@ struct seep_rule seep_rule_pack(const struct seep_cfi_row *row) {
 
 #endif
 
-struct seep_rule seep_rule_at(const struct seep_cfi_object *object, uint64_t pc) {
-    struct seep_cfi_row row;
-    switch (seep_rule_row_at(object, pc, &row)) {
+struct seep_rule seep_rule_in(struct seep_rule_work *work, const struct seep_cfi_object *object,
+                              uint64_t pc) {
+    switch (seep_rule_row_in(work, object, pc)) {
     case SEEP_CFI_OK:
-        return seep_rule_pack(&row);
+        return seep_rule_pack(&work->row);
     case SEEP_CFI_NONE:
         return plain(SEEP_RULE_NO_CFI);
     default:
         return plain(SEEP_RULE_BAD);
     }
+}
+
+struct seep_rule seep_rule_at(const struct seep_cfi_object *object, uint64_t pc) {
+    struct seep_rule_work work;
+    return seep_rule_in(&work, object, pc);
 }

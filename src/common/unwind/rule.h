@@ -14,7 +14,7 @@
 
 #include "core/attr.h"
 #include "unwind/arch.h"
-#include "unwind/cfi.h"
+#include "unwind/cfi_program.h"
 #include "unwind/ehabi.h"
 
 enum seep_rule_kind {
@@ -80,13 +80,21 @@ SEEP_INLINE struct seep_rule seep_rule_make(enum seep_rule_kind kind, int64_t cf
 }
 #endif
 
-// The row for `pc`, in the information that code of this CPU has.
-SEEP_INLINE int seep_rule_row_at(const struct seep_cfi_object *object, uint64_t pc,
-                                 struct seep_cfi_row *ret_row) {
+// Where a row is made. It takes more than the stack of a signal handler may have.
+struct seep_rule_work {
+    struct seep_cfi_row row;
+#ifndef SEEP_ARCH_EHABI
+    struct seep_cfi_machine machine;
+#endif
+};
+
+// work->row for `pc`, from the information that code of this CPU has.
+SEEP_INLINE int seep_rule_row_in(struct seep_rule_work *work, const struct seep_cfi_object *object,
+                                 uint64_t pc) {
 #ifdef SEEP_ARCH_EHABI
-    return seep_ehabi_row_at(object, pc, ret_row);
+    return seep_ehabi_row_at(object, pc, &work->row);
 #else
-    return seep_cfi_row_at(object, pc, ret_row);
+    return seep_cfi_row_in(&work->machine, object, pc, &work->row);
 #endif
 }
 
@@ -95,5 +103,6 @@ struct seep_rule seep_rule_pack(const struct seep_cfi_row *row);
 
 // The rule for the code at `pc` (already minus 1 for a return address): finds the row, packs it.
 struct seep_rule seep_rule_at(const struct seep_cfi_object *object, uint64_t pc);
+struct seep_rule seep_rule_in(struct seep_rule_work *work, const struct seep_cfi_object *object, uint64_t pc);
 
 #endif

@@ -61,7 +61,7 @@ enum {
 };
 
 #define NR_STEPS 1024
-#define NR_STACK 64
+#define NR_STACK 16 // compilers need three
 
 struct evaluation {
     const uint8_t *at;

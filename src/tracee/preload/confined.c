@@ -36,10 +36,10 @@ enum { UNKNOWN = UINT32_MAX };
 // The number after `key` at the start of a line, which is looked for as the text comes by.
 struct field {
     const char *key;
-    uint32_t value; // UNKNOWN: there is no such line yet
-    size_t matched; // bytes of the key at the start of this line; NO_MORE: it is another line
+    uint32_t value;  // UNKNOWN: there is no such line yet
+    uint8_t matched; // bytes of the key at the start of this line; NO_MORE: it is another line
 };
-#define NO_MORE SIZE_MAX
+#define NO_MORE UINT8_MAX
 
 static void look_for(struct field *field, char c) {
     if (c == '\n')
@@ -47,7 +47,7 @@ static void look_for(struct field *field, char c) {
     else if (field->matched == NO_MORE)
         return;
     else if (field->key[field->matched])
-        field->matched = field->key[field->matched] == c ? field->matched + 1 : NO_MORE;
+        field->matched = field->key[field->matched] == c ? (uint8_t)(field->matched + 1) : NO_MORE;
     else if (c >= '0' && c <= '9')
         field->value = (field->value == UNKNOWN ? 0 : field->value * 10) + (uint32_t)(c - '0');
     else
@@ -67,15 +67,25 @@ static bool is_read(const struct field *field) {
 
 // Filters that a process is under, of the thread that asks where it is its own. UNKNOWN: it cannot be read.
 // Kernels before 5.9 say only whether there are some: then it is 1. Read in parts: signal handlers that
-// allocate, or execute a program, may have a stack of a few KiB.
+// allocate, or execute a program, may have little stack. Two large parts for the one that asks first, small
+// ones while it is at it, or has left by longjmp.
+static char large_part[768];
+static _Atomic bool large_part_taken;
+
 static uint32_t nr_filters(const char *status) {
     struct field mode = {"Seccomp:\t", UNKNOWN, 0}, filters = {"Seccomp_filters:\t", UNKNOWN, 0};
-    char text[768];
+    char small_part[64], *text = small_part;
+    size_t room = sizeof(small_part);
     int fd = sys_open(status, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return UNKNOWN;
+    // acquire pairs with the release below: one writes to the large part at a time
+    if (!atomic_exchange_explicit(&large_part_taken, true, memory_order_acquire)) {
+        text = large_part;
+        room = sizeof(large_part);
+    }
     long nr;
-    while (!is_read(&filters) && (nr = sys3(SYS_read, fd, text, sizeof(text))) > 0)
+    while (!is_read(&filters) && (nr = sys3(SYS_read, fd, text, room)) > 0)
         for (long i = 0; i < nr; i++) {
             if (mode.matched == NO_MORE && filters.matched == NO_MORE)
                 i = end_of_line(text, i, nr);
@@ -85,6 +95,8 @@ static uint32_t nr_filters(const char *status) {
             look_for(&filters, text[i]);
         }
     sys_close(fd);
+    if (text == large_part)
+        atomic_store_explicit(&large_part_taken, false, memory_order_release);
     return mode.value == 0 || mode.value == UNKNOWN ? mode.value
            : filters.value == UNKNOWN               ? 1
                                                     : filters.value;
@@ -107,6 +119,7 @@ void seep_calls_looked(bool is_so) {
 
 void seep_calls_in_child(void) {
     seep_calls_looked(false);
+    atomic_store_explicit(&large_part_taken, false, memory_order_relaxed);
     atomic_store_explicit(&first_thread, (void *)&errno, memory_order_relaxed);
 }
 

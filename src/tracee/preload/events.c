@@ -211,8 +211,7 @@ void seep_events_in_child(void) {
 // What the tool has not taken, into our file. The ring stays as it is meanwhile: the tool may wake up and
 // read it.
 static bool write_untaken(struct seep_thread *thread) {
-    enum { RECORD_MOST = 2048 };
-    unsigned char record[RECORD_MOST];
+    unsigned char *record = (unsigned char *)thread->ring_events - ROOM_BEFORE;
     unsigned char *rows = record + ROWS_AT;
     uint64_t at_event = __atomic_load_n(&thread->ring->read, __ATOMIC_ACQUIRE);
     if (thread->ring_written - at_event > thread->ring_mask + 1)
@@ -222,7 +221,7 @@ static bool write_untaken(struct seep_thread *thread) {
         struct packing last = {0};
         unsigned char *at = rows;
         uint32_t nr_events = 0;
-        for (; at_event != thread->ring_written && at + ROW_MOST <= record + RECORD_MOST; at_event++) {
+        for (; at_event != thread->ring_written && at + ROW_MOST <= record + ROOM_BEFORE; at_event++) {
             at = put_row(at, &last, thread->ring_events[at_event & thread->ring_mask]);
             nr_events++;
         }

@@ -155,7 +155,9 @@ static bool pages_written(const struct heir *heir, const unsigned char *from, ui
 // the kernel does not say which those are.
 static bool each_page(struct heir *heir, const unsigned char *start, uint64_t nr_pages,
                       bool (*one)(struct heir *heir, const void *page)) {
-    unsigned char present[1024];
+    // The leaves of a page of the directory are each a call within its own, so not static. The stack may be
+    // small.
+    unsigned char present[256];
     bool by_file = seep_file_is(heir->fd, heir->file); // else what would be moved in is the program's
     for (uint64_t first = 0; first < nr_pages; first += sizeof(present)) {
         const unsigned char *part = start + first * SEEP_IMAGE_PAGE;

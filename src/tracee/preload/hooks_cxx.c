@@ -50,10 +50,8 @@ typedef void *real_new_fn(size_t, const void *, const void *);
 static _Atomic(real_new_fn *) real_news[NEW_NR];
 
 // The real function. A C++ library that came with dlopen is not in our search order: ask it by name.
-static real_new_fn *real_new(enum real_new form) {
-    real_new_fn *function = atomic_load_explicit(&real_news[form], memory_order_relaxed);
-    if (function)
-        return function;
+static SEEP_NOINLINE real_new_fn *look_up_new(enum real_new form) {
+    real_new_fn *function;
     int kept = errno; // as it would be without us, whatever the look-up does to it
     void *found = seep_loader_dlsym(RTLD_NEXT, new_names[form]);
     static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1"};
@@ -70,6 +68,11 @@ static real_new_fn *real_new(enum real_new form) {
     __builtin_memcpy(&function, &found, sizeof(function));
     atomic_store_explicit(&real_news[form], function, memory_order_relaxed);
     return function;
+}
+
+static real_new_fn *real_new(enum real_new form) {
+    real_new_fn *function = atomic_load_explicit(&real_news[form], memory_order_relaxed);
+    return function ? function : look_up_new(form);
 }
 
 static SEEP_COLD void *call_real_new(enum real_new form, size_t size, const void *second, const void *third,

@@ -169,14 +169,12 @@ enum work { ADD_UP_PROGRAM, LOCK_PROGRAM, LOCK_PROGRAM_ON_FAULT, UNLOCK_OURS };
 
 // One way through the address space. false: it cannot be read.
 static bool each_area(enum work work, uint64_t *ret_bytes) {
-    struct seep_maps maps;
-    struct seep_maps_area area;
     *ret_bytes = 0;
-    if (!seep_maps_open(&maps))
+    if (!seep_maps_open())
         return false;
-    while (seep_maps_next(&maps, &area)) {
-        uint64_t start = area.start;
-        uint64_t end = area.end;
+    for (const struct seep_maps_area *area; (area = seep_maps_next());) {
+        uint64_t start = area->start;
+        uint64_t end = area->end;
         bool ours = is_ours(start);
         if (ours != (work == UNLOCK_OURS))
             continue;
@@ -189,7 +187,7 @@ static bool each_area(enum work work, uint64_t *ret_bytes) {
         else if (work == UNLOCK_OURS)
             sys3(SYS_munlock, start, end - start, 0);
     }
-    seep_maps_close(&maps);
+    seep_maps_close();
     return *ret_bytes != 0;
 }
 

@@ -291,7 +291,7 @@ static void copy_pages(unsigned char *to, const unsigned char *from, uint64_t nr
 // Copies what has data in [off, off + size) of the parent's image. mincore() tells which pages of
 // the file exist, so that holes stay holes.
 static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t off, uint64_t size) {
-    unsigned char present[1024];
+    static unsigned char present[1024]; // of the one thread that makes the image; the stack may be small
     for (uint64_t at = off; at < off + size; at += sizeof(present) * SEEP_IMAGE_PAGE) {
         uint64_t bytes = SEEP_MIN(off + size - at, sizeof(present) * SEEP_IMAGE_PAGE);
         if (!seep_pages_present(from + at, bytes / SEEP_IMAGE_PAGE, present))
@@ -372,7 +372,8 @@ static const struct leaf *next_leaf(const struct leaves *leaves, uint64_t page) 
 }
 
 static bool copy_all_pages(unsigned char *fresh, uint64_t nr_pages) {
-    struct leaves leaves = {.fresh = fresh};
+    static struct leaves leaves; // as above
+    leaves = (struct leaves){.fresh = fresh};
     uint64_t pages_off = seep_g.area_off[SEEP_AREA_PAGES], page = 0;
     uint64_t leaf_pages = ((sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift) / SEEP_IMAGE_PAGE;
     bool done = true;

@@ -72,7 +72,9 @@ static uint64_t swapped_in_line(const char *line) {
 
 // KiB of the image in swap. UINT64_MAX: not known.
 static uint64_t swapped_out(const unsigned char *image) {
-    struct lines lines = {.fd = sys_open("/proc/self/smaps", O_RDONLY | O_CLOEXEC, 0)};
+    static struct lines lines; // one thread makes an image or writes the file, and its stack may be small
+    lines.at = lines.nr = 0;
+    lines.fd = sys_open("/proc/self/smaps", O_RDONLY | O_CLOEXEC, 0);
     if (lines.fd < 0)
         return UINT64_MAX;
     uint64_t first = (uintptr_t)image, sum = 0, start;
@@ -92,7 +94,7 @@ static uint64_t swapped_out(const unsigned char *image) {
 
 // A page that has come back is in the file again once it has been touched.
 static void touch_present(const unsigned char *image) {
-    unsigned char present[1024];
+    unsigned char present[256];
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         uint64_t nr_pages = seep_window_filled(image, (enum seep_area_kind)i) / SEEP_IMAGE_PAGE;
         const unsigned char *area = image + seep_g.area_off[i];

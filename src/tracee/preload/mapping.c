@@ -189,10 +189,7 @@ uint64_t seep_mapping_moment(void) {
     return __atomic_load_n(&last_born, __ATOMIC_ACQUIRE);
 }
 
-void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes, uint32_t kind,
-                      enum seep_via via, struct seep_caller caller) {
-    uint64_t end = start + bytes;
-    uint32_t site = seep_stack_site(thread, via, caller);
+static SEEP_NOINLINE void add_at_site(uint32_t site, uint64_t start, uint64_t end, uint32_t kind) {
     if (!seep_lock_take(&seep_g.map_lock)) {
         seep_lost(SEEP_LOST_NO_MAPPING);
         return;
@@ -217,6 +214,11 @@ void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes
     seep_lock_release(&seep_g.map_lock);
     if (!kept)
         seep_lost(SEEP_LOST_NO_MAPPING);
+}
+
+void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes, uint32_t kind,
+                      enum seep_via via, struct seep_caller caller) {
+    add_at_site(seep_stack_site(thread, via, caller), start, start + bytes, kind);
 }
 
 void seep_mapping_remove(uint64_t start, uint64_t bytes, uint64_t moment) {

@@ -33,17 +33,17 @@ static bool is_open(void) {
     return seep_area_lock_and_open(SEEP_AREA_MISUSES, SEEP_MISUSE_SLOTS * sizeof(struct seep_image_misuse));
 }
 
-static void keep(const struct seep_image_misuse *misuse) {
+static void keep(struct seep_image_misuse *misuse) {
     struct seep_image_misuse *at = NULL;
     if (seep_lock_take(&seep_g.misuse_lock)) {
         at = is_open() ? find_slot(misuse) : NULL;
         if (at && at->kind) {
             at->count++;
         } else if (at) {
-            struct seep_image_misuse fresh = *misuse;
-            fresh.kind = 0;
-            *at = fresh;
-            __atomic_store_n(&at->kind, misuse->kind, __ATOMIC_RELEASE);
+            uint32_t kind = misuse->kind;
+            misuse->kind = 0;
+            *at = *misuse;
+            __atomic_store_n(&at->kind, kind, __ATOMIC_RELEASE);
             __atomic_store_n(&seep_g.header->areas[SEEP_AREA_MISUSES].used, SEEP_MISUSE_SLOTS,
                              __ATOMIC_RELEASE);
         }
@@ -53,11 +53,11 @@ static void keep(const struct seep_image_misuse *misuse) {
         seep_lost(SEEP_LOST_NO_MISUSE);
 }
 
-static void found(struct seep_thread *thread, struct seep_image_misuse misuse, enum seep_release release,
-                  struct seep_caller caller) {
-    misuse.release_site = seep_stack_site(thread, SEEP_VIA_FREE + release, caller);
-    misuse.count = 1;
-    keep(&misuse);
+static SEEP_NOINLINE void found(struct seep_thread *thread, struct seep_image_misuse *misuse,
+                                enum seep_release release, struct seep_caller caller) {
+    misuse->release_site = seep_stack_site(thread, SEEP_VIA_FREE + release, caller);
+    misuse->count = 1;
+    keep(misuse);
 }
 
 void seep_misuse_check(struct seep_thread *thread, struct seep_image_counters *counters, uint32_t site,
@@ -70,7 +70,7 @@ void seep_misuse_check(struct seep_thread *thread, struct seep_image_counters *c
         counters->temporary |= SEEP_RELEASE_OK(release);
     else
         found(thread,
-              (struct seep_image_misuse){
+              &(struct seep_image_misuse){
                   .kind = SEEP_MISUSE_MISMATCH, .site = site, .address = address, .size = size},
               release, caller);
 }
@@ -153,23 +153,19 @@ void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep
     // libc's own malloc is not seen: it may have returned the address again, or freed a block that the map
     // has.
     bool past = seep_g.libc_opened || seep_g.header->nr_deep_bound;
-    uint64_t size;
-    uint32_t around = thread->filter || past ? 0 : block_around(address, &size);
+    struct seep_image_misuse misuse = {.address = address};
+    uint64_t size = 0;
+    misuse.site = thread->filter || past ? 0 : block_around(address, &size);
     // The block around the address is certain. That the block freed here before was meant is a guess.
-    if (freed && !around && !past && freed < seep_g.header->areas[SEEP_AREA_SITES].used) {
-        found(thread,
-              (struct seep_image_misuse){.kind = SEEP_MISUSE_DOUBLE_FREE,
-                                         .site = freed,
-                                         .first_site = SEEP_ENTRY_SITE(first),
-                                         .address = address,
-                                         .size = SEEP_ENTRY_SIZE(first)},
-              release, caller);
-        return;
+    if (freed && !misuse.site && !past && freed < seep_g.header->areas[SEEP_AREA_SITES].used) {
+        misuse.kind = SEEP_MISUSE_DOUBLE_FREE;
+        misuse.site = freed;
+        misuse.first_site = SEEP_ENTRY_SITE(first);
+        size = SEEP_ENTRY_SIZE(first);
+    } else {
+        misuse.kind = misuse.site ? SEEP_MISUSE_INSIDE : kind_of_place(thread, address);
     }
-    enum seep_misuse kind = around ? SEEP_MISUSE_INSIDE : kind_of_place(thread, address);
-    if (kind != SEEP_MISUSE_NONE)
-        found(thread,
-              (struct seep_image_misuse){
-                  .kind = kind, .site = around, .address = address, .size = around ? size : 0},
-              release, caller);
+    misuse.size = size;
+    if (misuse.kind != SEEP_MISUSE_NONE)
+        found(thread, &misuse, release, caller);
 }

@@ -25,47 +25,43 @@ struct found {
     const char *path; // "" or NULL: the program
 };
 
-static bool find_mapped(uint64_t pc, struct found *ret_found) {
-    const struct seep_maps_module *module = seep_maps_module(pc);
-    if (module)
-        *ret_found = (struct found){.start = module->start,
-                                    .end = module->end,
-                                    .bias_rt = module->bias_rt,
-                                    .eh_frame_hdr = module->eh_frame_hdr,
+// -1: there is one with holes between its segments, of which the loader gives only the segment that pc is in.
+static SEEP_NOINLINE int find_loaded(uint64_t pc, struct found *ret_found) {
+    struct seep_loader_object object;
+    if (seep_g.find_object((void *)pc, &object) != 0 || !object.link_map)
+        return 0;
+    ret_found->start = ret_found->cfi_start = (uintptr_t)object.map_start;
+    ret_found->end = ret_found->cfi_end = (uintptr_t)object.map_end;
+    ret_found->bias_rt = object.link_map->l_addr;
+    ret_found->eh_frame_hdr = (uintptr_t)object.eh_frame;
 #ifdef SEEP_ARCH_EHABI
-                                    .exidx_bytes = module->exidx_bytes,
+    ret_found->exidx_bytes = (uint64_t)object.eh_count * 8;
 #endif
-                                    .cfi_start = module->cfi_start,
-                                    .cfi_end = module->cfi_end,
-                                    .path = module->path};
-    return module != NULL;
+    ret_found->path = object.link_map->l_name;
+    return ret_found->eh_frame_hdr &&
+                   ret_found->eh_frame_hdr - ret_found->start >= ret_found->end - ret_found->start
+               ? -1
+               : 1;
 }
 
 static bool find(uint64_t pc, struct found *ret_found) {
-    if (!seep_g.find_object)
-        return find_mapped(pc, ret_found);
-    struct seep_loader_object object;
-    if (seep_g.find_object((void *)pc, &object) != 0 || !object.link_map)
-        return false;
-    uint64_t start = (uintptr_t)object.map_start;
-    uint64_t end = (uintptr_t)object.map_end;
-    uint64_t eh_frame_hdr = (uintptr_t)object.eh_frame;
-    const char *path = object.link_map->l_name;
-    // Of a module with holes between its segments it gives only the segment that pc is in.
-    if (SEEP_UNLIKELY(eh_frame_hdr && eh_frame_hdr - start >= end - start) && find_mapped(pc, ret_found)) {
-        ret_found->path = path;
-        return true;
-    }
-    *ret_found = (struct found){.start = start,
-                                .end = end,
-                                .bias_rt = object.link_map->l_addr,
-                                .eh_frame_hdr = eh_frame_hdr,
+    int loaded = seep_g.find_object ? find_loaded(pc, ret_found) : 0;
+    if (loaded > 0 || (!loaded && seep_g.find_object))
+        return loaded;
+    const struct seep_maps_module *module = seep_maps_module(pc);
+    if (!module)
+        return loaded;
+    ret_found->start = module->start;
+    ret_found->end = module->end;
+    ret_found->bias_rt = module->bias_rt;
+    ret_found->eh_frame_hdr = module->eh_frame_hdr;
 #ifdef SEEP_ARCH_EHABI
-                                .exidx_bytes = (uint64_t)object.eh_count * 8,
+    ret_found->exidx_bytes = module->exidx_bytes;
 #endif
-                                .cfi_start = start,
-                                .cfi_end = end,
-                                .path = path};
+    ret_found->cfi_start = module->cfi_start;
+    ret_found->cfi_end = module->cfi_end;
+    if (!loaded)
+        ret_found->path = module->path;
     return true;
 }
 
@@ -101,7 +97,8 @@ static uint32_t build_id_in_notes(const unsigned char *at, const unsigned char *
     return 0;
 }
 
-static uint32_t build_id(uint64_t start, uint64_t end, uint64_t bias, uint8_t *ret_id, uint32_t room) {
+static SEEP_NOINLINE uint32_t build_id(uint64_t start, uint64_t end, uint64_t bias, uint8_t *ret_id,
+                                       uint32_t room) {
     if (!has_elf_header(start, end))
         return 0;
     const ElfW(Ehdr) *header = (const void *)start;
@@ -128,24 +125,21 @@ static struct seep_image_module *modules(void) {
     return (struct seep_image_module *)(seep_g.base + seep_g.area_off[SEEP_AREA_MODULES]);
 }
 
-static uint64_t path_of(const char *name, uint64_t start) {
+static SEEP_NOINLINE uint64_t path_of(const char *name, uint64_t start) {
     if (!name || !*name)
         return seep_g.header->exe_off;
-    struct seep_maps maps;
-    struct seep_maps_area area;
+    uint64_t found = 0;
     if (__builtin_strncmp(name, "linux-", 6) == 0) { // linux-vdso.so.1, linux-gate.so.1
         name = "[vdso]";
-    } else if (name[0] != '/' && !seep_confined.filtered && seep_maps_open(&maps)) {
+    } else if (name[0] != '/' && !seep_confined.filtered && seep_maps_open()) {
         // The loader names a library as the program did: "./plugin.so" is another file, or none, for who
         // reads it elsewhere. The kernel has the whole path.
-        while (seep_maps_next(&maps, &area))
-            if (start - area.start < area.end - area.start && area.path[0] == '/') {
-                name = area.path;
-                break;
-            }
-        seep_maps_close(&maps);
+        for (const struct seep_maps_area *area; !found && (area = seep_maps_next());)
+            if (start - area->start < area->end - area->start && area->path[0] == '/')
+                found = seep_string(area->path, __builtin_strlen(area->path));
+        seep_maps_close();
     }
-    return seep_string(name, __builtin_strlen(name));
+    return found ? found : seep_string(name, __builtin_strlen(name));
 }
 
 // A module of ours that lies where a new one now is was unmapped without our seeing it.
@@ -158,7 +152,7 @@ static void end_overlapped(uint64_t start, uint64_t end, uint64_t now_ns) {
     }
 }
 
-static uint32_t add_module(const struct found *found) {
+static SEEP_NOINLINE uint32_t add_module(const struct found *found) {
     struct seep_image_area *area = &seep_g.header->areas[SEEP_AREA_MODULES];
     uint32_t id = (uint32_t)area->used;
     uint64_t path_off = path_of(found->path, found->start); // takes image_lock, so before we do

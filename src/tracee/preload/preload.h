@@ -452,8 +452,9 @@ struct seep_global {
             struct seep_lock map_lock;    // mappings
             struct seep_lock misuse_lock; // misuses
             struct seep_lock log_lock;    // descriptor of the log
+            struct seep_lock maps_lock;   // what is read of /proc/self/maps
         };
-        struct seep_lock locks[8]; // a hook may be left while it holds them
+        struct seep_lock locks[9]; // a hook may be left while it holds them
     };
     struct seep_lock fork_lock;
     const void *found_malloc;               // the real malloc, even while another one stands in for it

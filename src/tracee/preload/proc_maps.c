@@ -8,32 +8,45 @@
 
 // ---- lines ----------------------------------------------------------------------------------------
 
-bool seep_maps_open(struct seep_maps *ret_maps) {
-    ret_maps->at = ret_maps->nr = 0;
-    ret_maps->fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-    return ret_maps->fd >= 0;
+static struct {
+    int fd;
+    size_t at;
+    size_t nr;
+    char text[1024];
+    struct seep_maps_area area;
+} maps;
+
+bool seep_maps_open(void) {
+    if (!seep_lock_take(&seep_g.maps_lock))
+        return false;
+    maps.at = maps.nr = 0;
+    maps.fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    if (maps.fd < 0)
+        seep_lock_release(&seep_g.maps_lock);
+    return maps.fd >= 0;
 }
 
-void seep_maps_close(struct seep_maps *maps) {
-    sys_close(maps->fd);
+void seep_maps_close(void) {
+    sys_close(maps.fd);
+    seep_lock_release(&seep_g.maps_lock);
 }
 
-static int next_char(struct seep_maps *maps) {
-    if (maps->at == maps->nr) {
-        long got = sys3(SYS_read, maps->fd, maps->text, sizeof(maps->text));
+static int next_char(void) {
+    if (maps.at == maps.nr) {
+        long got = sys3(SYS_read, maps.fd, maps.text, sizeof(maps.text));
         if (got <= 0)
             return -1;
-        maps->at = 0;
-        maps->nr = (size_t)got;
+        maps.at = 0;
+        maps.nr = (size_t)got;
     }
-    return (unsigned char)maps->text[maps->at++];
+    return (unsigned char)maps.text[maps.at++];
 }
 
 // A number up to `end`. Decimal ones are read as if they were hexadecimal: only whether they differ counts.
-static bool read_hex(struct seep_maps *maps, char end, uint64_t *ret_value) {
+static bool read_hex(char end, uint64_t *ret_value) {
     *ret_value = 0;
     for (;;) {
-        int c = next_char(maps);
+        int c = next_char();
         if (c == end)
             return true;
         bool digit = c >= '0' && c <= '9';
@@ -43,25 +56,26 @@ static bool read_hex(struct seep_maps *maps, char end, uint64_t *ret_value) {
     }
 }
 
-bool seep_maps_next(struct seep_maps *maps, struct seep_maps_area *ret_area) {
+const struct seep_maps_area *seep_maps_next(void) {
+    struct seep_maps_area *area = &maps.area;
     uint64_t device;
-    if (!read_hex(maps, '-', &ret_area->start) || !read_hex(maps, ' ', &ret_area->end))
-        return false;
-    ret_area->readable = next_char(maps) == 'r';
-    next_char(maps);
-    ret_area->executable = next_char(maps) == 'x';
-    next_char(maps);
-    next_char(maps);
-    if (!read_hex(maps, ' ', &ret_area->off) || !read_hex(maps, ':', &device) ||
-        !read_hex(maps, ' ', &device) || !read_hex(maps, ' ', &ret_area->inode))
-        ret_area->inode = 0;
+    if (!read_hex('-', &area->start) || !read_hex(' ', &area->end))
+        return NULL;
+    area->readable = next_char() == 'r';
+    next_char();
+    area->executable = next_char() == 'x';
+    next_char();
+    next_char();
+    if (!read_hex(' ', &area->off) || !read_hex(':', &device) || !read_hex(' ', &device) ||
+        !read_hex(' ', &area->inode))
+        area->inode = 0;
     size_t length = 0;
-    int c = maps->at ? (unsigned char)maps->text[maps->at - 1] : 0;
-    for (c = c == '\n' ? c : next_char(maps); c >= 0 && c != '\n'; c = next_char(maps))
-        if ((length || c != ' ') && length < sizeof(ret_area->path) - 1)
-            ret_area->path[length++] = (char)c;
-    ret_area->path[length] = 0;
-    return ret_area->start >> 63 == 0; // the vsyscall page is the last and no memory of the process
+    int c = maps.at ? (unsigned char)maps.text[maps.at - 1] : 0;
+    for (c = c == '\n' ? c : next_char(); c >= 0 && c != '\n'; c = next_char())
+        if ((length || c != ' ') && length < sizeof(area->path) - 1)
+            area->path[length++] = (char)c;
+    area->path[length] = 0;
+    return area->start >> 63 == 0 ? area : NULL; // the vsyscall page is the last and no memory of the process
 }
 
 bool seep_maps_readable(uint64_t start, uint64_t nr_bytes) {
@@ -102,7 +116,7 @@ static void find_cfi(struct seep_maps_module *module, const ElfW(Phdr) * segment
 }
 
 // The segments of the ELF file whose first page is mapped at `start`. false: that is none.
-static bool read_segments(struct seep_maps_module *module, uint64_t first_bytes) {
+static SEEP_NOINLINE bool read_segments(struct seep_maps_module *module, uint64_t first_bytes) {
     const ElfW(Ehdr) *header = (const void *)module->start;
     if (first_bytes < sizeof(*header) || !seep_maps_readable(module->start, sizeof(*header)) ||
         __builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -126,19 +140,10 @@ static bool read_segments(struct seep_maps_module *module, uint64_t first_bytes)
     return any && module->end > module->start;
 }
 
-static void add_module(const struct seep_maps_area *area) {
-    struct seep_maps_module *module = &modules[nr_modules];
-    *module = (struct seep_maps_module){.start = area->start};
-    if (nr_modules + 1 >= MAX_MODULES || !read_segments(module, area->end - area->start))
-        return;
-    __builtin_memcpy(module->path, area->path, sizeof(module->path));
-    nr_modules++;
-}
-
 // Mapped areas that pcs were in and that are no module's, as those of JIT code: a module can come there only
 // when they have been unmapped. The latest of them.
 enum { MAX_BARE_AREAS = 64 };
-static struct {
+static struct bare_area {
     uint64_t start, end;
     bool executable;
 } bare_areas[MAX_BARE_AREAS];
@@ -160,11 +165,8 @@ static bool is_bare(uint64_t pc, uint32_t epoch) {
     return find_bare(pc) >= 0;
 }
 
-static void add_bare(const struct seep_maps_area *area) {
-    uint32_t at = nr_bare_areas % MAX_BARE_AREAS;
-    bare_areas[at].start = area->start;
-    bare_areas[at].end = area->end;
-    bare_areas[at].executable = area->executable;
+static void add_bare(const struct bare_area *area) {
+    bare_areas[nr_bare_areas % MAX_BARE_AREAS] = *area;
     nr_bare_areas = nr_bare_areas + 1 < 2 * MAX_BARE_AREAS ? nr_bare_areas + 1 : MAX_BARE_AREAS;
 }
 
@@ -175,32 +177,34 @@ bool seep_maps_is_data(uint64_t pc) {
 
 // Each file that is mapped from its beginning, followed by code of the same file, and the vdso. Gives also
 // the area that `pc` is in; none: its end is 0.
-static void read_all(uint64_t pc, struct seep_maps_area *ret_area) {
+static void read_all(uint64_t pc, struct bare_area *ret_area) {
     ret_area->end = 0;
-    struct seep_maps maps;
-    struct seep_maps_area area;
-    struct seep_maps_area first = {.inode = 0};
     if (!modules)
         modules = seep_own_memory(MAX_MODULES * sizeof(*modules));
-    if (!modules || seep_confined.filtered || !seep_maps_open(&maps))
+    if (!modules || seep_confined.filtered || !seep_maps_open())
         return;
     nr_modules = 0;
-    while (seep_maps_next(&maps, &area)) {
-        if (pc - area.start < area.end - area.start) {
-            ret_area->start = area.start;
-            ret_area->end = area.end;
-            ret_area->executable = area.executable;
+    uint64_t inode = 0, bytes = 0; // of the latest file's first area, whose module is not complete; 0: none
+    for (const struct seep_maps_area *area; (area = seep_maps_next());) {
+        struct seep_maps_module *module = &modules[nr_modules];
+        if (pc - area->start < area->end - area->start)
+            *ret_area =
+                (struct bare_area){.start = area->start, .end = area->end, .executable = area->executable};
+        bool is_vdso = __builtin_strcmp(area->path, "[vdso]") == 0;
+        if ((area->inode && area->off == 0) || is_vdso) {
+            *module = (struct seep_maps_module){.start = area->start};
+            __builtin_memcpy(module->path, area->path, sizeof(module->path));
+            inode = area->inode;
+            bytes = area->end - area->start;
         }
-        bool is_vdso = __builtin_strcmp(area.path, "[vdso]") == 0;
-        if ((area.inode && area.off == 0) || is_vdso)
-            first = area;
-        bool same = is_vdso || (area.inode && area.inode == first.inode);
-        if (!same || !area.executable || !first.end)
+        bool same = is_vdso || (area->inode && area->inode == inode);
+        if (!same || !area->executable || !bytes)
             continue;
-        add_module(&first);
-        first.end = 0;
+        if (nr_modules + 1 < MAX_MODULES && read_segments(module, bytes))
+            nr_modules++;
+        bytes = 0;
     }
-    seep_maps_close(&maps);
+    seep_maps_close();
 }
 
 const struct seep_maps_module *seep_maps_known_module(uint64_t pc) {
@@ -217,7 +221,7 @@ const struct seep_maps_module *seep_maps_module(uint64_t pc) {
     uint32_t epoch = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
     if (found || pc >> 12 == missed_page || is_bare(pc, epoch))
         return found;
-    struct seep_maps_area area;
+    struct bare_area area;
     read_all(pc, &area);
     found = seep_maps_known_module(pc);
     missed_page = found ? 0 : pc >> 12;
@@ -233,7 +237,7 @@ void seep_maps_forget(void) {
 // Field 28 of /proc/self/stat; the name in field 2 may hold anything, also parentheses.
 uint64_t seep_maps_stack_start(void) {
     enum { FIELD_AFTER_NAME = 3, START_STACK = 28 };
-    char text[1024];
+    char text[512];
     int fd = sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return 0;
@@ -264,14 +268,12 @@ bool seep_maps_is_return_probe(uint64_t pc) {
     for (int i = 0; i < 2; i++)
         if (atomic_load_explicit(&asked[i], memory_order_relaxed) == pc)
             return i;
-    struct seep_maps maps;
-    struct seep_maps_area area;
     bool found = false;
-    if (!seep_calls_seem_free() || !seep_maps_open(&maps))
+    if (!seep_calls_seem_free() || !seep_maps_open())
         return false;
-    while (!found && seep_maps_next(&maps, &area))
-        found = area.start == pc && __builtin_strcmp(area.path, "[uprobes]") == 0;
-    seep_maps_close(&maps);
+    for (const struct seep_maps_area *area; !found && (area = seep_maps_next());)
+        found = area->start == pc && __builtin_strcmp(area->path, "[uprobes]") == 0;
+    seep_maps_close();
     atomic_store_explicit(&asked[found], pc, memory_order_relaxed);
     return found;
 }

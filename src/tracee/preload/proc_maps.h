@@ -8,14 +8,6 @@
 
 #include "preload/sys.h"
 
-// A file that is read line by line, and what is read of it. On the stack: it allocates nothing.
-struct seep_maps {
-    int fd;
-    size_t at;
-    size_t nr;
-    char text[1024];
-};
-
 struct seep_maps_area {
     uint64_t start;
     uint64_t end;
@@ -26,11 +18,12 @@ struct seep_maps_area {
     char path[512]; // "": none. Longer ones are cut.
 };
 
-// /proc/self/maps. false: it cannot be opened, as under a filter of system calls.
-SEEP_MUST_CHECK bool seep_maps_open(struct seep_maps *ret_maps);
-// false: that was the last.
-SEEP_MUST_CHECK bool seep_maps_next(struct seep_maps *maps, struct seep_maps_area *ret_area);
-void seep_maps_close(struct seep_maps *maps);
+// /proc/self/maps. false: it cannot be opened, as under a filter of system calls. Takes maps_lock, until
+// seep_maps_close(): what is read has one place, because the stack may be a signal handler's.
+SEEP_MUST_CHECK bool seep_maps_open(void);
+// The next line, valid until the one after it. NULL: there is none.
+SEEP_MUST_CHECK const struct seep_maps_area *seep_maps_next(void);
+void seep_maps_close(void);
 
 // Whether all of it can be read: a module may have holes between its segments, a file may end before its
 // mapping, and the program may have taken the rights to any page. Under a filter of system calls the kernel

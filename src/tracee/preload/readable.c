@@ -109,15 +109,13 @@ static bool has_a_stack(const struct seep_maps_area *area) {
 }
 
 void seep_readable_note(void) {
-    struct seep_maps maps;
-    struct seep_maps_area area;
-    if (!seep_maps_open(&maps))
+    if (!seep_maps_open())
         return;
-    while (seep_maps_next(&maps, &area)) {
-        if (area.readable && has_a_stack(&area))
-            seep_readable_know((uintptr_t)area.start, (uintptr_t)area.end, false);
+    for (const struct seep_maps_area *area; (area = seep_maps_next());) {
+        if (area->readable && has_a_stack(area))
+            seep_readable_know((uintptr_t)area->start, (uintptr_t)area->end, false);
     }
-    seep_maps_close(&maps);
+    seep_maps_close();
 }
 
 // ---- asking -----------------------------------------------------------------------------------------

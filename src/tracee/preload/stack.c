@@ -41,7 +41,7 @@ static uint32_t keep_slots(struct seep_memo_slot *slots, uint32_t nr, const stru
 }
 
 // Grows the memo by the walked frames, inward. `kept` frames of it remain.
-static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
+static SEEP_NOINLINE uint32_t grow_memo(struct walk *walk, uint32_t kept) {
     struct seep_thread *thread = walk->thread;
     uint32_t depth = kept;
     uint32_t nr_slots = kept ? (uint32_t)(thread->frames[kept - 1].slots_end - thread->slots) : 0;
@@ -83,7 +83,7 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
 }
 
 // With a limit, a stack's node is that of its innermost frames alone, under the mark of the cut.
-static uint32_t limited_node(struct seep_thread *thread, uint32_t depth, uint32_t limit) {
+static SEEP_NOINLINE uint32_t limited_node(struct seep_thread *thread, uint32_t depth, uint32_t limit) {
     uint32_t first = depth > limit ? depth - limit : 0;
     uint32_t path = first ? seep_path_hash(0, seep_frame_hash(SEEP_FRAME_CUT(SEEP_CUT_DEPTH))) : 0;
     uint32_t node = first ? seep_tree_child(0, SEEP_FRAME_CUT(SEEP_CUT_DEPTH), path) : 0;
@@ -129,9 +129,36 @@ static SEEP_COLD void forget_all(struct seep_thread *thread) {
     __builtin_memset(thread->recents, 0, sizeof(struct seep_recent) << SEEP_RECENTS_SHIFT);
 }
 
+// What walk_fast.c does not walk. By itself, so that its frame is not below that of every walk.
+static SEEP_NOINLINE uint32_t walk_slowly(struct seep_thread *thread, enum seep_via via, uint64_t pc,
+                                          uint64_t sp, uint64_t bp) {
+    const uint32_t limit = thread->limit;
+    thread->walk_kept = NULL;
+    struct walk walk = {.thread = thread, .limit = limit, .cut = CUT_NONE, .pc = pc, .sp = sp, .bp = bp};
+    uint32_t kept = seep_walk_outward(&walk);
+    while (kept + walk.nr > thread->capacity && seep_thread_deeper(thread)) {
+    }
+    if (kept + walk.nr > thread->capacity) {
+        // too deep for the memo: keep the innermost, as a full walk would
+        thread->memo_end = thread->frames;
+        walk = (struct walk){.thread = thread, .limit = limit, .cut = CUT_NONE, .pc = pc, .sp = sp, .bp = bp};
+        kept = seep_walk_outward(&walk);
+    }
+    uint32_t depth = grow_memo(&walk, kept);
+    uint32_t node = limit < SEEP_MAX_DEPTH ? limited_node(thread, depth, limit)
+                    : depth                ? thread->frames[depth - 1].node
+                                           : 0;
+    thread->memo_end = thread->frames + (walk.cut == CUT_NONE && !walk.unproven ? depth : 0);
+    thread->top_via = via;
+    thread->top_site = seep_tree_site(node, via);
+#ifdef SEEP_ORACLE
+    check_with_oracle(thread, depth, walk.cut);
+#endif
+    return thread->top_site;
+}
+
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp,
                          uint64_t bp) {
-    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
     recent_none(thread);
     if (SEEP_UNLIKELY(++thread->stamp == 0))
         forget_all(thread);
@@ -154,7 +181,7 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
         thread->memo_end = thread->frames;
     }
 #ifdef SEEP_ARCH_FAST_WALK
-    uint32_t fast = limit < SEEP_MAX_DEPTH ? 0 : seep_walk_fast(thread, caller);
+    uint32_t fast = limit < SEEP_MAX_DEPTH ? 0 : seep_walk_fast(thread, pc, sp, bp);
     if (SEEP_LIKELY(fast)) {
         thread->top_via = via;
         thread->top_site = seep_tree_site(fast, via);
@@ -162,32 +189,5 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
         return thread->top_site;
     }
 #endif
-    thread->walk_kept = NULL;
-    struct walk walk = {
-        .thread = thread, .limit = limit, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
-    uint32_t kept = seep_walk_outward(&walk);
-    while (kept + walk.nr > thread->capacity && seep_thread_deeper(thread)) {
-    }
-    if (kept + walk.nr >
-        thread->capacity) { // too deep for the memo: keep the innermost, as a full walk would
-        thread->memo_end = thread->frames;
-        walk = (struct walk){.thread = thread,
-                             .limit = limit,
-                             .cut = CUT_NONE,
-                             .pc = caller.pc,
-                             .sp = caller.sp,
-                             .bp = caller.bp};
-        kept = seep_walk_outward(&walk);
-    }
-    uint32_t depth = grow_memo(&walk, kept);
-    uint32_t node = limit < SEEP_MAX_DEPTH ? limited_node(thread, depth, limit)
-                    : depth                ? thread->frames[depth - 1].node
-                                           : 0;
-    thread->memo_end = thread->frames + (walk.cut == CUT_NONE && !walk.unproven ? depth : 0);
-    thread->top_via = via;
-    thread->top_site = seep_tree_site(node, via);
-#ifdef SEEP_ORACLE
-    check_with_oracle(thread, depth, walk.cut);
-#endif
-    return thread->top_site;
+    return walk_slowly(thread, via, pc, sp, bp);
 }

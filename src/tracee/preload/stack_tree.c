@@ -67,11 +67,12 @@ static struct seep_rule_table *roomy_rule_table(void) {
     return larger;
 }
 
+struct seep_rule_work seep_rule_work;
+
 // A return address that no call made, put on a fresh stack as what its first function returns to: the first
 // instruction of a function (glibc's makecontext does that), or code that ends the process. Nothing lies
 // outside it.
-// A function of its own, because its row takes 600 bytes of stack, which may be a signal handler's.
-SEEP_NOINLINE bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc) {
+bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc) {
 #ifdef SEEP_ARCH_EXIT_CODE_BYTES
     if (sys_readable(pc) && sys_readable(pc + SEEP_ARCH_EXIT_CODE_BYTES - 1) &&
         seep_arch_is_exit_code((const uint8_t *)pc)) // NOLINT(performance-no-int-to-ptr)
@@ -82,15 +83,15 @@ SEEP_NOINLINE bool seep_starts_function(const struct seep_cfi_object *object, ui
     (void)pc;
     return false;
 #else
-    struct seep_cfi_row row;
-    return object->eh_frame_hdr && seep_cfi_row_at(object, pc, &row) == SEEP_CFI_OK && row.start == pc;
+    return object->eh_frame_hdr && seep_rule_row_in(&seep_rule_work, object, pc) == SEEP_CFI_OK &&
+           seep_rule_work.row.start == pc;
 #endif
 }
 
 // Most of what the unwinder leaves below us on the program's stack. A coroutine's stack is scanned whole, and
 // what is left of a pointer under a byte may well point into a block of the program.
 static SEEP_NOINLINE void wipe_stack_below(void) {
-    uint64_t room[320]; // no deeper than the unwinder has just been
+    uint64_t room[76]; // no deeper than the unwinder has just been (tests/lint/test_stack_use.py)
     __builtin_memset(room, 0, sizeof(room));
     __asm__ volatile("" ::"r"(room) : "memory");
 }
@@ -114,7 +115,7 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
         seep_lock_release(&seep_g.rules_lock);
         return true;
     }
-    walk->rule = at.object.eh_frame_hdr ? seep_rule_at(&at.object, exact ? pc : pc - 1)
+    walk->rule = at.object.eh_frame_hdr ? seep_rule_in(&seep_rule_work, &at.object, exact ? pc : pc - 1)
                                         : seep_rule_make(SEEP_RULE_NO_CFI, 0, false, 0);
     int block = seep_signal_block(pc);
     if (block >= 0)
@@ -142,8 +143,9 @@ static enum seep_code_kind code_kind(uint64_t pc) {
         return SEEP_CODE_OF_SIGNAL;
     if (!seep_module_find(pc - 1, &at))
         return seep_maps_is_data(pc - 1) ? SEEP_CODE_IS_DATA : SEEP_CODE_MADE;
-    enum seep_rule_kind kind =
-        at.object.eh_frame_hdr ? seep_rule_kind(seep_rule_at(&at.object, pc - 1)) : SEEP_RULE_NO_CFI;
+    enum seep_rule_kind kind = at.object.eh_frame_hdr
+                                   ? seep_rule_kind(seep_rule_in(&seep_rule_work, &at.object, pc - 1))
+                                   : SEEP_RULE_NO_CFI;
     if (kind == SEEP_RULE_SIGNAL)
         return SEEP_CODE_OF_SIGNAL;
     return kind == SEEP_RULE_NO_CFI && seep_starts_function(&at.object, pc) ? SEEP_CODE_AT_START

@@ -37,8 +37,11 @@ enum seep_code_kind {
 };
 enum seep_code_kind seep_code_kind(uint64_t pc);
 
+// Where rows are made. rules_lock held.
+extern struct seep_rule_work seep_rule_work __attribute__((visibility("hidden")));
+
 // Whether `pc` is the start of a stack: the first instruction of a function, or code that ends the process.
-// The byte before `pc` has no CFI.
+// The byte before `pc` has no CFI. rules_lock held.
 bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc);
 
 #ifdef SEEP_ARCH_SIGNAL_CODE_BYTES

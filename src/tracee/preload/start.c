@@ -57,15 +57,13 @@ struct seep_global seep_g = {
 // not.
 static uint64_t name_of_argument(void) {
     const struct link_map *program = getauxval(AT_BASE) ? NULL : seep_loader_first();
-    struct seep_maps maps;
-    struct seep_maps_area area;
     uint64_t name = 0;
-    if (!program || !program->l_ld || !seep_maps_open(&maps))
+    if (!program || !program->l_ld || !seep_maps_open())
         return 0;
-    while (!name && seep_maps_next(&maps, &area))
-        if ((uintptr_t)program->l_ld - area.start < area.end - area.start && area.path[0] == '/')
-            name = seep_string(area.path, __builtin_strlen(area.path));
-    seep_maps_close(&maps);
+    for (const struct seep_maps_area *area; !name && (area = seep_maps_next());)
+        if ((uintptr_t)program->l_ld - area->start < area->end - area->start && area->path[0] == '/')
+            name = seep_string(area->path, __builtin_strlen(area->path));
+    seep_maps_close();
     return name;
 }
 

@@ -35,7 +35,7 @@ static SEEP_NOINLINE enum leave leave_special_frame(struct walk *walk, struct se
     case SEEP_RULE_END:
         return OUTERMOST;
     case SEEP_RULE_NO_CFI:
-        return seep_walk_by_frame_pointer(walk, frame);
+        return seep_walk_by_frame_pointer(walk, frame->pc, frame->sp, frame->bp);
     case SEEP_RULE_BAD:
         return cut(walk, SEEP_CUT_BAD_CFI);
     default:
@@ -121,8 +121,9 @@ uint32_t seep_walk_outward(struct walk *walk) {
             walk->cut = (int)seep_walk_why_unknown(walk->pc);
             return 0;
         }
-        enum leave left =
-            lacks_sp(walk, frame->rule) ? seep_walk_by_frame_pointer(walk, frame) : leave_frame(walk, frame);
+        enum leave left = lacks_sp(walk, frame->rule)
+                              ? seep_walk_by_frame_pointer(walk, frame->pc, frame->sp, frame->bp)
+                              : leave_frame(walk, frame);
         if (SEEP_LIKELY(left == LEFT))
             continue;
         switch (left) {

@@ -47,12 +47,12 @@ uint32_t seep_walk_outward(struct walk *walk);
 #ifdef SEEP_ARCH_FAST_WALK
 // The node of the stack, with the memo grown; 0: not to be had that way, and then the memo is as it was, or
 // empty. thread->walk is written over. Takes no lock but for nodes that the tree has not.
-uint32_t seep_walk_fast(struct seep_thread *thread, struct seep_caller caller);
+uint32_t seep_walk_fast(struct seep_thread *thread, uint64_t pc, uint64_t sp, uint64_t bp);
 #endif
 
-// From `frame`, which has no call-frame information, to its caller's state in `walk`, if the frame pointer
-// can be one. Never LEFT: the memo may not rest on it. Takes rules_lock.
-enum leave seep_walk_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame);
+// From the frame with this state, which has no call-frame information, to its caller's state in `walk`, if
+// the frame pointer can be one. Never LEFT: the memo may not rest on it. Takes rules_lock.
+enum leave seep_walk_by_frame_pointer(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t bp);
 
 // Fills thread->walk with the whole stack again, from our own frame. thread->walk[0] is the hook's caller on
 // entry too. Sets walk->unproven. Takes rules_lock.

@@ -119,7 +119,8 @@ SEEP_INLINE uint32_t find_nodes(const struct fast_frame *walked, uint32_t node, 
     return node;
 }
 
-uint32_t seep_walk_fast(struct seep_thread *thread, struct seep_caller caller) {
+uint32_t seep_walk_fast(struct seep_thread *thread, uint64_t pc, uint64_t sp, uint64_t bp) {
+    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
     uint32_t nr;
     struct seep_caller end;
     const struct seep_memo_frame *candidate = walk_outward(thread, caller, &nr, &end);

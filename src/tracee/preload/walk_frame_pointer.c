@@ -67,26 +67,25 @@ static bool leads_to_code(struct seep_thread *thread, uint64_t pc, uint64_t bp) 
 // Where a signal interrupted a call to an address that has no code (a null function pointer): nothing ran
 // there, so the return address is still at the top of the stack, as debuggers take it. CPUs with a link
 // register do not keep it where a handler's frame leads.
-static bool leave_call_to_nowhere(struct walk *walk, struct seep_walk_frame *frame) {
+static bool leave_call_to_nowhere(struct walk *walk, uint64_t pc, uint64_t sp) {
 #ifdef SEEP_ARCH_RULE_HAS_RA
-    (void)walk, (void)frame;
+    (void)walk, (void)pc, (void)sp;
     return false;
 #else
-    if (!(frame->pc & SEEP_PC_EXACT) || frame->sp & (SEEP_ARCH_WORD - 1) ||
-        sys_readable(frame->pc & ~SEEP_PC_EXACT) || !read_slot(walk, frame, 0, frame->sp) ||
-        !seep_walk_follows_call(frame->values[0]))
+    uint64_t word;
+    if (!(pc & SEEP_PC_EXACT) || sys_readable(pc & ~SEEP_PC_EXACT) || !read_word(walk->thread, sp, &word) ||
+        !seep_walk_follows_call(word))
         return false;
-    walk->pc = frame->values[0];
-    walk->sp = frame->sp + SEEP_ARCH_WORD;
+    walk->pc = word;
+    walk->sp = sp + SEEP_ARCH_WORD;
     return true;
 #endif
 }
 
-enum leave seep_walk_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
-    const uint64_t bp = frame->bp, sp = frame->sp;
-    if (leave_call_to_nowhere(walk, frame))
+enum leave seep_walk_by_frame_pointer(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t bp) {
+    if (leave_call_to_nowhere(walk, pc, sp))
         return LEFT_UNPROVEN;
-    if (is_outermost(walk->thread, frame->pc, sp))
+    if (is_outermost(walk->thread, pc, sp))
         return OUTERMOST;
     if (!SEEP_ARCH_HAS_RECORDS)
         return cut(walk, SEEP_CUT_NO_CFI);

@@ -14,14 +14,15 @@ static bool read_for_step(void *context, uint64_t address, uint64_t *ret_word) {
 #ifdef CPU_OWN_REGISTERS
 // In the frame of the caller, which stays while it walks.
 SEEP_INLINE void own_registers(struct seep_regs *ret_regs) {
-    *ret_regs = (struct seep_regs){.known = CPU_OWN_REGISTERS, .pc_exact = true};
+    ret_regs->known = CPU_OWN_REGISTERS;
+    ret_regs->pc_exact = true;
     ret_regs->pc = cpu_own_registers(ret_regs->value);
 }
 #endif
 
 #ifdef SEEP_ARCH_SIGNAL_CODE_BYTES
 // All registers of the code that a signal interrupted.
-static enum leave step_signal(struct walk *walk, struct seep_regs *regs, int block) {
+static SEEP_NOINLINE enum leave step_signal(struct walk *walk, struct seep_regs *regs, int block) {
     uint64_t frame = regs->value[SEEP_ARCH_DWARF_SP] + (uint64_t)(int64_t)block;
     struct seep_regs caller = {.pc_exact = true, .known = (UINT64_C(1) << SEEP_ARCH_NR_DWARF) - 1};
     for (unsigned i = 0; i < SEEP_ARCH_NR_DWARF; i++)
@@ -42,19 +43,44 @@ static enum leave step_signal(struct walk *walk, struct seep_regs *regs, int blo
 
 enum { STACK_STARTS = 1 }; // beside SEEP_CFI_OK, _NONE and _BAD
 
-static int row_of(const struct seep_regs *regs, struct seep_cfi_row *ret_row) {
+// In seep_rule_work. rules_lock held.
+static SEEP_NOINLINE int row_of(const struct seep_regs *regs) {
     struct seep_module_at at;
-    if (!seep_lock_take(&seep_g.rules_lock))
-        return SEEP_CFI_BAD;
     uint64_t pc = regs->pc_exact ? regs->pc : regs->pc - 1;
-    bool found = seep_module_find(pc, &at);
-    seep_lock_release(&seep_g.rules_lock);
-    if (!found || !at.object.eh_frame_hdr)
+    if (!seep_module_find(pc, &at) || !at.object.eh_frame_hdr)
         return SEEP_CFI_NONE;
-    int result = seep_rule_row_at(&at.object, pc, ret_row);
+    int result = seep_rule_row_in(&seep_rule_work, &at.object, pc);
     return result == SEEP_CFI_NONE && !regs->pc_exact && seep_starts_function(&at.object, regs->pc)
                ? STACK_STARTS
                : result;
+}
+
+// What the row says of the frame, which is left by it where that can be.
+struct by_row {
+    int found;
+    enum seep_step step; // where the row was found, and is none of a signal
+    int block;           // of a signal; -1: it is none
+    bool signal_frame;
+};
+
+// Takes rules_lock: the row has its memory with it.
+static SEEP_NOINLINE struct by_row step_by_row(struct seep_regs *regs, bool may_be_signal,
+                                               seep_read_word *read, void *context) {
+    struct by_row by = {.found = SEEP_CFI_BAD, .block = -1};
+    const struct seep_cfi_row *row = &seep_rule_work.row;
+    bool locked = seep_lock_take(&seep_g.rules_lock);
+    if (locked)
+        by.found = row_of(regs);
+    // A function may end right before the trampoline, as in qemu's vdso for s390x.
+    if (may_be_signal && (by.found != SEEP_CFI_OK || row->signal_frame || row->end == regs->pc))
+        by.block = seep_signal_block(regs->pc);
+    if (by.found == SEEP_CFI_OK && by.block < 0) {
+        by.signal_frame = row->signal_frame;
+        by.step = seep_step(row, regs, read, context);
+    }
+    if (locked)
+        seep_lock_release(&seep_g.rules_lock);
+    return by;
 }
 
 #ifdef CPU_HOOK_BP
@@ -70,8 +96,8 @@ SEEP_NOINLINE uint64_t seep_stack_hook_caller(void) {
     struct seep_regs regs;
     own_registers(&regs);
     for (int i = 0; i < FRAMES_MOST && seep_is_own_code(regs.pc); i++) {
-        struct seep_cfi_row row;
-        if (row_of(&regs, &row) != SEEP_CFI_OK || seep_step(&row, &regs, read_own, NULL) != SEEP_STEP_OK)
+        struct by_row by = step_by_row(&regs, false, read_own, NULL);
+        if (by.found != SEEP_CFI_OK || by.step != SEEP_STEP_OK)
             return 0;
     }
     return seep_is_own_code(regs.pc) ? 0 : regs.pc;
@@ -81,27 +107,22 @@ SEEP_NOINLINE uint64_t seep_stack_hook_caller(void) {
 // One exact step with all registers, or by the frame pointer. Sets walk->cut where it ends in nothing.
 static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
 #ifdef SEEP_ARCH_DWARF_BP
-    struct seep_cfi_row row;
-    int found = row_of(regs, &row);
     bool sp_known = regs->known >> SEEP_ARCH_DWARF_SP & 1;
-    // A function may end right before the trampoline, as in qemu's vdso for s390x.
-    bool may_be_signal = found != SEEP_CFI_OK || row.signal_frame || row.end == regs->pc;
-    int block = sp_known && may_be_signal ? seep_signal_block(regs->pc) : -1;
-    if (block >= 0)
-        return step_signal(walk, regs, block);
-    if (found == SEEP_CFI_BAD)
+    // What a signal interrupts may have no frame at all, where calls need none.
+    uint64_t sp = regs->value[SEEP_ARCH_DWARF_SP] + (regs->pc_exact ? 0 : 1);
+    struct by_row by = step_by_row(regs, sp_known, read_for_step, walk->thread);
+    if (by.block >= 0)
+        return step_signal(walk, regs, by.block);
+    if (by.found == SEEP_CFI_BAD)
         return cut(walk, SEEP_CUT_BAD_CFI);
-    if (found == STACK_STARTS)
+    if (by.found == STACK_STARTS)
         return OUTERMOST;
-    if (found == SEEP_CFI_OK) {
-        // What a signal interrupts may have no frame at all, where calls need none.
-        uint64_t sp = regs->value[SEEP_ARCH_DWARF_SP] + (regs->pc_exact ? 0 : 1);
-        switch (seep_step(&row, regs, read_for_step, walk->thread)) {
+    if (by.found == SEEP_CFI_OK) {
+        switch (by.step) {
         case SEEP_STEP_OK:
             if (regs->pc == 0)
                 return OUTERMOST;
-            return row.signal_frame || regs->value[SEEP_ARCH_DWARF_SP] >= sp ? LEFT
-                                                                             : cut(walk, SEEP_CUT_LOOP);
+            return by.signal_frame || regs->value[SEEP_ARCH_DWARF_SP] >= sp ? LEFT : cut(walk, SEEP_CUT_LOOP);
         case SEEP_STEP_END:
             return OUTERMOST;
         case SEEP_STEP_BAD_READ:
@@ -112,11 +133,13 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
             return cut(walk, SEEP_CUT_BAD_CFI);
         }
     }
-    struct seep_walk_frame frame = {.sp = regs->value[SEEP_ARCH_DWARF_SP],
-                                    .bp = regs->value[SEEP_ARCH_DWARF_BP]};
-    enum leave left = seep_walk_by_frame_pointer(walk, &frame);
+    enum leave left =
+        seep_walk_by_frame_pointer(walk, 0, regs->value[SEEP_ARCH_DWARF_SP], regs->value[SEEP_ARCH_DWARF_BP]);
     if (left == LEFT_UNPROVEN) {
-        *regs = (struct seep_regs){.pc = walk->pc, .known = 1u << SEEP_ARCH_DWARF_BP};
+        // By hand, here and in own_registers(): a compiler would make a second one on the stack.
+        regs->pc = walk->pc;
+        regs->pc_exact = false;
+        regs->known = 1u << SEEP_ARCH_DWARF_BP;
         if (!walk->sp_unsure)
             regs->known |= 1u << SEEP_ARCH_DWARF_SP;
         regs->value[SEEP_ARCH_DWARF_BP] = walk->bp;
