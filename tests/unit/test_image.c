@@ -778,6 +778,41 @@ static void test_pid_memory(void **state) {
     check_pid(SEEP_IMAGE_PID_ONLY_MEM);
 }
 
+// The kernel takes the memory of a process that ends before it says that the process has ended. With much memory
+// that takes long.
+static void test_pid_that_ends(void **state) {
+    (void)state;
+    enum { ROUNDS = 20, MEMORY = 64 << 20 };
+    for (int round = 0; round < ROUNDS; round++) {
+        int ready[2];
+        assert_int_equal(pipe(ready), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            void *memory =
+                mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+            if (memory != MAP_FAILED && write(ready[1], "", 1) == 1)
+                pause();
+            _exit(1);
+        }
+        char byte;
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        close(ready[1]);
+        kill(child, SIGKILL);
+        siginfo_t info = {.si_pid = 0};
+        while (info.si_pid != child) {
+            assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+            struct seep_image_copy *copy = NULL;
+            struct seep_error *err = seep_image_copy_from_pid(child, 0, &copy);
+            assert_non_null(err);
+            assert_int_equal(err->code, SEEP_E_NOT_FOUND);
+            assert_null(strstr(err->message, "part of the kernel"));
+            seep_error_destroy(err);
+        }
+        waitpid(child, NULL, 0);
+    }
+}
+
 // Which pages count begins anew behind the whole image, whatever a file has there.
 static void test_raw_file_begins_anew_behind_the_whole(void **state) {
     (void)state;
@@ -829,6 +864,7 @@ int main(void) {
         cmocka_unit_test(test_reading_across_extents),
         cmocka_unit_test(test_pid),
         cmocka_unit_test(test_pid_memory),
+        cmocka_unit_test(test_pid_that_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

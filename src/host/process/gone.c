@@ -2,12 +2,23 @@
 // See gone.h.
 #include <unistd.h>
 
+#include "base/live_thread.h"
 #include "process/gone.h"
 #include "process/proc_fields.h"
 
 bool seep_process_is_zombie(pid_t pid) {
     struct seep_stat stat;
     return seep_stat_read(pid, 0, &stat) && seep_stat_state(&stat) == 'Z';
+}
+
+static bool is_leaving(const struct seep_stat *stat) {
+    enum { PF_EXITING = 4 }; // include/linux/sched.h
+    return seep_stat_state(stat) == 'Z' || seep_stat_number(stat, SEEP_STAT_FLAGS) & PF_EXITING;
+}
+
+bool seep_process_is_ending(pid_t pid) {
+    struct seep_stat stat;
+    return !seep_stat_read(pid, seep_live_thread(pid), &stat) || is_leaving(&stat);
 }
 
 struct seep_error *seep_process_need_proc(void) {
@@ -22,7 +33,8 @@ struct seep_error *seep_process_gone(pid_t pid, const char *hint) {
     struct seep_error *error = seep_process_need_proc();
     if (error)
         return error;
-    if (!seep_process_is_zombie(pid))
+    struct seep_stat stat;
+    if (!seep_stat_read(pid, 0, &stat) || !is_leaving(&stat))
         return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %d", (int)pid), "%s", hint);
     return seep_error_hint(
         seep_error_create(SEEP_E_NOT_FOUND,

@@ -257,11 +257,12 @@ static struct seep_error *copy_file(pid_t pid, unsigned flags, const struct imag
     return err;
 }
 
-// Why a process that can be looked at has no image.
+// Why a process that can be looked at has no image. Of one that ends meanwhile only some mappings were read,
+// or none.
 static struct seep_error *no_image(pid_t pid, bool any_mapping) {
     char name[64];
     process_name(pid, name, sizeof(name));
-    if (!any_mapping && seep_process_is_zombie(pid))
+    if (seep_process_is_ending(pid))
         return seep_process_gone(pid, "name a running process, or a trace file");
     if (!any_mapping)
         return seep_error_create(SEEP_E_NOT_FOUND,
