@@ -77,3 +77,7 @@ void seep_headers_deinit(struct seep_headers *headers) {
 uint32_t seep_header_of(const struct seep_graph *graph, uint32_t block) {
     return graph->headers.of_site[graph->blocks[block].site];
 }
+
+bool seep_is_behind_header(const struct seep_graph *graph, uint32_t block, uint32_t off) {
+    return off == seep_header_of(graph, block);
+}

@@ -5,22 +5,27 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/search.h"
 #include "scan/block_headers.h"
 #include "scan/graph.h"
 
-#define HEADER_MAX   64u
-#define HEADER_STEP  8u  // what a long header keeps aligned, in 32-bit programs too
-#define HEADER_BYTES 24u // up to that any number of bytes
-#define BLOCKS_LEAST 16u // that have a pointer behind the header: fewer are a chance
-#define FRAMES       4u
-#define WAYS         (FRAMES + 1) // the last one: three frames, of the nearest one only the module
+#define HEADER_MAX    64u
+#define HEADER_STEP   8u  // what a long header keeps aligned, in 32-bit programs too
+#define HEADER_BYTES  24u // up to that any number of bytes
+#define BLOCKS_LEAST  16u // that have a pointer behind the header: fewer are a chance
+#define OBJECTS_LEAST 4u
+#define POINTERS_MOST 32u // of a type and of its data
+#define FRAMES        4u
+#define WAYS          (FRAMES + 1) // the last one: three frames, of the nearest one only the module
 
 // Bits of a block: a pointer to its start; so many bytes behind it; anywhere else.
 enum {
     BIT_START = 0,
     BIT_ELSEWHERE = HEADER_BYTES + (HEADER_MAX - HEADER_BYTES) / HEADER_STEP + 1,
-    NR_BITS = BIT_ELSEWHERE + 1
+    NR_BITS = BIT_ELSEWHERE + 1,
+    BIT_OBJECT = NR_BITS // to an object in the middle
 };
+_Static_assert(BIT_OBJECT < 32, "bits of a block");
 #define ALL_HEADERS (((1u << BIT_ELSEWHERE) - 1) & ~(1u << BIT_START))
 
 static unsigned bit_of(uint32_t off) {
@@ -169,14 +174,15 @@ struct pointed { // how many blocks have a pointer
     uint32_t behind;
 };
 
-static bool may_have_header(const struct pointed *pointed) {
-    return pointed->behind >= BLOCKS_LEAST && pointed->behind >= pointed->any - pointed->any / 10 &&
-           pointed->start <= pointed->any / 10;
+static bool may_have_header(const struct pointed *pointed, bool objects) {
+    return pointed->behind >= (objects ? OBJECTS_LEAST : BLOCKS_LEAST) &&
+           pointed->behind >= pointed->any - pointed->any / 10 && pointed->start <= pointed->any / 10;
 }
 
 struct learning {
     struct seep_graph *graph;
     const struct seep_profile *profile;
+    bool objects;            // what is learnt now; else headers
     uint32_t *seen;          // by block: bits
     struct pointed *of_site; // by site, as are the following
     uint64_t *keys;          // of the frames so far
@@ -206,6 +212,69 @@ static void see_pointers(struct learning *learning) {
         of->behind += (learning->seen[b] & ALL_HEADERS) != 0;
     }
 }
+
+// ---- objects ----
+
+// The first word of the block leads to the start of *ret_block.
+static bool begins_with_pointer(const struct seep_graph *graph, uint32_t block, uint32_t *ret_block) {
+    const struct seep_edge *edge = &graph->edges[graph->first_edge[block]];
+    if (graph->first_edge[block] == graph->first_edge[block + 1] || edge->from_off || edge->to_off)
+        return false;
+    *ret_block = edge->target;
+    return true;
+}
+
+static bool leads_to(const struct seep_graph *graph, uint32_t block, uint32_t target) {
+    for (uint64_t e = graph->first_edge[block]; e < graph->first_edge[block + 1]; e++)
+        if (graph->edges[e].target == target && !graph->edges[e].to_off)
+            return true;
+    return false;
+}
+
+// At `off` there is a pointer to a class, which begins with one to its type, which begins with a number and
+// leads to its data, which lead to the class.
+static bool is_object(const struct seep_graph *graph, uint32_t block, uint32_t off) {
+    const struct seep_edge *edges = &graph->edges[graph->first_edge[block]];
+    const size_t nr = (size_t)(graph->first_edge[block + 1] - graph->first_edge[block]);
+    const size_t found = SEEP_FIRST_WHERE(at, nr, edges[at].from_off >= off);
+    uint32_t type, more;
+    if (found == nr || edges[found].from_off != off || edges[found].to_off ||
+        !begins_with_pointer(graph, edges[found].target, &type) || begins_with_pointer(graph, type, &more))
+        return false;
+    const uint64_t first = graph->first_edge[type], end = graph->first_edge[type + 1];
+    for (uint64_t e = first; e < SEEP_MIN(end, first + POINTERS_MOST); e++) {
+        const uint32_t data = graph->edges[e].target;
+        if (graph->first_edge[data + 1] - graph->first_edge[data] <= POINTERS_MOST &&
+            leads_to(graph, data, edges[found].target))
+            return true;
+    }
+    return false;
+}
+
+static void see_object(struct learning *learning, uint32_t target, uint32_t off) {
+    uint32_t site = learning->graph->blocks[target].site;
+    if (off && !learning->graph->headers.of_site[site] && is_object(learning->graph, target, off))
+        learning->seen[target] |= 1u << BIT_OBJECT;
+}
+
+// From here on counts are of blocks that have a pointer into their middle at all, and that have one to such a
+// place.
+static void see_objects(struct learning *learning) {
+    const struct seep_graph *graph = learning->graph;
+    for (size_t i = 0; i < graph->nr_roots; i++)
+        see_object(learning, graph->roots[i].target, graph->roots[i].to_off);
+    for (size_t i = 0; i < graph->nr_edges; i++)
+        see_object(learning, graph->edges[i].target, graph->edges[i].to_off);
+    memset(learning->of_site, 0, learning->profile->nr_sites * sizeof(*learning->of_site));
+    for (uint32_t b = 0; b < graph->nr_blocks; b++) {
+        struct pointed *of = &learning->of_site[graph->blocks[b].site];
+        of->any += (learning->seen[b] & ~(1u << BIT_START)) != 0;
+        of->behind += learning->seen[b] >> BIT_OBJECT & 1;
+    }
+    learning->objects = true;
+}
+
+// ---- groups of sites: in each way ----
 
 static void take_frame(struct learning *learning, uint32_t site, bool whole) {
     const struct seep_node *node = &learning->profile->nodes[learning->nodes[site]];
@@ -253,7 +322,7 @@ static bool group_sites(struct learning *learning, unsigned way, uint32_t *ret_n
         of->behind += learning->of_site[site].behind;
     }
     for (uint32_t group = 0; fits && group < nr; group++)
-        nr_hopeful += may_have_header(&learning->of_group[group]);
+        nr_hopeful += may_have_header(&learning->of_group[group], learning->objects);
     seep_map_deinit(&ids);
     *ret_nr = nr_hopeful ? nr : 0;
     return fits;
@@ -267,7 +336,7 @@ static bool count_votes(struct learning *learning) {
     for (uint32_t b = 0; fits && b < graph->nr_blocks; b++) {
         uint32_t site = graph->blocks[b].site, group = learning->groups[site];
         if (!learning->seen[b] || graph->headers.of_site[site] ||
-            !may_have_header(&learning->of_group[group]))
+            !may_have_header(&learning->of_group[group], learning->objects))
             continue;
         uint32_t class = class_of(graph->blocks[b].size);
         uint64_t *id = seep_map_at(&ids, (uint64_t)group << 32 | class, NULL);
@@ -295,6 +364,14 @@ static int compare_votes(const void *left, const void *right) {
     return one->class < other->class ? -1 : one->class > other->class;
 }
 
+static bool add_ranges(struct seep_headers *headers, const struct seep_header_ranges *ranges) {
+    if (!seep_grow(&headers->ranges, &headers->ranges_capacity, headers->nr_ranges + 1,
+                   sizeof(*headers->ranges)))
+        return false;
+    headers->ranges[headers->nr_ranges++] = *ranges;
+    return true;
+}
+
 // ret_of_group: by group, the index of its ranges + 1.
 static bool judge_groups(struct learning *learning, uint32_t *ret_of_group) {
     struct seep_headers *headers = &learning->graph->headers;
@@ -308,11 +385,21 @@ static bool judge_groups(struct learning *learning, uint32_t *ret_of_group) {
         if (!one_length(&sum, learning->votes[to - 1].class, &ranges) &&
             !several_lengths(&learning->votes[from], to - from, &sum, &ranges))
             continue;
-        if (!seep_grow(&headers->ranges, &headers->ranges_capacity, headers->nr_ranges + 1,
-                       sizeof(*headers->ranges)))
+        if (!add_ranges(headers, &ranges))
             return false;
-        headers->ranges[headers->nr_ranges] = ranges;
-        ret_of_group[sum.group] = (uint32_t)++headers->nr_ranges;
+        ret_of_group[sum.group] = (uint32_t)headers->nr_ranges;
+    }
+    return true;
+}
+
+static bool take_objects(struct learning *learning, uint32_t nr_groups, uint32_t *ret_of_group) {
+    struct seep_headers *headers = &learning->graph->headers;
+    for (uint32_t group = 0; group < nr_groups; group++) {
+        if (!may_have_header(&learning->of_group[group], learning->objects))
+            continue;
+        if (!add_ranges(headers, &(struct seep_header_ranges){.objects = true}))
+            return false;
+        ret_of_group[group] = (uint32_t)headers->nr_ranges;
     }
     return true;
 }
@@ -324,7 +411,8 @@ static bool learn_in_way(struct learning *learning, unsigned way) {
     if (!nr_groups)
         return true;
     uint32_t *of_group = calloc(nr_groups, sizeof(*of_group));
-    bool fits = of_group && count_votes(learning) && judge_groups(learning, of_group);
+    bool fits = of_group && (learning->objects ? take_objects(learning, nr_groups, of_group)
+                                               : count_votes(learning) && judge_groups(learning, of_group));
     uint32_t *of_site = learning->graph->headers.of_site;
     for (uint32_t site = 0; fits && site < learning->profile->nr_sites; site++)
         if (!of_site[site] && learning->of_site[site].any)
@@ -351,6 +439,10 @@ bool seep_headers_learn(struct seep_graph *graph) {
         see_pointers(&learning);
     for (unsigned way = 0; fits && way < WAYS; way++)
         fits = learn_in_way(&learning, way);
+    if (fits)
+        see_objects(&learning);
+    for (unsigned way = 0; fits && way < WAYS; way++)
+        fits = learn_in_way(&learning, way);
     free(learning.seen);
     free(learning.of_site);
     free(learning.keys);
@@ -367,12 +459,21 @@ void seep_headers_deinit(struct seep_headers *headers) {
     *headers = (struct seep_headers){NULL};
 }
 
-uint32_t seep_header_of(const struct seep_graph *graph, uint32_t block) {
+static const struct seep_header_ranges *ranges_of(const struct seep_graph *graph, uint32_t block) {
     const struct seep_headers *headers = &graph->headers;
     uint32_t known = headers->of_site ? headers->of_site[graph->blocks[block].site] : 0;
-    if (!known)
+    return known ? &headers->ranges[known - 1] : NULL;
+}
+
+bool seep_is_behind_header(const struct seep_graph *graph, uint32_t block, uint32_t off) {
+    const struct seep_header_ranges *ranges = ranges_of(graph, block);
+    return ranges && (ranges->objects ? is_object(graph, block, off) : off == seep_header_of(graph, block));
+}
+
+uint32_t seep_header_of(const struct seep_graph *graph, uint32_t block) {
+    const struct seep_header_ranges *ranges = ranges_of(graph, block);
+    if (!ranges)
         return 0;
-    const struct seep_header_ranges *ranges = &headers->ranges[known - 1];
     uint32_t class = class_of(graph->blocks[block].size), at = 0;
     while (at + 1 < ranges->nr && ranges->from[at + 1] <= class)
         at++;

@@ -11,7 +11,15 @@
 // Headers that grow with the length of what is behind them, as of short strings, are learnt, too: then the
 // rule holds for each of up to five ranges of sizes, and a header is at most a quarter of the largest block
 // of its range, because a pointer that was left near the end of a buffer or in its middle grows with the
-// size, too. Proof: tests/unit/test_graph.c, tests/corpus/header_lengths.c.
+// size, too.
+//
+// Objects of GLib have private data in front, as much as each of their classes wants. Pointers lead behind
+// it, where the pointer to the class is. A class begins with a pointer to its type, and the data of the type
+// have one to the class. Nine of ten blocks of a place, and at least four, that have a pointer into their
+// middle have to have one to such an object. Source: gobject/gtype.c of GLib (struct _TypeNode,
+// g_type_create_instance).
+//
+// Proof: tests/unit/test_graph.c, tests/corpus/header_lengths.c, objects_private.c.
 #ifndef SEEP_SCAN_BLOCK_HEADERS_H
 #define SEEP_SCAN_BLOCK_HEADERS_H
 
@@ -27,6 +35,7 @@ struct seep_headers {
         uint32_t nr;
         uint32_t from[SEEP_HEADER_LENGTHS]; // class of sizes, ascending
         uint8_t bytes[SEEP_HEADER_LENGTHS]; // 0: no header
+        bool objects;                       // in its middle, and no header
     } * ranges;
     size_t nr_ranges, ranges_capacity;
 };
@@ -34,6 +43,9 @@ struct seep_headers {
 // After feeding, before classifying. false: out of memory.
 SEEP_MUST_CHECK bool seep_headers_learn(struct seep_graph *graph);
 void seep_headers_deinit(struct seep_headers *headers);
+
+// Whether a pointer so many bytes into the block, which are not 0, holds it.
+bool seep_is_behind_header(const struct seep_graph *graph, uint32_t block, uint32_t off);
 
 // The header in front of what a block's pointers lead to; 0: none.
 uint32_t seep_header_of(const struct seep_graph *graph, uint32_t block);

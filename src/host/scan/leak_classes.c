@@ -29,7 +29,7 @@ static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t o
         return true;
     if (off == 3 * word && shape & SHAPE_STRING)
         return true;
-    if (off == seep_header_of(graph, target))
+    if (seep_is_behind_header(graph, target, off))
         return true;
     if (shape & SHAPE_EXCEPTION &&
         (off == EXCEPTION_COUNT_BYTES || off == EXCEPTION_UNWIND_OFF || off == EXCEPTION_OBJECT_OFF))
