@@ -212,3 +212,44 @@ def test_no_table_of_nothing(run, seep, tmp_path):
     run(seep, "run", "-q", "-o", "empty.seep", built(tmp_path, "first_stdio"))
     shown = run(seep, "report", "--by", "function", "--sort", "temporary", "empty.seep").stdout
     assert "(all" not in shown and "--top 0 shows them" in shown, shown
+
+
+@pytest.fixture(scope="module")
+def arena(tmp_path_factory, seep):
+    """The trace of a program with an arena and a list."""
+    folder = tmp_path_factory.mktemp("arena")
+    subprocess.run([seep, "run", "-q", "-o", "arena.seep", built(folder, "first_arena")], check=True, cwd=folder)
+    return folder / "arena.seep"
+
+
+def test_who_fills_an_arena_is_named(run, seep, arena):
+    """It named the line that makes its chunks alone."""
+    found, _ = findings_of(run, seep, arena)
+    for kind in ("holds", "peak"):
+        assert re.search(r" from new_chunk \(first_arena.c:12\), 90\.0% of that for parse_tree \(first_arena.c:27\)(;|$)",
+                         found[kind]["text"]), found
+
+
+def test_blocks_of_a_list_are_one_link(run, seep, arena):
+    """Each was written, with its place: up to 650 columns."""
+    sites = json.loads(run(seep, "report", "--json", arena).stdout)["sites"]
+    (chain,) = [held["text"] for site in sites if site["size_max"] == 5000 for held in site["held_by"]]
+    assert re.search(r" -> 4 blocks of 21 to 24 B \(struct node\) from add_node \(first_arena.c:43\) \.next"
+                     r" -> block of 20 B \(struct node\) from add_node \(first_arena.c:43\) \.payload$", chain), chain
+
+
+def test_a_block_that_grows_by_realloc(run, seep, tmp_path):
+    """Its churn is bytes that are copied."""
+    run(seep, "run", "-q", "-o", "grows.seep", built(tmp_path, "first_realloc"))
+    found, _ = findings_of(run, seep, "grows.seep")
+    assert re.search(r" from add_line \(first_realloc.c:6\), by realloc: 191 MiB in all, at most 195 KiB at once$",
+                     found["churn"]["text"]), found
+
+
+def test_suppressed_blocks_are_among_all_that_is_held(run, seep, tmp_path):
+    """The other half was all."""
+    (tmp_path / "known.supp").write_text("leak:keep_known\n")
+    run(seep, "run", "-q", "-o", "half.seep", built(tmp_path, "first_suppressed"))
+    whole = json.loads(run(seep, "report", "--json", "--suppressions", tmp_path / "known.supp", "half.seep").stdout)
+    (holds,) = [finding["text"] for finding in whole["findings"] if finding["kind"] == "holds"]
+    assert re.fullmatch(r"11\.7 KiB in 2 blocks, .*50\.0% from keep_own .*", holds), holds

@@ -82,6 +82,7 @@ def links(text):
     """The notation of the lists of typed_places.c."""
     text = re.sub(r' \(typed_places\.c:\d+\)| in typed(?= ->)', '', text or '')
     text = re.sub(r' -> \.\.\. (\d+) blocks \.\.\.', r' ...\1', text)
+    text = re.sub(r' -> (\d+) blocks of \d+ B \(struct \w+\) from \w+ (\.\w+)', lambda run: int(run[1]) * f' {run[2]}', text)
     return re.sub(r' -> block of \d+ B \(struct \w+\) from \w+ ', ' ', text)
 
 

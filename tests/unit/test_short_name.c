@@ -78,6 +78,27 @@ static void test_types(void **state) {
     }
 }
 
+// Of overloads, which come to the same without their arguments.
+static void test_first_arguments(void **state) {
+    static const char name[] = "ns::Thing::take_over(std::map<int, std::pair<int, long>> const&, "
+                               "void (*)(int, long), unsigned long)";
+    static const char *const forms[] = {
+        "ns::Thing::take_over(…)",
+        "ns::Thing::take_over(std::map<int, std::pair<int, long>> const&, …)",
+        "ns::Thing::take_over(std::map<int, std::pair<int, long>> const&, void (*)(int, long), …)",
+    };
+    (void)state;
+    for (unsigned i = 0; i < SEEP_ARRAY_SIZE(forms); i++) {
+        char *shorter = NULL;
+        assert_null(seep_name_shorten_to(name, 20, i, &shorter));
+        assert_string_equal(shorter, forms[i]);
+        free(shorter);
+    }
+    char *same = NULL;
+    assert_null(seep_name_shorten_to(name, 20, 3, &same));
+    assert_null(same);
+}
+
 static void test_10_kilobytes(void **state) {
     char name[10240] = "f<";
     for (size_t nr = 2; nr < sizeof(name) - 64; nr = strlen(name))
@@ -225,8 +246,9 @@ static void test_wrappers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases), cmocka_unit_test(test_types),    cmocka_unit_test(test_10_kilobytes),
-        cmocka_unit_test(test_soups), cmocka_unit_test(test_wrappers),
+        cmocka_unit_test(test_cases),           cmocka_unit_test(test_types),
+        cmocka_unit_test(test_first_arguments), cmocka_unit_test(test_10_kilobytes),
+        cmocka_unit_test(test_soups),           cmocka_unit_test(test_wrappers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -264,6 +264,13 @@ bool seep_function_is_wrapper(const char *function) {
         "secure_getmem",
         "grow_pod", // of llvm::SmallVectorBase
         "mallocforgrow",
+        "allocateheap",   // of HotSpot
+        "allocwithretry", // of V8
+        "alignedallocwithretry",
+        "asmcgocall", // of Go's runtime, which changes the stack there
+        "asmcgocall_no_g",
+        "bn_expand2", // of OpenSSL
+        "jli_memalloc",
     };
     char word[WORD_MAX];
     if (!function || !read_word(function, word))

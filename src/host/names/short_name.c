@@ -195,9 +195,24 @@ static size_t columns_of(const char *text) {
     return columns;
 }
 
+// Where the list from `open` to `shut` is cut: behind its first nr_kept arguments, with the comma. NULL: it
+// is no longer than that.
+static char *behind_kept(char *open, char *shut, unsigned nr_kept) {
+    char *at = open + 1;
+    for (unsigned nr = 0; nr < nr_kept; at++) {
+        const char *close = at < shut && partner_of(*at) ? closing(open, at, shut) : NULL;
+        if (close)
+            at += close - at;
+        if (at >= shut)
+            return NULL;
+        nr += *at == ',';
+    }
+    return at + (nr_kept && *at == ' ');
+}
+
 // The longest list of arguments at the top becomes "…", those of the function before those of templates,
-// which say more. false: there is none.
-static bool elide_one(struct text *text, bool is_type) {
+// which say more; of those of the function the first nr_kept stay. false: there is none.
+static bool elide_one(struct text *text, bool is_type, unsigned nr_kept) {
     char *end = text->bytes + text->nr, *open = NULL, *shut = NULL;
     for (char *at = text->bytes; at < end; at++) {
         if ((*at != '<' && (*at != '(' || is_type)) || is_operator(text->bytes, at))
@@ -205,9 +220,10 @@ static bool elide_one(struct text *text, bool is_type) {
         char *close = (char *)(uintptr_t)closing(text->bytes, at, end);
         if (!close)
             continue;
-        bool spoken = begins(at, end, "(anonymous namespace)") || begins(at + 1, end, ELLIPSIS);
+        char *from = behind_kept(at, close, *at == '(' ? nr_kept : 0);
+        bool spoken = begins(at, end, "(anonymous namespace)") || !from || begins(from, end, ELLIPSIS);
         bool better = !open || (*at == '(' && *open == '<') || (*at == *open && close - at > shut - open);
-        if (!spoken && close - at > 6 && better) {
+        if (!spoken && close - from > 5 && better) {
             open = at;
             shut = close;
         }
@@ -215,10 +231,11 @@ static bool elide_one(struct text *text, bool is_type) {
     }
     if (!open)
         return false;
+    char *from = behind_kept(open, shut, *open == '(' ? nr_kept : 0);
     size_t bytes = strlen(ELLIPSIS);
-    memcpy(open + 1, ELLIPSIS, bytes);
-    memmove(open + 1 + bytes, shut, (size_t)(end - shut) + 1);
-    text->nr -= (size_t)(shut - open) - 1 - bytes;
+    memcpy(from, ELLIPSIS, bytes);
+    memmove(from + bytes, shut, (size_t)(end - shut) + 1);
+    text->nr -= (size_t)(shut - from) - bytes;
     return true;
 }
 
@@ -242,10 +259,11 @@ static void drop_return_type(struct text *text) {
     memmove(text->bytes, name, text->nr + 1);
 }
 
-static struct seep_error *shorten(const char *name, bool is_type, unsigned columns, char **ret_short) {
+static struct seep_error *shorten(const char *name, bool is_type, unsigned columns, unsigned nr_kept,
+                                  char **ret_short) {
     *ret_short = NULL;
     size_t nr = strlen(name), kept = is_type ? nr : without_clones(name);
-    if (nr == kept && nr <= SEEP_SHORT_NAME_COLUMNS && !strchr(name, '<') && !strstr(name, "__cxx11") &&
+    if (nr == kept && nr <= columns && !strchr(name, '<') && !strstr(name, "__cxx11") &&
         !strstr(name, "[abi:"))
         return NULL;
     struct text text = {NULL};
@@ -255,7 +273,8 @@ static struct seep_error *shorten(const char *name, bool is_type, unsigned colum
         put(&text, name, kept);
     if (!is_type && !text.failed && text.bytes)
         drop_return_type(&text);
-    while (!text.failed && text.bytes && columns_of(text.bytes) > columns && elide_one(&text, is_type))
+    while (!text.failed && text.bytes && columns_of(text.bytes) > columns &&
+           elide_one(&text, is_type, nr_kept))
         ;
     if (text.failed) {
         free(text.bytes);
@@ -270,13 +289,14 @@ static struct seep_error *shorten(const char *name, bool is_type, unsigned colum
 }
 
 struct seep_error *seep_name_shorten(const char *name, char **ret_short) {
-    return shorten(name, false, SEEP_SHORT_NAME_COLUMNS, ret_short);
+    return shorten(name, false, SEEP_SHORT_NAME_COLUMNS, 0, ret_short);
 }
 
-struct seep_error *seep_name_shorten_to(const char *name, unsigned columns, char **ret_short) {
-    return shorten(name, false, columns, ret_short);
+struct seep_error *seep_name_shorten_to(const char *name, unsigned columns, unsigned nr_kept,
+                                        char **ret_short) {
+    return shorten(name, false, columns, nr_kept, ret_short);
 }
 
 struct seep_error *seep_type_shorten(const char *type, char **ret_short) {
-    return shorten(type, true, SEEP_SHORT_NAME_COLUMNS, ret_short);
+    return shorten(type, true, SEEP_SHORT_NAME_COLUMNS, 0, ret_short);
 }

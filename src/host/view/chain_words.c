@@ -65,10 +65,14 @@ static void put_place(struct seep_chain_words *words, const char *file, unsigned
     put_text(words, ")");
 }
 
-// A function or a type, as the report shows names.
+// In chains the line or the module tells overloads apart.
+#define NAME_COLUMNS 64u
+
+// A function or a type.
 static struct seep_error *put_name(struct seep_chain_words *words, const char *before, const char *name) {
     char *shorter = NULL;
-    struct seep_error *err = words->stacks->full_names ? NULL : seep_name_shorten(name, &shorter);
+    struct seep_error *err =
+        words->stacks->full_names ? NULL : seep_name_shorten_to(name, NAME_COLUMNS, 0, &shorter);
     if (!err) {
         put_text(words, before);
         put_text(words, shorter ? shorter : name);
@@ -160,7 +164,7 @@ static struct seep_error *put_data(struct seep_chain_words *words, const struct 
         return err;
     put_text(words, name ? "global " : "data");
     put_text(words, name ? name : "");
-    if (name && !link->whole)
+    if (name && !link->whole && off)
         put_offset(words, off);
     put_text(words, name ? " in " : " of ");
     put_text(words, seep_file_name(module->path));
@@ -491,15 +495,85 @@ struct seep_error *seep_chain_put_link(struct seep_chain_words *words, const str
     return NULL;
 }
 
+// Blocks one behind the other that differ in nothing but their sizes, as those of a list: of three and more
+// the first is written, with their number before it.
+struct run {
+    size_t from, tail, end; // of the first one's text: its start, what follows its size, and its end
+    uint64_t nr, least, most;
+};
+
+#define RUN_LEAST 3u
+
+static void begin_run(const struct seep_chain_words *words, const struct seep_link *link, size_t from,
+                      struct run *run) {
+    *run = (struct run){.from = from, .nr = 1, .least = link->at, .most = link->at, .end = words->used};
+    const char *size = strstr(words->text + from, " B");
+    run->tail = size ? (size_t)(size - words->text) + strlen(" B") : words->used;
+}
+
+// Whether the link whose text begins at `from` goes on with the run.
+static bool goes_on(const struct seep_chain_words *words, const struct run *run, size_t from) {
+    const char *size = strstr(words->text + from, " B");
+    const char *word = words->text + run->from, *other = words->text + from;
+    size_t nr = run->end - run->tail;
+    return run->nr && size && strcspn(word, "0123456789") == strcspn(other, "0123456789") &&
+           *word == *other && strlen(size + strlen(" B")) == nr &&
+           memcmp(words->text + run->tail, size + strlen(" B"), nr) == 0;
+}
+
+static void end_run(struct seep_chain_words *words, struct run *run) {
+    char sizes[96];
+    if (run->nr >= RUN_LEAST) {
+        const char *lost = words->text[run->from] == 'l' ? "lost " : "";
+        int nr = run->least == run->most
+                     ? snprintf(sizes, sizeof(sizes), "%" PRIu64 " %sblocks of %" PRIu64 " B", run->nr, lost,
+                                run->least)
+                     : snprintf(sizes, sizeof(sizes), "%" PRIu64 " %sblocks of %" PRIu64 " to %" PRIu64 " B",
+                                run->nr, lost, run->least, run->most);
+        size_t bytes = SEEP_MIN((size_t)nr, SEEP_CHAIN_TEXT_BYTES - 1 - run->from);
+        size_t rest = SEEP_MIN(run->end - run->tail, SEEP_CHAIN_TEXT_BYTES - 1 - run->from - bytes);
+        memmove(words->text + run->from + bytes, words->text + run->tail, rest);
+        memcpy(words->text + run->from, sizes, bytes);
+        words->text[words->used = run->from + bytes + rest] = 0;
+    }
+    run->nr = 0;
+}
+
 struct seep_error *seep_chain_put_all(struct seep_chain_words *words, const struct seep_chain *chain) {
     struct seep_error *err = NULL;
+    struct run run = {0};
     for (uint32_t i = 0; !err && i < chain->nr_links; i++) {
-        bool joined =
-            chain->links[i].kind == SEEP_LINK_SEVERAL || (i && chain->links[i - 1].kind == SEEP_LINK_SEVERAL);
+        const struct seep_link *link = &chain->links[i];
+        bool joined = link->kind == SEEP_LINK_SEVERAL || (i && chain->links[i - 1].kind == SEEP_LINK_SEVERAL);
+        if (link->kind != SEEP_LINK_BLOCK)
+            end_run(words, &run);
         if (i && !joined)
             put_text(words, " -> ");
-        err = seep_chain_put_link(words, &chain->links[i]);
+        size_t from = words->used;
+        err = seep_chain_put_link(words, link);
+        if (err || link->kind != SEEP_LINK_BLOCK)
+            continue;
+        if (!joined && goes_on(words, &run, from)) {
+            run.least = SEEP_MIN(run.least, link->at);
+            run.most = SEEP_MAX(run.most, link->at);
+            if (++run.nr >= RUN_LEAST)
+                words->text[words->used = run.end] = 0;
+            continue;
+        }
+        size_t nr_text = words->used - from; // what is behind a run moves with its end
+        size_t between = i && !joined ? strlen(" -> ") : 0;
+        if (run.nr >= RUN_LEAST) {
+            char *text = seep_text_copy(words->text + from - between, nr_text + between);
+            if (!text)
+                return seep_error_no_memory();
+            end_run(words, &run);
+            from = words->used + between;
+            put_text(words, text);
+            free(text);
+        }
+        begin_run(words, link, from, &run);
     }
+    end_run(words, &run);
     return err;
 }
 

@@ -114,16 +114,25 @@ struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *n
     return error;
 }
 
-// The forms of a name: as short as it can be, then less elided, then with a number.
-static const unsigned form_columns[] = {SEEP_SHORT_NAME_COLUMNS, 110, 150};
-#define FORM_NUMBERED SEEP_ARRAY_SIZE(form_columns)
+// The forms of a name: as short as it can be, then with its first arguments, as overloads differ there most
+// often, then less elided, then with a number.
+static const struct {
+    unsigned columns, nr_kept;
+} forms_of_names[] = {{SEEP_SHORT_NAME_COLUMNS, 0},
+                      {SEEP_SHORT_NAME_COLUMNS, 1},
+                      {SEEP_SHORT_NAME_COLUMNS, 2},
+                      {110, 3},
+                      {110, 0},
+                      {150, 0}};
+#define FORM_NUMBERED SEEP_ARRAY_SIZE(forms_of_names)
 
 // `numbers`: how many names of a form, by its hash, have one.
 static struct seep_error *make_form(struct seep_stacks *stacks, const char *name, unsigned form,
                                     struct seep_map *numbers, const char **ret_shown) {
     char *shorter = NULL;
+    unsigned at = form < FORM_NUMBERED ? form : 0;
     struct seep_error *error =
-        seep_name_shorten_to(name, form_columns[form < FORM_NUMBERED ? form : 0], &shorter);
+        seep_name_shorten_to(name, forms_of_names[at].columns, forms_of_names[at].nr_kept, &shorter);
     const char *shown = shorter ? shorter : name;
     if (!error && form >= FORM_NUMBERED) {
         uint64_t *number = seep_map_at(numbers, seep_hash_bytes(shown, strlen(shown)), NULL);

@@ -30,6 +30,9 @@ const char *seep_finding_name(enum seep_finding_kind kind) {
 
 // ---- places ----
 
+// A place is a part of a sentence.
+#define PLACE_COLUMNS 64u
+
 // "serve (shop.c:5)", "serve [shop]", "shop+0x1234"; "libstdc++.so.6 itself".
 static struct seep_error *describe(struct seep_view *view, uint32_t frame, unsigned inlined,
                                    const char **ret_place) {
@@ -43,7 +46,7 @@ static struct seep_error *describe(struct seep_view *view, uint32_t frame, unsig
     const char *file = f->file ? seep_file_name(f->file) : NULL;
     char *name = NULL;
     if (f->function && !view->options.full_names)
-        error = seep_name_shorten(f->function, &name);
+        error = seep_name_shorten_to(f->function, PLACE_COLUMNS, 0, &name);
     if (error)
         return error;
     const char *function = name ? name : f->function;
@@ -199,26 +202,108 @@ struct seep_error *seep_summary_called(struct seep_view *view, uint32_t node, co
     return error || *ret_name ? error : seep_error_no_memory();
 }
 
-// ", called by add (table.c:13)", because what is lost or churned often comes from a function that only
-// allocates for its callers. "": the rows of the first place have several callers, main is the caller, or it
-// is not known.
-static struct seep_error *name_caller(struct maker *maker, const struct seep_view_leaders *leaders,
-                                      const struct places *places, const char **ret_text) {
-    const char *only = NULL;
-    *ret_text = "";
-    for (size_t i = 0; i < leaders->nr_rows; i++) {
-        if (places->of_row[i] != 0)
-            continue;
-        const char *caller;
-        struct seep_error *error = seep_summary_caller(maker->view, leaders->rows[i].node, &caller);
-        if (error || !caller || (only && strcmp(only, caller) != 0))
-            return error;
-        only = caller;
+// ---- callers ----
+
+enum { CALLERS_MOST = 4 };
+
+// The callers of the place of a row, the nearest first, up to main: how many of the first CALLERS_MOST.
+static struct seep_error *find_callers(struct seep_view *view, uint32_t node, const char **callers,
+                                       size_t *ret_nr) {
+    uint32_t frame;
+    unsigned inlined;
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
+    *ret_nr = 0;
+    while (!error && frame != SEEP_NO_FRAME && *ret_nr < CALLERS_MOST) {
+        error = seep_stacks_caller(view->stacks, node, frame, inlined, &frame, &inlined);
+        if (error || frame == SEEP_NO_FRAME)
+            break;
+        error = seep_stacks_resolve(view->stacks, frame, &symbol);
+        if (error || strcmp(symbol->frames[inlined].function, "main") == 0)
+            break;
+        error = describe(view, frame, inlined, &callers[(*ret_nr)++]);
     }
-    if (!only)
-        return NULL;
-    *ret_text = seep_arena_printf(&maker->view->arena, ", called by %s", only);
-    return *ret_text ? NULL : seep_error_no_memory();
+    return error;
+}
+
+// The rows of the first place, each with its callers.
+struct called {
+    const char *callers[SEEP_VIEW_LEADERS][CALLERS_MOST];
+    size_t nr_callers[SEEP_VIEW_LEADERS];
+    uint64_t values[SEEP_VIEW_LEADERS];
+    size_t nr;
+};
+
+static const char *caller_at(const struct called *called, size_t row, size_t depth) {
+    return depth < called->nr_callers[row] ? called->callers[row][depth] : NULL;
+}
+
+// Where the rows go apart: how many callers all of them have.
+static size_t nr_shared(const struct called *called) {
+    for (size_t depth = 0;; depth++) {
+        const char *first = caller_at(called, 0, depth);
+        for (size_t i = 0; i < called->nr; i++)
+            if (!first || !seep_text_same(caller_at(called, i, depth), first))
+                return depth;
+    }
+}
+
+// The caller at `depth` that has most; NULL: main, or it is not known.
+static const char *most_of(const struct called *called, size_t depth, uint64_t *ret_value) {
+    const char *most = NULL;
+    *ret_value = 0;
+    for (size_t i = 0; i < called->nr; i++) {
+        uint64_t value = 0;
+        for (size_t k = i; k < called->nr; k++)
+            if (seep_text_same(caller_at(called, k, depth), caller_at(called, i, depth)))
+                seep_add_up(&value, called->values[k]);
+        if (value > *ret_value) {
+            *ret_value = value;
+            most = caller_at(called, i, depth);
+        }
+    }
+    return most;
+}
+
+static struct seep_error *collect_callers(struct maker *maker, const struct seep_view_leaders *leaders,
+                                          const struct places *places, struct called *called) {
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && places->nr && i < leaders->nr_rows; i++) {
+        if (places->of_row[i] != places->of_row[places->of[0].first])
+            continue;
+        called->values[called->nr] = leaders->rows[i].value;
+        error = find_callers(maker->view, leaders->rows[i].node, called->callers[called->nr],
+                             &called->nr_callers[called->nr]);
+        called->nr++;
+    }
+    return error;
+}
+
+// Because much comes from functions that only allocate for their callers: ", called by add (table.c:13)", the
+// only caller. Behind it the one that has more than half of it, where several come to that: ", 95.8% of that
+// for parse (tree.c:18)". `with_only`: the only caller is named. "": main is the caller, it is not known, or
+// none has as much.
+static struct seep_error *name_caller(struct maker *maker, const struct seep_view_leaders *leaders,
+                                      const struct places *places, bool with_only, const char **ret_text) {
+    struct called *called = calloc(1, sizeof(*called));
+    struct seep_error *error =
+        called ? collect_callers(maker, leaders, places, called) : seep_error_no_memory();
+    *ret_text = "";
+    if (!error && called->nr) {
+        uint64_t value = 0;
+        size_t depth = nr_shared(called);
+        const char *most = called->nr > 1 ? most_of(called, depth, &value) : NULL;
+        const char *share = most && value > places->of[0].value / 2
+                                ? seep_arena_printf(&maker->view->arena, ", %s of that for %s",
+                                                    seep_format_share(value, places->of[0].value).text, most)
+                                : "";
+        if (share && depth && with_only)
+            share = seep_arena_printf(&maker->view->arena, ", called by %s%s", called->callers[0][0], share);
+        *ret_text = share;
+        error = share ? NULL : seep_error_no_memory();
+    }
+    free(called);
+    return error;
 }
 
 static SEEP_PRINTF(3, 4) struct seep_error *add(struct maker *maker, struct seep_finding *finding,
@@ -404,7 +489,7 @@ static struct seep_error *answer_leaks(struct maker *maker) {
     const char *owner, *next, *caller;
     error = name_owner(maker->view, &leaders->rows[0], &owner);
     if (!error)
-        error = name_caller(maker, leaders, &places, &caller);
+        error = name_caller(maker, leaders, &places, true, &caller);
     if (!error)
         error = name_next(maker, &places, &finding, &next);
     if (error)
@@ -603,12 +688,14 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     struct seep_error *error = find_places(maker, leaders, &places);
     if (error)
         return error;
+    // What is live has suppressed blocks among it, and no leader is one.
+    uint64_t all = lead == SEEP_LEAD_LIVE ? SEEP_MAX(leaders->all, finding->value) : leaders->all;
     uint64_t pool = take_out(&places, SEEP_EXCEPTION_POOL), stdio = take_out(&places, SEEP_STDIO_BUFFERS);
-    pool = pool < leaders->all / 10 ? 0 : pool;
+    pool = pool < all / 10 ? 0 : pool;
     // A tenth of what the pool leaves, not of all: beside the pool, buffers that are nearly all of the rest
     // would not be named.
-    stdio = stdio < (leaders->all - pool) / 10 ? 0 : stdio;
-    *ret_rest = leaders->all - pool - stdio;
+    stdio = stdio < (all - pool) / 10 ? 0 : stdio;
+    *ret_rest = all - pool - stdio;
     const char *taken_out;
     error = name_taken_out(maker, pool, stdio, &taken_out);
     put_place(&places, finding);
@@ -621,10 +708,21 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     }
     // What is taken out is a part of the line's first figure. The share is of what is left.
     error = name_places(maker, &places, *ret_rest, *taken_out ? " of the rest" : "", ret_text);
-    if (error || !*taken_out)
+    const char *caller = "";
+    if (!error && (double)places.of[0].value >= 0.8 * (double)*ret_rest) // it alone is named
+        error = name_caller(maker, leaders, &places, false, &caller);
+    if (error || (!*taken_out && !*caller))
         return error;
-    *ret_text = seep_arena_printf(&maker->view->arena, ": %s%s", taken_out, *ret_text);
+    *ret_text = seep_arena_printf(&maker->view->arena, "%s%s%s%s", *taken_out ? ": " : "", taken_out,
+                                  *ret_text, caller);
     return *ret_text ? NULL : seep_error_no_memory();
+}
+
+// A list of the loader's, which says nothing of the program.
+static bool is_of_loader(const struct seep_profile *profile, const struct seep_holder *holder) {
+    const struct seep_link *root = holder->chain ? &holder->chain->links[0] : NULL;
+    return root && root->kind == SEEP_LINK_DATA && root->id < profile->nr_modules &&
+           strncmp(seep_file_name(profile->modules[root->id].path), "ld-", 3) == 0;
 }
 
 // "; held by VARIABLE", or "; 71.2% held by VARIABLE": the first holder that has a tenth of all and more. "":
@@ -639,6 +737,8 @@ static struct seep_error *name_holder(struct maker *maker, uint64_t all, const c
         bool tells_nothing;
         if (holder->bytes < all / 10)
             return NULL;
+        if (is_of_loader(view->session->profiles[view->first_process], holder))
+            continue;
         struct seep_error *error =
             seep_view_holder_short(view, (uint32_t)view->first_process, holder, &text, &tells_nothing);
         if (error)
@@ -724,13 +824,36 @@ static struct seep_error *answer_turnover(struct maker *maker) {
     if (view->options.sort != SEEP_SORT_ALLOCATIONS)
         show_by(&finding, "report", "--sort allocations", "who allocates most");
     const char *caller;
-    error = name_caller(maker, leaders, &places, &caller);
+    error = name_caller(maker, leaders, &places, true, &caller);
     if (error)
         return error;
     return add(maker, &finding, "%s of %s allocations from %s%s: %s in all, %s %s at once",
                seep_format_share(finding.place_value, finding.value).text,
                seep_format_count(finding.value).text, finding.place, caller,
                seep_format_bytes(allocated).text, exact ? "at most" : "about", seep_format_bytes(held).text);
+}
+
+// ", by realloc: 296 MiB in all, at most 399 KiB at once", of a place where blocks are only made longer. "":
+// it is another one.
+static struct seep_error *name_growing(struct maker *maker, const struct seep_view_leaders *leaders,
+                                       const struct places *places, const char **ret_text) {
+    uint64_t allocated = 0, held = 0;
+    bool exact = true;
+    *ret_text = "";
+    for (size_t i = 0; i < leaders->nr_rows; i++) {
+        const struct seep_view_leader *row = &leaders->rows[i];
+        if (places->of_row[i] != 0)
+            continue;
+        if (row->via != SEEP_VIA_REALLOC || maker->view->sampled)
+            return NULL;
+        exact = exact && row->peak_exact && maker->view->nr_processes == 1;
+        seep_add_up(&allocated, row->allocated_bytes);
+        seep_add_up(&held, row->peak_bytes); // of several sites: no more than that
+    }
+    *ret_text = seep_arena_printf(&maker->view->arena, ", by realloc: %s in all, %s %s at once",
+                                  seep_format_bytes(allocated).text, exact ? "at most" : "about",
+                                  seep_format_bytes(held).text);
+    return *ret_text ? NULL : seep_error_no_memory();
 }
 
 // Where it is much: half of the allocations, or a tenth by one place, and a thousand. Of blocks that come in
@@ -750,13 +873,15 @@ static struct seep_error *answer_churn(struct maker *maker) {
         return answer_turnover(maker);
     if (view->options.sort != SEEP_SORT_TEMPORARY)
         show_by(&finding, "report", "--sort temporary", "who allocates only to free at once");
-    const char *caller;
-    error = name_caller(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &places, &caller);
+    const char *caller, *growing;
+    error = name_caller(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &places, true, &caller);
+    if (!error)
+        error = name_growing(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &places, &growing);
     if (error)
         return error;
-    return add(maker, &finding, "%s of %s allocations freed at once, most (%s) from %s%s",
+    return add(maker, &finding, "%s of %s allocations freed at once, most (%s) from %s%s%s",
                seep_format_share(finding.value, all).text, seep_format_count(all).text,
-               seep_format_count(finding.place_value).text, finding.place, caller);
+               seep_format_count(finding.place_value).text, finding.place, caller, growing);
 }
 
 static bool only_calls(const struct seep_view *view) {

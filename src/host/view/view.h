@@ -300,6 +300,7 @@ struct seep_view_leaders {
         uint64_t frees;
         uint64_t peak_bytes;
         bool peak_exact;
+        uint32_t via;
         uint32_t node;
         uint32_t held_process;
         const struct seep_chain *held;

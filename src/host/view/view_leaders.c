@@ -90,6 +90,7 @@ static struct seep_error *choose(struct seep_view_build *build, enum seep_lead l
                                       .frees = row->counters.frees,
                                       .peak_bytes = row->counters.peak_bytes,
                                       .peak_exact = row->peak_exact,
+                                      .via = row->via,
                                       .node = row->node,
                                       .held_process = row->held_process,
                                       .held = row->held};
