@@ -200,6 +200,8 @@ static void test_a_heap_is_what_its_events_make(void **unused) {
     (void)unused;
     state = 4711;
     assert_true(seep_rebuilt_heap_init(&heap, SITES));
+    // A recording may have ten thousand processes.
+    assert_true((sizeof(*heap.index) << heap.bits) + heap.blocks_capacity * sizeof(*heap.blocks) <= 1024);
     for (uint32_t i = 0; i < EVENTS; i++) {
         uint64_t r = random_number();
         uint32_t most = 1 + i / 10; // places: the heap grows

@@ -9,7 +9,8 @@
 #include "file/event_sums.h"
 #include "session/rebuilt_heap.h"
 
-enum { FIRST_BITS = 12, MOST_BITS = 32 };
+// Small at first: a recording may have ten thousand processes that do next to nothing.
+enum { FIRST_BITS = 5, MOST_BITS = 32, FIRST_BLOCKS = 16 };
 
 static uint64_t *make_index(unsigned bits) {
     uint64_t *index = seep_large_alloc(sizeof(*index), (size_t)1 << bits);
@@ -23,11 +24,12 @@ bool seep_rebuilt_heap_init(struct seep_rebuilt_heap *ret_heap, uint32_t nr_site
     heap.sites_capacity = nr_sites ? nr_sites : 1;
     heap.sites = calloc(heap.sites_capacity, sizeof(*heap.sites));
     heap.index = make_index(heap.bits);
+    heap.blocks = seep_large_alloc(FIRST_BLOCKS, sizeof(*heap.blocks));
+    heap.blocks_capacity = FIRST_BLOCKS;
     for (uint32_t i = 0; heap.sites && i < nr_sites; i++)
         heap.sites[i].size_min = UINT64_MAX;
     *ret_heap = heap;
-    return heap.sites && heap.index &&
-           seep_large_grow(&ret_heap->blocks, &ret_heap->blocks_capacity, sizeof(*ret_heap->blocks));
+    return heap.sites && heap.index && heap.blocks;
 }
 
 void seep_rebuilt_heap_deinit(struct seep_rebuilt_heap *heap) {
