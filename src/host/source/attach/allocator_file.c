@@ -53,7 +53,8 @@ static const struct function c_functions[] = {
 };
 
 // Of mimalloc beside those, behind "mi_", which is the prefix or its end. Source: mimalloc.h. Those that take
-// a heap are left out: their other arguments are one place later, and most SEEP_BPF_ shapes lack that.
+// a heap are left out: mi_heap_destroy frees the blocks of a heap without a call for each, so they would stay
+// live.
 static const struct function mimalloc_functions[] = {
     {"zalloc", SEEP_PROBE_ALLOC, SEEP_VIA_CALLOC, SEEP_BPF_SIZE_1},
     {"malloc_small", SEEP_PROBE_ALLOC, SEEP_VIA_MALLOC, SEEP_BPF_SIZE_1},
