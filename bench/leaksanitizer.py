@@ -31,7 +31,7 @@ WITHOUT = {entry.name for entry in actions.TABLE if entry.starts or entry.run.__
     'in_a_namespace', 'failing', 'failures', 'refused', 'no_room', 'handler_of_new', 'freed_in_a_wrong_way', 'by_names_of_the_library', 'tuned',
     'ticking', 'maps_in_a_handler', 'completion'}
 AT_EXIT = {'by_exit'}  # or a return from main
-OWN = re.compile(r'p\d+_([a-z_]+?)_\d+$')
+OWN = re.compile(r'p\d+_(\w+?)_\d+$')
 MAPPING = 'LeakSanitizer takes no mapping of the program for a root'
 KERNEL = 'neither tool asks the kernel what it keeps for the program'
 # Of what is on such a stack: the functions that are there.

@@ -383,11 +383,11 @@ def of_c11(p):
 @action(weight=2, once=True)
 def ends_from_within(p):
     """pthread_exit from the bottom of a recursion: what each frame has made is freed on the way out."""
-    name, inner, size, depth = p.name('leaves_early'), p.name('leaves_from'), p.size(), p.random.randint(0, 6)
+    name, inner, free, size, depth = p.name('leaves_early'), p.name('leaves_from'), p.name('cleanup'), p.size(), p.random.randint(0, 6)
     make = p.maker(size)
     number = p.batch.next_number()
-    p.define(f'void {name}_cleans(void *block)', [f'{make.release}(block);'])
-    p.define(f'void {inner}(int depth)', [f'void *block = clear({make.text}, {size}); /*@{number}*/', f'pthread_cleanup_push({name}_cleans, block);',
+    p.define(f'void {free}(void *block)', [f'{make.release}(block);'])
+    p.define(f'void {inner}(int depth)', [f'void *block = clear({make.text}, {size}); /*@{number}*/', f'pthread_cleanup_push({free}, block);',
                                           'if (depth == 0)', '    pthread_exit(NULL);', f'{inner}(depth - 1);', 'pthread_cleanup_pop(0);'])
     p.define(f'void *{name}(void *unused)', [f'{inner}({depth});', 'return unused;'])
     for level in range(depth + 1):
