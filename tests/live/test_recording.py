@@ -189,6 +189,15 @@ def test_what_each_thread_did_until_a_moment(tmp_path):
         sorted(collections.Counter(slot for slot in live.values() if slot).values())
 
 
+def test_a_block_is_temporary_after_a_realloc_that_failed(tmp_path):
+    """The realloc has changed nothing: as without a recording, and as made from the events."""
+    program = compiled(tmp_path, program_source('recording_refused.c'))
+    trace = record(tmp_path, program)
+    for options in ([], ['--at', '1000h']):
+        (process,) = report(trace, *options)
+        assert [process['totals'][key] for key in ('allocations', 'frees', 'temporary')] == [10, 10, 10], options
+
+
 def test_what_is_live_at_the_peak(tmp_path):
     """Three stages of which the second holds most; asked for by peak, by time, and by a mark."""
     program = compiled(tmp_path, program_source('recording_peak.c'), '-I', ROOT / 'include')

@@ -106,7 +106,7 @@ static SEEP_NOINLINE void resized_long(void *block, struct resize resize, void *
     }
     if (fresh)
         seep_record_allocation(thread, fresh, size, SEEP_VIA_REALLOC, pc, sp, bp);
-    else
+    else if (size == 0)
         thread->last_block = 0;
     atomic_signal_fence(memory_order_release);
     thread->slot->moving_rt = 0;
