@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,12 +235,43 @@ static void test_escape(void **state) {
     }
 }
 
+// The first write fails, as that to a disk that was full; the others do not.
+static ssize_t write_second(void *cookie, const char *bytes, size_t nr_bytes) {
+    int *nr = cookie;
+    (void)bytes;
+    if ((*nr)++)
+        return (ssize_t)nr_bytes;
+    errno = ENOSPC;
+    return 0;
+}
+
+// Why the earlier write failed is not known any more, so nothing is said of it.
+static void test_a_write_that_failed_before(void **unused) {
+    int nr_writes = 0;
+    (void)unused;
+    FILE *out = fopencookie(&nr_writes, "w", (cookie_io_functions_t){.write = write_second});
+    assert_non_null(out);
+    fputs("a line", out);
+    assert_int_equal(fflush(out), EOF);
+    struct seep_error *error = seep_stream_check(out, "it");
+    assert_non_null(error);
+    assert_string_equal(error->message, "cannot write it: an earlier write failed");
+    assert_non_null(strstr(error->hint, "try again"));
+    seep_error_destroy(error);
+    fclose(out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),         cmocka_unit_test(test_text_options),
-        cmocka_unit_test(test_json),         cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_formats),      cmocka_unit_test(test_no_control_characters),
-        cmocka_unit_test(test_failed_write), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_a_write_that_failed_before),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_text_options),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_no_control_characters),
+        cmocka_unit_test(test_failed_write),
+        cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_escape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,8 +45,11 @@ struct seep_error *seep_result_close(FILE *out, const char *path, const char *wh
         return NULL;
     trouble = trouble ? trouble : errno;
     seep_result_drop(path);
-    return seep_error_hint(seep_error_system(trouble ? trouble : EIO, "%s: cannot write %s", path, what),
-                           "%s", hint);
+    if (!trouble)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_IO, "%s: cannot write %s: an earlier write failed", path, what),
+            "a write works now: try again");
+    return seep_error_hint(seep_error_system(trouble, "%s: cannot write %s", path, what), "%s", hint);
 }
 
 // A result does not replace a trace: it may be the one that was read.

@@ -176,9 +176,10 @@ struct seep_error *seep_stream_check(FILE *out, const char *what) {
         if (putc('\n', out) == EOF || fflush(out) != 0)
             why = errno;
     }
-    return seep_error_hint(why ? seep_error_system(why, "cannot write %s", what)
-                               : seep_error_create(SEEP_E_IO, "cannot write %s", what),
-                           "%s", way_out(why));
+    if (!why)
+        return seep_error_hint(seep_error_create(SEEP_E_IO, "cannot write %s: an earlier write failed", what),
+                               "a write works now: try again");
+    return seep_error_hint(seep_error_system(why, "cannot write %s", what), "%s", way_out(why));
 }
 
 // ---- terminal ----
