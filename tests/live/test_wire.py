@@ -204,6 +204,37 @@ def test_clients_leave_descriptors_for_answers(shop, serve):  # noqa: F811
         link.close()
 
 
+def test_a_socket_that_begins_is_not_deserted(shop, tmp_path):  # noqa: F811
+    """Of two servers that begin at the same time at one path, one listens."""
+    need('strace')
+    program = shop()
+    path = tmp_path / 'both'
+    first = subprocess.Popen(['strace', '-o', tmp_path / 'calls', '-f', '-e', 'trace=listen', '-e', 'inject=listen:delay_enter=500000',
+                              SEEP, 'serve', '--listen', f'unix:{path}', str(program.pid)], stdout=subprocess.PIPE,
+                             env=environment())
+    harness.wait_until(path.exists, 'the socket of the first server')
+    second = run([SEEP, 'serve', '--listen', f'unix:{path}', program.pid])
+    assert second.code == 1 and b'another server does' in second.err, second
+    assert first.stdout.readline().decode() == f'unix:{path}\n'
+    client = wire_client.connect(str(path))
+    client.pull()
+    client.link.close()
+    os.kill(harness.children_of(first.pid)[0], signal.SIGTERM)
+    first.wait(timeout=harness.TIMEOUT)
+    first.stdout.close()
+    assert not path.exists()
+
+
+def test_the_socket_of_another_server_stays(shop, serve, tmp_path):  # noqa: F811
+    pid = shop().pid
+    first = Server(tmp_path, pid)
+    os.unlink(first.path)
+    second = serve(pid)
+    first.process.terminate()
+    assert first.process.communicate(timeout=harness.TIMEOUT) == (b'', b'')
+    second.client().pull()
+
+
 def test_another_user_is_told_why(shop):  # noqa: F811
     root_only()
     need('setpriv')

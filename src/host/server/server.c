@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -87,7 +88,8 @@ void seep_server_destroy(struct seep_server *server) {
         close(server->epoll_fd);
     if (server->new_fd >= 0)
         close(server->new_fd);
-    if (server->has_path)
+    struct stat status; // another server may have replaced it
+    if (server->has_path && lstat(server->path, &status) == 0 && status.st_ino == server->path_ino)
         unlink(server->path);
     seep_server_drop_shared(server);
     explicit_bzero(server->key, sizeof(server->key));
@@ -160,6 +162,19 @@ static bool is_deserted(const struct sockaddr_un *address) {
     return refused;
 }
 
+// Locks the folder of the socket: between its bind and its listen the socket of another server looks
+// deserted. Another user may hold the lock, so it is not awaited for long.
+static int lock_folder(const char *path) {
+    char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
+    int fd = open(folder, O_RDONLY | O_CLOEXEC);
+    for (int i = 0; fd >= 0 && i < 200 && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    return fd;
+}
+
 struct seep_error *seep_server_listen(struct seep_server *server, const char *path, const char **ret_path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char name[16];
@@ -176,6 +191,7 @@ struct seep_error *seep_server_listen(struct seep_server *server, const char *pa
         memcpy(address.sun_path, path, strlen(path) + 1);
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int lock = lock_folder(address.sun_path);
     mode_t mask = umask(0177); // from the first moment on it is ours alone
     bool bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
     int trouble = errno;
@@ -189,6 +205,8 @@ struct seep_error *seep_server_listen(struct seep_server *server, const char *pa
         trouble = errno;
         bound = false;
     }
+    if (lock >= 0)
+        close(lock);
     if (!bound) {
         if (fd >= 0)
             close(fd);
@@ -202,6 +220,8 @@ struct seep_error *seep_server_listen(struct seep_server *server, const char *pa
                : fd >= 0 ? seep_error_hint(error, "name another place: --listen unix:PATH")
                          : error;
     }
+    struct stat status;
+    server->path_ino = lstat(address.sun_path, &status) == 0 ? status.st_ino : 0;
     server->listen_fd = fd;
     snprintf(server->path, sizeof(server->path), "%s", address.sun_path);
     server->has_path = true;

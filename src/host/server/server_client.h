@@ -101,6 +101,7 @@ struct seep_server {
     unsigned char key[SEEP_NOISE_KEY_BYTES];
     char path[108];
     bool has_path;
+    ino_t path_ino; // of the socket at `path`
     struct seep_server_client *clients[SEEP_SERVER_CLIENTS];
     size_t nr_clients;
     struct seep_server_client *due[SEEP_SERVER_CLIENTS]; // with an event, or with more to do
