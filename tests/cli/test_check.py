@@ -526,8 +526,9 @@ def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words,
     assert [case for case in leaks if case is not None and why in case.get("message")]
 
 
-def test_without_a_scan_what_is_live_counts(run, seep, unseen):
-    done = run(seep, "check", "--scan", "no", unseen, "filter")
+@pytest.mark.parametrize("way", ["filter", "call"])
+def test_without_a_scan_what_is_live_counts(run, seep, unseen, way):
+    done = run(seep, "check", "--scan", "no", unseen, way)
     assert done.returncode == 1 and "5,000 bytes in 1 block leaked" in done.stderr and "not sure" not in done.stderr
 
 
