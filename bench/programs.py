@@ -88,6 +88,8 @@ SOURCE = 'src/host/base/error.c'
 MORE = {
     '7z': ['7z', 'l', 'IN/a.zip'],
     'appstreamcli': ['appstreamcli', '--version'],
+    'apt-cache': ['apt-cache', 'policy', 'bash'],
+    'apt-config': ['apt-config', 'dump'],
     'ar': ['ar', 'rcs', 'IN/x.a', 'IN/a.txt'],
     'as': ['as', '-o', '/dev/null', '/dev/null'],
     'aspell': ['<README.md', 'aspell', '--lang=en_US', 'list'],
@@ -101,6 +103,7 @@ MORE = {
     'busybox': ['busybox', 'awk', 'BEGIN { for (i = 0; i < 999; i++) a[i] = i; print length(a) }'],
     'bzip2': ['bzip2', '-c', 'README.md'],
     'calc': ['calc', '-q', 'fact(60) / 7'],
+    'ccache': ['ccache', '--version'],
     'certtool': ['certtool', '--generate-privkey', '--bits', '1024'],
     'clang': ['clang', '-cc1', '-fsyntax-only', '/dev/null'],
     'clang-format': ['clang-format', SOURCE],
@@ -125,11 +128,15 @@ MORE = {
     'doxygen': ['doxygen', '-s', '-g', '-'],
     'dpkg-query': ['dpkg-query', '-W', 'bash'],
     'dumpe2fs': ['dumpe2fs', 'IN/a.img'],
+    'findent': ['<README.md', 'findent'],
+    'fish_indent': ['fish_indent', 'IN/a.txt'],
     'gdk-pixbuf-csource': ['gdk-pixbuf-csource', 'IN/a.png'],
     'glib-compile-resources': ['glib-compile-resources', '--help'],
     'gobject-query': ['gobject-query', 'froots'],
     'gsettings': ['gsettings', 'list-schemas'],
     'inkscape': ['inkscape', '--version'],
+    'kak': ['kak', '-version'],
+    'lsar': ['lsar', 'IN/a.zip'],
     'mc': ['mc', '--version'],
     'mdb_dump': ['mdb_dump', '-V'],
     'ed': ['<IN/a.ed', 'ed', '-s', 'README.md'],
@@ -200,6 +207,7 @@ MORE = {
     'nm': ['nm', '-D', '/bin/bash'],
     'nmap': ['nmap', '-sL', '-n', '127.0.0.1'],
     'ocaml': ['ocaml', '-version'],
+    'octave': ['octave-cli', '--no-init-file', '--eval', 'disp(6*7)'],
     'ogg': ['oggenc', '-Q', '-o', 'IN/x.ogg', 'IN/a.wav'],
     'optipng': ['optipng', '-quiet', '-simulate', 'IN/a.png'],
     'pango-list': ['pango-list'],
@@ -207,12 +215,15 @@ MORE = {
     'parted': ['parted', '-s', 'IN/a.img', 'print'],
     'patch': ['patch', '--version'],
     'pbzip2': ['pbzip2', '-p2', '-c', 'README.md'],
+    'pdfinfo': ['pdfinfo', 'IN/a.pdf'],
+    'pdftocairo': ['pdftocairo', '-svg', 'IN/a.pdf', '-'],
     'pdftotext': ['pdftotext', 'IN/a.pdf', '-'],
     'php': ['php', '-n', '-r', '$a = range(1, 999); shuffle($a); sort($a); echo count($a);'],
     'pigz': ['pigz', '-p', '2', '-c', 'README.md'],
     'pngcrush': ['pngcrush', '-q', '-n', 'IN/a.png'],
     'potrace': ['potrace', '-s', '-o', '-', 'IN/a.pbm'],
     'povray': ['povray', '+IIN/a.pov', '-D', '+W16', '+H16', '+OIN/x.png', '+WT2'],
+    'preconv': ['<README.md', 'preconv'],
     'protoc': ['protoc', '--proto_path=IN', '--descriptor_set_out=/dev/null', 'IN/a.proto'],
     'ps': ['ps', '-o', 'pid', '-p', '1'],
     'psql': ['psql', '--help=commands'],
@@ -241,6 +252,7 @@ MORE = {
     'tidy': ['tidy', '-q', 'IN/a.html'],
     'tmux': ['tmux', '-V'],
     'toilet': ['toilet', 'seep'],
+    'uconv': ['uconv', '-f', 'utf-8', '-t', 'utf-16', 'README.md'],
     'units': ['units', '-t', '3 miles', 'km'],
     'unrtf': ['unrtf', '--text', 'IN/a.rtf'],
     'unzip': ['unzip', '-l', 'IN/a.zip'],
@@ -265,6 +277,8 @@ MORE = {
 }
 # What seep and memcheck see otherwise, and why: the program, or None for all; pairs of classes, 'seep memcheck', where None is
 # no block; what the functions match, from the allocator outwards; the reason.
+BEHIND_HEADER = ('GNUstep puts a count of references in front of each object and points behind it, a header that seep learns; memcheck calls '
+                 'such objects and what only they hold possibly lost')
 THREADS = 'Valgrind runs one thread at a time, so another number of stacks is in use at once and is kept for the next threads'
 EXPLAINED = [
     (None, ('reachable possible',), r'^allocate_dtv ', "only the control block of its thread points to a dtv, behind the dtv's first element, and memcheck "
@@ -279,6 +293,9 @@ EXPLAINED = [
      'seep looks'),
     ('dot', ('possible reachable', 'possible None', 'None reachable'), r'lib(pango|gvplugin_pango|glib|harfbuzz|fontconfig|cairo)',
      'only a GObject leads to it, by way of its private data (as above)'),
+    ('inkscape', ('None reachable',), r'g_hash_table_new_full .* g_socket_connection_factory_register_type ', 'under Valgrind GLib makes the arrays of a hash '
+     'table elsewhere (USE_SMALL_ARRAYS of ghash.c), so no block of seep has this place; it stands for one of the blocks of a GObject (as above)'),
+    (None, ('reachable possible',), r'libgnustep-base|\(lsar\)', BEHIND_HEADER),
     ('tcsh', ('reachable lost',), r'\(tcsh\)', 'sigaction of glibc copies old words of its stack into the part of the mask that the kernel does not fill, '
      'and one is the address of the block'),
     ('calc', ('None reachable',), r'\(calc\)', 'it makes a FILE of each open descriptor, and Valgrind has some of its own'),
