@@ -256,6 +256,10 @@ def test_a_tool_that_takes_nothing_is_taken_over_from(number, tmp_path):
         assert 'events_strange' not in codes(made), made['health']
         for key in FIGURES:
             assert made['totals'][key] == process['totals'][key], key
+        small = [tmp_path / 'one', tmp_path / 'both']
+        for output, files in zip(small, ([trace], [trace, rest])):  # `seep shrink NAME*` names the rest too
+            assert run([SEEP, 'shrink', *files, '-o', output]).code == 0
+        assert small[0].read_bytes() == small[1].read_bytes()
     else:
         tool.send_signal(signal.SIGCONT)
         assert tool.wait(timeout=60) == 0

@@ -2,6 +2,7 @@
 // Drops matched pairs of recordings, see shrink.h.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/map.h"
 #include "file/event_file.h"
@@ -43,6 +44,9 @@ struct shrinking {
     size_t capacity;
     struct seep_session **sessions; // by path
     size_t nr_sessions;
+    struct stat *rests; // files that were read as the end of one of the paths
+    size_t nr_rests;
+    size_t rests_capacity;
     struct seep_shrunk counts;
 };
 
@@ -70,6 +74,7 @@ static void shrinking_deinit(struct shrinking *shrinking) {
         seep_session_destroy(shrinking->sessions[i]);
     free(shrinking->sessions);
     free(shrinking->processes);
+    free(shrinking->rests);
 }
 
 // ---- matching ----------------------------------------------------------------------------------------
@@ -154,6 +159,27 @@ static bool take_event(struct shrinking *shrinking, struct process *process,
     return take(process, event, at_ns);
 }
 
+// `seep shrink app.seep*` names them, too.
+static bool note_rests(struct shrinking *shrinking, const struct seep_event_file *file) {
+    int64_t start_ns;
+    const char *path;
+    for (size_t i = 0; (path = seep_event_file_rest(file, i, &start_ns)); i++) {
+        if (!seep_grow(&shrinking->rests, &shrinking->rests_capacity, shrinking->nr_rests + 1,
+                       sizeof(*shrinking->rests)))
+            return false;
+        shrinking->nr_rests += stat(path, &shrinking->rests[shrinking->nr_rests]) == 0;
+    }
+    return true;
+}
+
+static bool is_rest(const struct shrinking *shrinking, const char *path) {
+    struct stat about;
+    bool is_one = false;
+    for (size_t i = 0; i < shrinking->nr_rests && stat(path, &about) == 0; i++)
+        is_one |= about.st_dev == shrinking->rests[i].st_dev && about.st_ino == shrinking->rests[i].st_ino;
+    return is_one;
+}
+
 static struct seep_error *take_file(struct shrinking *shrinking, const char *path,
                                     struct seep_profile *profile) {
     struct seep_event_file *file = NULL;
@@ -173,6 +199,8 @@ static struct seep_error *take_file(struct shrinking *shrinking, const char *pat
         else if (!chunk->nr_events) // what shrinking has left behind the rest
             process->seen_here = SEEP_MAX(process->seen_here, chunk->end.stamp);
     }
+    if (!error && !note_rests(shrinking, file))
+        error = seep_error_no_memory();
     if (!error)
         error = seep_event_file_note(file, profile);
     shrinking->counts.nr_damaged += !error && seep_profile_verdict(profile) != SEEP_VERDICT_COMPLETE;
@@ -281,10 +309,13 @@ struct seep_error *seep_shrink(const char *const *paths, size_t nr_paths, const 
     struct shrinking shrinking = {.sessions = calloc(nr_paths, sizeof(struct seep_session *))};
     struct seep_error *error = shrinking.sessions ? NULL : seep_error_no_memory();
     for (size_t i = 0; !error && i < nr_paths; i++) {
-        error = seep_session_open(paths[i], &shrinking.sessions[i]);
+        struct seep_session **session = &shrinking.sessions[shrinking.nr_sessions];
+        if (is_rest(&shrinking, paths[i]))
+            continue;
+        error = seep_session_open(paths[i], session);
         shrinking.nr_sessions += !error;
         if (!error)
-            error = take_file(&shrinking, paths[i], shrinking.sessions[i]->profiles[0]);
+            error = take_file(&shrinking, paths[i], (*session)->profiles[0]);
     }
     if (!error)
         error = write_out(&shrinking, output, anonymize);
