@@ -109,7 +109,7 @@ def main():
     parser.add_argument('--times', type=int, default=1, help='of one seed')
     parser.add_argument('--from', type=int, dest='first', default=0)
     parser.add_argument('--count', type=int, default=batches.SIZE)
-    parser.add_argument('--ways', help='plain, run, alone, attach: comma list')
+    parser.add_argument('--ways', help='plain, run, record, alone, attach: comma list')
     parser.add_argument('--without', default='', help='actions that are left out, a comma list (other programs for the same seed)')
     parser.add_argument('--keep', help='a folder to leave source, program and traces in')
     parser.add_argument('--show', action='store_true', help='print the source and what is expected, and run nothing')

@@ -34,7 +34,7 @@ def compilers():
 
 def test_todays_programs(build, capsys):
     first, until = first_seed(), time.monotonic() + SECONDS
-    this = machine.Machine(build, machine.names_of(), seldom={'attach': 4})
+    this = machine.Machine(build, machine.names_of(), seldom={'attach': 4, 'record': 4})
     start = first
     while (time.monotonic() < until or this.seeds < machine.LEAST) and not this.failures:
         this.run_batch(start, set(range(start, start + batches.SIZE)), until)

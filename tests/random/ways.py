@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The ways to run a program: plain, under `seep run`, alone by preload and scanned while it pauses, under `seep attach`.
+"""The ways to run a program: plain, under `seep run`, recorded, alone by preload and scanned while it pauses, under `seep attach`.
 
 Each gives what the program did, and the reports about it.
 """
@@ -85,6 +85,14 @@ class Ways:
         report = self.report(['report', '--json', '--top', '0', trace])
         return wrong + compare.compare(program['lives'], [report], compare.Look('run', lines=lines, wiped=wiped))
 
+    def recorded(self, batch, program, lines):
+        trace = self.folder / 'recorded.seep'
+        status, out, err = run([self.seep, 'run', '-q', '--mode', 'record', '-o', trace, '--', batch, program['number']], self.folder,
+                               self.environment)
+        wrong = self.behaved(wanted(program), status, out, err)
+        report = self.report(['report', '--json', '--top', '0', trace])
+        return wrong + compare.compare(program['lives'], [report], compare.Look('record', lines=lines))
+
     def alone(self, batch, program, lines):
         """By preload, and scanned while it pauses, if it does."""
         left = self.folder / 'left'
@@ -141,7 +149,7 @@ class Ways:
             'attach', lines=lines, classes=False, temporary=False, by_probes=True))
 
 
-WAYS = {'plain': Ways.plain, 'run': Ways.under_run, 'alone': Ways.alone, 'attach': Ways.attached}
+WAYS = {'plain': Ways.plain, 'run': Ways.under_run, 'record': Ways.recorded, 'alone': Ways.alone, 'attach': Ways.attached}
 
 
 def wanted(program):
