@@ -15,7 +15,7 @@ from stack_use import MOST_BYTES
 @pytest.fixture(scope='module')
 def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp('unharmed')
-    for name in ('usable', 'abort', 'stack', 'environ', 'child', 'counter', 'handler', 'huge'):
+    for name in ('usable', 'abort', 'stack', 'environ', 'child', 'counter', 'handler', 'huge', 'corners'):
         subprocess.run(['cc', '-g', '-O0', '-D_GNU_SOURCE', '-pthread', '-o', folder / name, '-xc', '-'], check=True, text=True,
                        input=program_source(f'unharmed_{name}.c'))
     return folder
@@ -99,6 +99,16 @@ def test_a_handler_that_allocates_first_needs_little_of_its_stack(library, mode,
         plain = int(run([programs / 'handler', how]).out)
         done = alone([programs / 'handler', how], tmp_path, library, mode)
         assert done.code == 0 and int(done.out) - plain <= MOST_BYTES, (how, plain, done)
+
+
+@pytest.mark.parametrize('how', ['filters', 'descriptors', 'stacks'])
+def test_tight_corners(how, programs, tmp_path):
+    """No file is written to that is not ours, and nothing is killed or waits."""
+    for library, mode in MODES:
+        done = alone([programs / 'corners', how], tmp_path, library, mode)
+        assert (done.code, done.err) == (7, b''), (mode, done)
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'c.seep', '--', programs / 'corners', how], cwd=tmp_path)
+    assert (done.code, done.err) == (7, b''), done
 
 
 @pytest.mark.parametrize('how', ['prctl', 'syscall'])
