@@ -216,7 +216,7 @@ def test_a_log_that_is_no_regular_file_is_refused_before_the_program_starts(make
     if make:
         make(log)
     done = run([SEEP, 'run', '--mode', 'log', '--log', log, 'touch', tmp_path / 'ran'], timeout=60)
-    assert b'--log-fd' in done.err and done.code == 1 and not (tmp_path / 'ran').exists(), done
+    assert os.fsencode(log) in done.err and done.code == 1 and not (tmp_path / 'ran').exists(), done
 
 
 def test_the_small_library_says_where_the_modes_are(tmp_path):
