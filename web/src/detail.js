@@ -116,7 +116,7 @@ function siteDetail(page, site) {
     rows.push(['Live', `${words.bytes(at('live_bytes'))} in ${words.plural(at('live_blocks'), 'block')}`],
       ['Allocated', `${words.bytes(at('allocated_bytes'))} in ${words.plural(at('allocations'), 'call')}`],
       ['Freed', at('frees') ? `${words.bytes(at('freed_bytes'))} in ${words.plural(at('frees'), 'call')}` : 'nothing'],
-      ['Sizes', sizes], ['Peak of the site', words.bytes(at('peak_bytes'))],
+      ['Sizes', sizes], ['Peak of the site', at('peak_bytes') ? words.bytes(at('peak_bytes')) : null],
       ['Live at the peak', at('at_peak_bytes') ? words.bytes(at('at_peak_bytes')) : null],
       ['Lived', at('freed_lives') ? `${words.duration(at('mean_life_ns') / 1e9)} on average, ${words.duration(at('longest_life_ns') / 1e9)} at most` : null],
       ['Temporary', at('temporary') ? words.share(at('temporary'), at('allocations')) : null],

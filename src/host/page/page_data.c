@@ -61,6 +61,7 @@ static struct seep_error *build(struct seep_page_building *building, const struc
                                 struct seep_page_packed *ret_packed) {
     struct seep_page_column sites = {0}, times = {0};
     struct seep_error *error = seep_page_tree_init(&building->tree);
+    building->tree.full_names = shown->options.full_names;
     if (!error)
         error = shown->diff ? seep_page_put_diff(building, shown->diff)
                             : for_each_view(building->source, shown, put_view, building);

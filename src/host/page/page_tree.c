@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The call tree of a page, see page_tree.h.
+#include <limits.h>
 #include <stdlib.h>
 
+#include "names/short_name.h"
 #include "page/page_tree.h"
 #include "view/stacks.h"
 
@@ -50,6 +52,17 @@ struct seep_error *seep_page_tree_text(struct seep_page_tree *tree, const char *
     return copy ? NULL : seep_error_no_memory();
 }
 
+// A function's name as people read it, with all of its arguments, which tell overloads apart.
+static struct seep_error *function_text(struct seep_page_tree *tree, const char *function, uint32_t *ret_id) {
+    char *shorter = NULL;
+    struct seep_error *error =
+        function && !tree->full_names ? seep_name_shorten_to(function, UINT_MAX, 0, &shorter) : NULL;
+    if (!error)
+        error = seep_page_tree_text(tree, shorter ? shorter : function, ret_id);
+    free(shorter);
+    return error;
+}
+
 // The number of `key`: *nr where it is new, which is one more then.
 static struct seep_error *number_of(struct seep_map *map, uint64_t key, uint32_t *nr, bool *ret_new,
                                     uint32_t *ret_id) {
@@ -66,7 +79,7 @@ static struct seep_error *function_of(struct seep_page_tree *tree, const struct 
                                       const char *module, uint64_t offset, uint32_t *ret_id) {
     uint32_t name = 0, where = 0;
     bool is_new;
-    struct seep_error *error = seep_page_tree_text(tree, symbol->function, &name);
+    struct seep_error *error = function_text(tree, symbol->function, &name);
     if (!error)
         error = seep_page_tree_text(tree, module, &where);
     if (error)
@@ -126,11 +139,8 @@ static struct seep_error *known_frame_of(struct seep_page_tree *tree, struct see
                                          uint64_t offset, uint32_t *ret_id) {
     uint64_t hash =
         seep_hash64((uintptr_t)symbol->function ^ seep_hash64((uint64_t)symbol->line << 1 | symbol->inlined));
-    uint32_t name, where;
-    struct seep_error *error =
-        seep_page_tree_text(tree, symbol->function, &name); // the first, as in frame_of
-    if (!error)
-        error = seep_page_tree_text(tree, module, &where);
+    uint32_t where;
+    struct seep_error *error = seep_page_tree_text(tree, module, &where);
     if (error)
         return error;
     size_t at = 0;

@@ -36,6 +36,7 @@ struct seep_page_tree {
     size_t nr_known;
     size_t known_capacity;
     struct seep_ids known_ids;
+    bool full_names; // else as people read them
     uint32_t nr_functions;
     uint32_t nr_places;
     uint32_t nr_frames;
