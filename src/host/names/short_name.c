@@ -132,7 +132,7 @@ static void put_arguments(struct text *out, const char *at, const char *close, u
 static void simplify(struct text *out, const char *from, const char *end, unsigned depth) {
     static const char *const inner_spaces[] = {"std::__cxx11::", "std::__1::"};
     const char *start = from;
-    while (from < end && end[-1] == ' ')
+    while (depth && from < end && end[-1] == ' ')
         end--;
     while (from < end) {
         size_t skip = 0;
