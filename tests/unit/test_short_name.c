@@ -18,6 +18,7 @@ static const char *const cases[][2] = {
     {"parse_line.part.3.cold", "parse_line"},
     {"parse(int) [clone .isra.0]", "parse(int)"},
     {"name.5", "name.5"},
+    {"std::vector<int, std::vector<int, ", "std::vector<int, std::vector<int, "}, // a name that was cut
     {"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::reserve(unsigned "
      "long)",
      "std::string::reserve(unsigned long)"},

@@ -248,6 +248,8 @@ static void drop_return_type(struct text *text) {
         if (*at == '(' && !begins(at, end, "(anonymous namespace)"))
             break;
         const char *close = partner_of(*at) ? closing(text->bytes, at, end) : NULL;
+        if (partner_of(*at) && !close) // a blank may be inside of it
+            return;
         if (close)
             at += close - at;
         else if (*at == ' ')
