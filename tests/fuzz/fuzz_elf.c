@@ -47,7 +47,8 @@ static void check_places(const struct seep_elf_file *elf) {
 
 static void check_own_allocator(const struct seep_elf_file *elf) {
     struct seep_own_allocator own;
-    struct seep_error *err = seep_own_allocator_find(elf, &own);
+    struct seep_imports imports;
+    struct seep_error *err = seep_own_allocator_find(elf, &own, &imports);
     MUST(err || own.kind != SEEP_OWN_NAMED || (own.allocator && own.prefix));
     seep_error_destroy(err);
 }

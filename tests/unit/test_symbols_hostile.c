@@ -266,9 +266,10 @@ static void test_repeated(void **state) {
     int fd = open(place, O_RDONLY | O_CLOEXEC);
     struct seep_elf_file elf;
     struct seep_own_allocator own;
+    struct seep_imports imports;
     uint8_t id[20];
     check_no_error(seep_elf_file_init(fd, "repeated", &elf));
-    check_no_error(seep_own_allocator_find(&elf, &own));
+    check_no_error(seep_own_allocator_find(&elf, &own, &imports));
     assert_int_equal(own.kind, SEEP_OWN_NONE);
     assert_int_equal(seep_elf_build_id(&elf, id, sizeof(id)), 0);
     seep_elf_file_deinit(&elf);

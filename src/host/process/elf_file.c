@@ -14,6 +14,8 @@
 #define TABLE_BYTES_MAX (UINT64_C(256) << 20)
 #define READ_BYTES      (UINT64_C(4) << 20) // at once: between them it is asked whether to stop
 #define NOTES_BYTES_MAX (UINT64_C(1) << 20)
+// A room of this size needs no new pages for each part of a table.
+#define SYMBOLS_AT_ONCE UINT64_C(4096)
 
 bool seep_elf_read(const struct seep_elf_file *elf, uint64_t file_off, void *ret_bytes, uint64_t nr_bytes) {
     if (file_off > elf->file_bytes || nr_bytes > elf->file_bytes - file_off)
@@ -34,9 +36,14 @@ bool seep_elf_read(const struct seep_elf_file *elf, uint64_t file_off, void *ret
     return true;
 }
 
+static bool is_in_file(const struct seep_elf_file *elf, uint64_t file_off, uint64_t nr_bytes) {
+    return file_off <= elf->file_bytes && nr_bytes <= elf->file_bytes - file_off &&
+           nr_bytes <= TABLE_BYTES_MAX;
+}
+
 // malloc'ed, with a NUL behind it.
 static void *read_bytes(const struct seep_elf_file *elf, uint64_t file_off, uint64_t nr_bytes) {
-    if (file_off > elf->file_bytes || nr_bytes > elf->file_bytes - file_off || nr_bytes > TABLE_BYTES_MAX)
+    if (!is_in_file(elf, file_off, nr_bytes))
         return NULL;
     char *bytes = seep_large_alloc(nr_bytes + 1, 1);
     if (bytes && !seep_elf_read(elf, file_off, bytes, nr_bytes)) {
@@ -280,11 +287,18 @@ static struct seep_error *visit_table(const struct seep_elf_file *elf, const Elf
         return NULL;
     const Elf64_Shdr *names = &elf->sections[table->sh_link];
     uint64_t nr = table->sh_size / table->sh_entsize;
-    Elf64_Sym *symbols = read_table(elf, table->sh_offset, nr, &symbol_element);
-    char *strings = read_bytes(elf, names->sh_offset, names->sh_size);
-    for (uint64_t i = 0; symbols && strings && i < nr && !*ret_stop && seep_budget_take(elf->budget, 1);
-         i++) {
-        const Elf64_Sym *symbol = &symbols[i];
+    bool fits = is_in_file(elf, table->sh_offset, table->sh_size);
+    char *strings = fits ? read_bytes(elf, names->sh_offset, names->sh_size) : NULL;
+    Elf64_Sym *symbols = NULL;
+    for (uint64_t i = 0; strings && i < nr && !*ret_stop && seep_budget_take(elf->budget, 1); i++) {
+        if (i % SYMBOLS_AT_ONCE == 0) {
+            free(symbols);
+            symbols = read_table(elf, table->sh_offset + i * table->sh_entsize,
+                                 SEEP_MIN(nr - i, SYMBOLS_AT_ONCE), &symbol_element);
+            if (!symbols)
+                break;
+        }
+        const Elf64_Sym *symbol = &symbols[i % SYMBOLS_AT_ONCE];
         if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
             symbol->st_shndx < SHN_LORESERVE && symbol->st_name <= names->sh_size)
             *ret_stop = !visit(context, strings + symbol->st_name, symbol->st_value, symbol->st_size);

@@ -38,6 +38,7 @@ struct search {
     bool is_free_threaded; // Python without its global lock
     const struct known *named;
     unsigned calls; // of other modules, see beside_malloc.h
+    struct seep_imports imports;
 };
 
 static bool look_at(void *context, const char *name, uint64_t address, uint64_t nr_bytes) {
@@ -74,6 +75,7 @@ static bool look_at_exported(void *context, const char *name, uint64_t address, 
 static void look_at_called(void *context, const char *name) {
     struct search *search = context;
     search->calls |= seep_beside_of_name(name);
+    seep_imports_note(&search->imports, name);
 }
 
 // As memmem, which takes four times as long: the first characters of the messages are not frequent.
@@ -131,8 +133,10 @@ static bool has_symbols(const struct seep_elf_file *elf) {
 }
 
 struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
-                                           struct seep_own_allocator *ret_own) {
+                                           struct seep_own_allocator *ret_own,
+                                           struct seep_imports *ret_imports) {
     *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE};
+    *ret_imports = (struct seep_imports){false};
     if (seep_elf_section(elf, ".gopclntab") || seep_elf_section(elf, ".go.buildinfo")) {
         *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_GO, .allocator = "Go"};
         return NULL;
@@ -140,6 +144,9 @@ struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
     struct search exported = {.named = NULL}, search = {.named = NULL};
     struct seep_error *err = seep_elf_dynamic(elf, look_at_exported, look_at_called, &exported);
     ret_own->calls = exported.calls;
+    *ret_imports = exported.imports;
+    ret_imports->is_known = !err;
+    ret_imports->exports_malloc = exported.malloc_here;
     if (err || exported.malloc_here)
         return err;
     err = seep_elf_functions_of(elf, SHT_SYMTAB, look_at, &search);

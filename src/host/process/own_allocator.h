@@ -8,6 +8,7 @@
 
 #include "base/records.h"
 #include "process/elf_file.h"
+#include "process/past_malloc.h"
 
 enum seep_own_kind {
     SEEP_OWN_NONE,
@@ -25,9 +26,11 @@ struct seep_own_allocator {
     unsigned calls;        // allocators whose functions beside malloc it calls, see beside_malloc.h
 };
 
-// Reads the symbol tables, and of files without one at most 8 MiB of constants.
+// Reads the symbol tables, and of files without one at most 8 MiB of constants. *ret_imports: what else the
+// dynamic table says, where it was read.
 SEEP_MUST_CHECK struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
-                                                           struct seep_own_allocator *ret_own);
+                                                           struct seep_own_allocator *ret_own,
+                                                           struct seep_imports *ret_imports);
 
 // What a process without rights says that it found, and taking it from one that may lie: false, and none.
 void seep_own_allocator_put(struct seep_put *put, const struct seep_own_allocator *own);

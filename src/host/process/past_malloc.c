@@ -16,24 +16,21 @@ static const char *const names[] = {
 
 static const char *const names_of_free[] = {"free", "cfree"};
 
-struct imports {
-    bool exports_malloc;
-    bool looks_up; // dlsym or dlvsym
-    bool opens;    // dlopen
-};
-
 static bool look_at_exported(void *context, const char *name, uint64_t address, uint64_t nr_bytes) {
-    struct imports *imports = context;
+    struct seep_imports *imports = context;
     (void)address;
     (void)nr_bytes;
     imports->exports_malloc |= strcmp(name, "malloc") == 0;
     return !imports->exports_malloc;
 }
 
-static void look_at_called(void *context, const char *name) {
-    struct imports *imports = context;
+void seep_imports_note(struct seep_imports *imports, const char *name) {
     imports->looks_up |= strcmp(name, "dlsym") == 0 || strcmp(name, "dlvsym") == 0;
     imports->opens |= strcmp(name, "dlopen") == 0;
+}
+
+static void look_at_called(void *context, const char *name) {
+    seep_imports_note(context, name);
 }
 
 // Texts that a file is asked for.
@@ -42,7 +39,6 @@ struct asked {
     size_t nr_names;
     const char *prefix; // may stand before the name
     bool is_path;       // the text may be a path that ends with the name
-    bool is_found;
 };
 
 // Whether the text that ends with the name at `start` is nothing but that name, or the prefix and that name.
@@ -66,51 +62,54 @@ static bool has_name(const struct asked *asked, const char *bytes, size_t nr_byt
     return false;
 }
 
-static bool has_all(const struct asked *asked, size_t nr_asked) {
-    for (size_t i = 0; i < nr_asked; i++)
-        if (!asked[i].is_found)
-            return false;
-    return true;
-}
-
 // A section that cannot be read has none. `left`: bytes that are still read of the file.
-static void look_at_section(const struct seep_elf_file *elf, const Elf64_Shdr *section, char *piece,
-                            uint64_t *left, struct asked *asked, size_t nr_asked) {
+static bool section_has(const struct seep_elf_file *elf, const Elf64_Shdr *section, char *piece,
+                        uint64_t *left, const struct asked *asked) {
     uint64_t size = SEEP_MIN(SEEP_MIN(section->sh_size, (uint64_t)SECTION_BYTES_MAX), *left);
     *left -= size;
-    for (uint64_t at = 0; at < size && !has_all(asked, nr_asked); at += PIECE_BYTES - OVERLAP_BYTES) {
+    bool has = false;
+    for (uint64_t at = 0; at < size && !has; at += PIECE_BYTES - OVERLAP_BYTES) {
         size_t nr_bytes = (size_t)SEEP_MIN(size - at, (uint64_t)PIECE_BYTES);
         if (!seep_elf_read(elf, section->sh_offset + at, piece, nr_bytes))
-            return;
-        for (size_t i = 0; i < nr_asked; i++)
-            asked[i].is_found = asked[i].is_found || has_name(&asked[i], piece, nr_bytes, !at);
+            break;
+        has = has_name(asked, piece, nr_bytes, !at);
     }
+    return has;
 }
 
-// Whether all that is asked for is among the constants.
-static struct seep_error *look_for_texts(const struct seep_elf_file *elf, struct asked *asked,
+static bool file_has(const struct seep_elf_file *elf, char *piece, const struct asked *asked) {
+    uint64_t left = FILE_BYTES_MAX;
+    bool has = false;
+    for (uint32_t i = 0; i < elf->nr_sections && left && !has; i++) {
+        const Elf64_Shdr *section = &elf->sections[i];
+        if (section->sh_type == SHT_PROGBITS && section->sh_flags & SHF_ALLOC &&
+            !(section->sh_flags & SHF_EXECINSTR))
+            has = section_has(elf, section, piece, &left, asked);
+    }
+    return has;
+}
+
+// Whether all that is asked for is among the constants. Few files have the first, and no other is looked for
+// in the rest.
+static struct seep_error *look_for_texts(const struct seep_elf_file *elf, const struct asked *asked,
                                          size_t nr_asked, bool *ret_has_all) {
     char *piece = malloc(PIECE_BYTES);
     if (!piece)
         return seep_error_no_memory();
-    uint64_t left = FILE_BYTES_MAX;
-    for (uint32_t i = 0; i < elf->nr_sections && left && !has_all(asked, nr_asked); i++) {
-        const Elf64_Shdr *section = &elf->sections[i];
-        if (section->sh_type == SHT_PROGBITS && section->sh_flags & SHF_ALLOC &&
-            !(section->sh_flags & SHF_EXECINSTR))
-            look_at_section(elf, section, piece, &left, asked, nr_asked);
-    }
+    *ret_has_all = true;
+    for (size_t i = 0; i < nr_asked && *ret_has_all; i++)
+        *ret_has_all = file_has(elf, piece, &asked[i]);
     free(piece);
-    *ret_has_all = has_all(asked, nr_asked);
     return NULL;
 }
 
 // Whether the module has what it needs to call libc's own functions, and names those that are asked for.
 // `opens`: it needs dlopen, too.
-static struct seep_error *find_past(const struct seep_elf_file *elf, struct asked *asked, size_t nr_asked,
-                                    bool opens, bool *ret_is_past) {
-    struct imports imports = {false};
-    struct seep_error *err = seep_elf_dynamic(elf, look_at_exported, look_at_called, &imports);
+static struct seep_error *find_past(const struct seep_elf_file *elf, struct seep_imports imports,
+                                    const struct asked *asked, size_t nr_asked, bool opens,
+                                    bool *ret_is_past) {
+    struct seep_error *err =
+        imports.is_known ? NULL : seep_elf_dynamic(elf, look_at_exported, look_at_called, &imports);
     bool is_past = false;
     if (!err && !imports.exports_malloc && imports.looks_up && (imports.opens || !opens))
         err = look_for_texts(elf, asked, nr_asked, &is_past);
@@ -120,15 +119,16 @@ static struct seep_error *find_past(const struct seep_elf_file *elf, struct aske
 }
 
 struct seep_error *seep_past_malloc_find(const struct seep_elf_file *elf, bool *ret_is_past) {
-    struct asked asked = {.names = names, .nr_names = SEEP_ARRAY_SIZE(names), .prefix = "__libc_"};
-    return find_past(elf, &asked, 1, false, ret_is_past);
+    const struct asked asked = {.names = names, .nr_names = SEEP_ARRAY_SIZE(names), .prefix = "__libc_"};
+    return find_past(elf, (struct seep_imports){false}, &asked, 1, false, ret_is_past);
 }
 
-struct seep_error *seep_past_free_find(const struct seep_elf_file *elf, bool *ret_is_past) {
+struct seep_error *seep_past_free_find(const struct seep_elf_file *elf, const struct seep_imports *imports,
+                                       bool *ret_is_past) {
     static const char *const names_of_libc[] = {"libc.so.6", "libc.so"};
-    struct asked asked[] = {
+    const struct asked asked[] = {
         {.names = names_of_libc, .nr_names = SEEP_ARRAY_SIZE(names_of_libc), .prefix = "", .is_path = true},
         {.names = names_of_free, .nr_names = SEEP_ARRAY_SIZE(names_of_free), .prefix = "__libc_"},
     };
-    return find_past(elf, asked, SEEP_ARRAY_SIZE(asked), true, ret_is_past);
+    return find_past(elf, *imports, asked, SEEP_ARRAY_SIZE(asked), true, ret_is_past);
 }

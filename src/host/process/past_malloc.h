@@ -8,13 +8,23 @@
 
 #include "process/elf_file.h"
 
+// Of a dynamic table: what such a call needs.
+struct seep_imports {
+    bool is_known; // else the table is still to be read
+    bool exports_malloc;
+    bool looks_up; // dlsym or dlvsym
+    bool opens;    // dlopen
+};
+void seep_imports_note(struct seep_imports *imports, const char *name);
+
 // Reads the dynamic table, and of a file that imports dlsym at most 8 MiB of each section of constants and
-// 32 MiB of all. A library that exports malloc is none: its own malloc is called through ours. The name must
-// be a whole text: as the end of others (acc_malloc of libgomp) it is in a quarter of all files that import
-// dlsym.
+// 32 MiB of all for each question. A library that exports malloc is none: its own malloc is called through
+// ours. The name must be a whole text: as the end of others (acc_malloc of libgomp) it is in a quarter of all
+// files that import dlsym.
 SEEP_MUST_CHECK struct seep_error *seep_past_malloc_find(const struct seep_elf_file *elf, bool *ret_is_past);
 // The same for libc's own free, which no hook sees: the file also imports dlopen, and has the names of libc
-// and of free among its constants.
-SEEP_MUST_CHECK struct seep_error *seep_past_free_find(const struct seep_elf_file *elf, bool *ret_is_past);
+// and of free among its constants. `imports`: those of the file, if they are known.
+SEEP_MUST_CHECK struct seep_error *seep_past_free_find(const struct seep_elf_file *elf,
+                                                       const struct seep_imports *imports, bool *ret_is_past);
 
 #endif

@@ -53,12 +53,13 @@ static bool same_file(const struct stat *a, const struct stat *b) {
 // A file that is no ELF file of ours, or damaged, has none that we know of.
 static struct seep_error *look_here(int fd, const char *path, struct seep_unseen_file *file) {
     struct seep_elf_file elf;
+    struct seep_imports imports;
     struct seep_error *err = seep_elf_file_init(fd, path, &elf);
     if (!err) {
         file->build_id_bytes = seep_elf_build_id(&elf, file->build_id, sizeof(file->build_id));
-        err = seep_own_allocator_find(&elf, &file->own);
+        err = seep_own_allocator_find(&elf, &file->own, &imports);
         if (!err)
-            err = seep_past_free_find(&elf, &file->frees_past);
+            err = seep_past_free_find(&elf, &imports, &file->frees_past);
         seep_elf_file_deinit(&elf);
     }
     if (!err || err->code == SEEP_E_MEMORY)
