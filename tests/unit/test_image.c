@@ -13,6 +13,7 @@
 
 #include "image_builder.h"
 #include "image/raw.h"
+#include "image/ring.h"
 #include "source/image/image_look.h"
 #include "source/image/profile_image.h"
 #include "source/image/raw_file.h"
@@ -696,6 +697,35 @@ static void test_truncated_file(void **state) {
     free(image);
 }
 
+// What the program wrote into its rings is taken from the file, and a copy has all the rest.
+static void test_rings_are_not_copied(void **state) {
+    enum { DIR = PAGES_PAGES + NR_PAGES, RING = DIR + 64, CAPACITY = 1024, BEHIND = RING + 1 + 6, END };
+    struct image_builder *image = image_build();
+    struct seep_image_area *areas = image->header->areas;
+    areas[SEEP_AREA_PAGES].size = END * SEEP_IMAGE_PAGE;
+    for (int i = SEEP_AREA_MAPPINGS; i < SEEP_AREA_PAGED_NR; i++)
+        areas[i].off = image->header->file_size = (PAGE_FIRST + END) * SEEP_IMAGE_PAGE, areas[i].size = 0;
+    image->header->flags |= SEEP_FLAG_EVENTS;
+    image->header->ring_dir_page = DIR;
+    int fd = image_to_memfd(image);
+    unsigned char page[SEEP_IMAGE_PAGE];
+    memset(page, 7, sizeof(page));
+    for (int i = RING; i < END; i++)
+        assert_int_equal(pwrite(fd, page, sizeof(page), (PAGE_FIRST + i) * SEEP_IMAGE_PAGE), sizeof(page));
+    const struct seep_ring ring = {.written = 1, .capacity = CAPACITY};
+    const uint32_t at = RING;
+    assert_int_equal(pwrite(fd, &ring, sizeof(ring), (PAGE_FIRST + RING) * SEEP_IMAGE_PAGE), sizeof(ring));
+    assert_int_equal(pwrite(fd, &at, sizeof(at), (PAGE_FIRST + DIR) * SEEP_IMAGE_PAGE), sizeof(at));
+    struct seep_image_copy *copy = NULL;
+    assert_ok(seep_image_copy_from_fd(fd, "test", &copy));
+    for (int i = RING; i < END; i++)
+        assert_int_equal(seep_image_dense(copy, (PAGE_FIRST + i) * SEEP_IMAGE_PAGE, SEEP_IMAGE_PAGE),
+                         i == RING || i == BEHIND ? SEEP_IMAGE_PAGE : 0);
+    seep_image_copy_destroy(copy);
+    close(fd);
+    free(image);
+}
+
 static void test_reading_across_extents(void **state) {
     struct image_builder *image = image_build();
     image->is_data[PAGE_THREADS + 1] = 0;
@@ -861,6 +891,7 @@ int main(void) {
         cmocka_unit_test(test_bad_dumps),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_truncated_file),
+        cmocka_unit_test(test_rings_are_not_copied),
         cmocka_unit_test(test_reading_across_extents),
         cmocka_unit_test(test_pid),
         cmocka_unit_test(test_pid_memory),

@@ -183,7 +183,7 @@ static struct seep_error *copy_map(struct seep_image_copy *copy, const struct se
                                    const struct seep_image_header *header, bool *ret_short) {
     uint64_t split = header->areas[SEEP_AREA_ODD].off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE;
     if (!source->windows)
-        return copy_range(copy, source, split, source->nr_bytes, ret_short);
+        return seep_image_copy_around_rings(copy, source, split, source->nr_bytes, copy_range, ret_short);
     // Asking the page table for every page of a huge, nearly empty area takes long.
     const struct seep_image_area *pages = &header->areas[SEEP_AREA_PAGES];
     uint64_t end = SEEP_MIN(pages->off + pages->used * SEEP_IMAGE_PAGE, source->nr_bytes);

@@ -29,4 +29,15 @@ struct seep_image_source {
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_source(const struct seep_image_source *source,
                                                                struct seep_image_copy **ret_copy);
 
+// Copies [at, end).
+typedef struct seep_error *seep_image_copy_part(struct seep_image_copy *copy,
+                                                const struct seep_image_source *source, uint64_t at,
+                                                uint64_t end, bool *ret_short);
+// Copies [at, end) of a file by `part`, without the rings of a recorded process: they are most of its image,
+// and their events are taken from the file.
+SEEP_MUST_CHECK struct seep_error *seep_image_copy_around_rings(struct seep_image_copy *copy,
+                                                                const struct seep_image_source *source,
+                                                                uint64_t at, uint64_t end,
+                                                                seep_image_copy_part *part, bool *ret_short);
+
 #endif
