@@ -28,7 +28,7 @@ COVERS = [
     ('socket refused', 'declared', 'test_each_call_fails_once', 'the library goes on alone'),
     ('tables full', 'declared', 'test_full_tables', 'counted by reason; what did fit is right'),
     ('tool slow or stopped', 'covered', 'test_the_tool_is_stopped',
-     'no process waits for it; one that does not reach it is counted'),
+     'a process that leaves waits 10 ms for it; one that does not reach it is counted'),
     ('clock jumps', 'covered', 'test_the_clock_jumps', ''),
 ]
 

@@ -2,7 +2,8 @@
 //
 // Parking: a process that is leaving waits until the tool has looked at its memory, which is gone
 // afterwards. Only where the tool asked for it (SEEP_SCAN) and has our image; never for longer than
-// PARK_MS, and not at all when the tool is stopped or gone: its end closes the connection. System calls only.
+// PARK_MS, only FIRST_MS when the tool is stopped, and not at all when it is gone: its end closes the
+// connection. System calls only.
 #include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
@@ -13,6 +14,8 @@
 #include "preload/proc_path.h"
 
 #define PARK_MS 10000
+// Most looks are over by then, so the state of the tool is not read before.
+#define FIRST_MS 10
 // After each slice of that time we look whether the tool has been stopped: it is not waited for then.
 #define SLICE_MS 500
 // A wait that is interrupted goes on with what is left of its time, but not for ever: where the
@@ -50,8 +53,8 @@ static bool moves(int fd) {
 }
 
 // True when the tool has answered or is gone, or waiting is not possible.
-static bool answered(int fd) {
-    struct timespec left = {.tv_nsec = SLICE_MS * 1000000L}; // the kernel writes back what is left of it
+static bool answered(int fd, long within_ms) {
+    struct timespec left = {.tv_nsec = within_ms * 1000000L}; // the kernel writes back what is left of it
     struct pollfd answer = {.fd = fd, .events = POLLIN};
     for (unsigned tries = 0; tries < SLICE_INTERRUPTIONS_MAX; tries++) {
         long result = sys6(SYS_ppoll, (long)&answer, 1, (long)&left, 0, 0, 0);
@@ -62,8 +65,9 @@ static bool answered(int fd) {
 }
 
 static void await(int fd) {
-    for (unsigned slice = 0; slice < PARK_MS / SLICE_MS && moves(fd) && !answered(fd); slice++)
-        continue;
+    bool is_over = answered(fd, FIRST_MS);
+    for (unsigned slice = 0; slice < PARK_MS / SLICE_MS && !is_over && moves(fd); slice++)
+        is_over = answered(fd, SLICE_MS);
 }
 
 static void tell_and_wait_at(uint64_t sp_rt) {

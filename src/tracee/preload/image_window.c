@@ -71,15 +71,20 @@ static int open_read_only(int fd) {
     return sys_open(path.text, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0); // it may be another's by now
 }
 
-static void drop_seed(int number) {
-    if (seeds[number])
-        sys_munmap(seeds[number], SEEP_LARGEST_PAGE);
-    seeds[number] = NULL;
-}
-
-static void drop_seeds(void) {
-    for (int i = 0; i < SEEP_WINDOW_SEEDS; i++)
-        drop_seed(i);
+// The first `nr` seeds. Linux mostly puts a mapping right below the one before, and unmaps them by one call.
+static void drop_seeds(int nr) {
+    for (int i = 0; i < nr; i++) {
+        unsigned char *start = seeds[i];
+        size_t bytes = SEEP_LARGEST_PAGE;
+        seeds[i] = NULL;
+        while (start && i + 1 < nr && seeds[i + 1] == start - SEEP_LARGEST_PAGE) {
+            start = seeds[++i];
+            bytes += SEEP_LARGEST_PAGE;
+            seeds[i] = NULL;
+        }
+        if (start)
+            sys_munmap(start, bytes);
+    }
 }
 
 // Without them children of fork are not traced, and counted.
@@ -87,11 +92,9 @@ SEEP_COLD void seep_window_make_seeds(int fd, const struct seep_image_area areas
                                       bool one, const struct seep_file_id *file) {
     int only_read = seep_g.config.ignore_children ? -1 : open_read_only(fd);
     bool done = only_read >= 0;
-    for (int i = 0; done && i <= OF_HEADER; i++) {
-        if (one && i != OF_HEADER) {
-            drop_seed(i);
-            continue;
-        }
+    if (one)
+        drop_seeds(OF_HEADER);
+    for (int i = one ? OF_HEADER : 0; done && i <= OF_HEADER; i++) {
         // Those of the parent's image are mapped over.
         int flags = MAP_SHARED | MAP_NORESERVE | (seeds[i] ? MAP_FIXED : 0);
         void *seed = sys_mmap(seeds[i], SEEP_LARGEST_PAGE, PROT_READ, flags, only_read,
@@ -104,7 +107,7 @@ SEEP_COLD void seep_window_make_seeds(int fd, const struct seep_image_area areas
     if (only_read >= 0 && ours)
         sys_close(only_read);
     if (!done || !ours)
-        drop_seeds();
+        drop_seeds(SEEP_WINDOW_SEEDS);
 }
 
 // A program that has locked all its memory by a call that we do not see has locked the seed. Then the kernel
@@ -379,7 +382,7 @@ void seep_window_drop(void) {
         sys_munmap(seep_g.base, seep_g.window_bytes);
     else
         unmap_pieces(seep_g.base, seep_g.header->areas, seep_g.opened);
-    drop_seeds();
+    drop_seeds(SEEP_WINDOW_SEEDS);
     seep_g.base = NULL;
     seep_g.header = NULL;
     __builtin_memset(seep_g.opened, 0, sizeof(seep_g.opened));
@@ -621,7 +624,7 @@ bool seep_window_replace(unsigned char *twin) {
 
 // This process will have no image: nothing of its parent's stays.
 void seep_window_leave_parents(void) {
-    drop_seeds();
+    drop_seeds(SEEP_WINDOW_SEEDS);
     seep_g.header = NULL;
     if (is_view)
         leave_view();
