@@ -91,13 +91,14 @@ static void test_first_arguments(void **state) {
     (void)state;
     for (unsigned i = 0; i < SEEP_ARRAY_SIZE(forms); i++) {
         char *shorter = NULL;
-        assert_null(seep_name_shorten_to(name, 20, i, &shorter));
+        assert_null(seep_name_shorten_to(name, i ? 89 : 20, i, &shorter));
         assert_string_equal(shorter, forms[i]);
         free(shorter);
     }
-    char *same = NULL;
-    assert_null(seep_name_shorten_to(name, 20, 3, &same));
-    assert_null(same);
+    char *no_room = NULL;
+    assert_null(seep_name_shorten_to(name, 60, 1, &no_room));
+    assert_string_equal(no_room, forms[0]);
+    free(no_room);
 }
 
 static void test_10_kilobytes(void **state) {

@@ -277,7 +277,8 @@ static struct seep_error *shorten(const char *name, bool is_type, unsigned colum
         drop_return_type(&text);
     while (!text.failed && text.bytes && columns_of(text.bytes) > columns &&
            elide_one(&text, is_type, nr_kept))
-        ;
+        if (columns_of(text.bytes) > columns) // arguments stay only where there is room for them
+            nr_kept = 0;
     if (text.failed) {
         free(text.bytes);
         return seep_error_no_memory();
