@@ -238,7 +238,7 @@ def run_pytest(prefix, directory, suites, environment, options, before=()):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=" + report]
     if options.jobs > 1 and has_module("xdist"):
         # Whole files: what a file makes once for its tests is made once. Many tests wait for what they started.
-        command += ["-n", str(options.jobs + options.jobs // 2), "--dist", "loadfile"]
+        command += ["-n", str(2 * options.jobs), "--dist", "loadfile"]
     if prefix:
         command += [word for test in NOT_SANITIZED for word in ("--deselect", "tests/" + test)]
     status, output = run([*before, *command, *folders], 2400, prefix + "pytest", cwd=ROOT, env=environment)
