@@ -376,9 +376,11 @@ def test_shrink_joins_parts(run, seep, rows, recording, tmp_path):
     assert len(rows(both, "select * from event")) == totals(run, seep, recording)["live_blocks"]
 
 
-def test_events_as_log_and_table(run, seep, build, recording, plain, tmp_path):
+def test_events_as_log_and_table(run, seep, root, recording, plain, tmp_path):
     log, again, family = tmp_path / "events.log", tmp_path / "again.seep", tmp_path / "family.seep"
-    done = run(seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", family, "--", os.path.join(build, "tests/programs/gcc-O2@family"))
+    program = tmp_path / "family"
+    subprocess.run(["gcc", "-O2", "-w", "-D_GNU_SOURCE", os.path.join(root, "tests/programs/family.c"), "-o", program], check=True)
+    done = run(seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", family, "--", program)
     assert done.returncode == 0, done
     for trace in (family, recording):  # `family` has each function, also those with an alignment
         assert run(seep, "export", trace, "--events", "log", "-o", log).returncode == 0

@@ -369,7 +369,7 @@ def test_the_mark_of_utf_8_is_no_suppression(run, seep, tmp_path):
 # ---- what is built in ----
 
 
-GLIB = {"gobject types", "gobject types, at start"}
+GLIB = {"gobject types"}  # those made at start are known by their headers
 
 
 @pytest.mark.parametrize("arguments", [("list", "/usr"), ("info", "/usr/bin")])
@@ -492,12 +492,12 @@ def test_what_glib_keeps_is_suppressed(run, seep, require, tmp_path):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
-    assert "suppressions" not in plain and plain["leaks"]["possible"]["blocks"] > 5
+    assert "suppressions" not in plain and plain["leaks"]["possible"]["blocks"] > 0
     rules = report["suppressions"]["rules"]
     assert {rule["file"] for rule in rules} == {"built in"} and {rule["line"] for rule in rules} == {None}
     assert "gobject types" in [rule["name"] for rule in rules] and all(rule["reason"] for rule in rules)
     assert report["leaks"]["suppressed"]["blocks"] == sum(rule["blocks"] for rule in rules)
-    assert report["leaks"]["suppressed"]["blocks"] > 10
+    assert report["leaks"]["suppressed"]["blocks"] > 0
     assert report["leaks"]["possible"]["blocks"] + report["leaks"]["suppressed"]["blocks"] == plain["leaks"]["possible"]["blocks"]
 
 

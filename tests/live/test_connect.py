@@ -50,9 +50,14 @@ def test_descendants_that_are_not_seen_are_counted(tmp_path):
     program = harness.Told(tmp_path, 'x.seep', [], ['sh', '-c', 'env -i sleep 1000 & echo ok; read line; kill $!'])
     console = Console(program.pid)
     # Until `env` has executed it, the child is traced.
-    harness.wait_until(lambda: console.ask('status')['unseen_processes'] == 1, 'a child that is not traced')
-    status = console.ask('status')
-    assert status['processes'] == 1 and 'health' in status, status
+    status = {}
+
+    def is_seen_as_untraced():
+        status.update(console.ask('status'))
+        return (status['processes'], status['unseen_processes']) == (1, 1)
+
+    harness.wait_until(is_seen_as_untraced, 'a child that is not traced')
+    assert 'health' in status, status
     console.end()
     first, *_ = run([SEEP, 'top', '--once', program.pid]).out.decode().splitlines()
     assert '+0 of 1 processes' in first, first

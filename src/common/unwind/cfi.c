@@ -21,12 +21,12 @@ int seep_cfi_row_in(struct seep_cfi_machine *machine, const struct seep_cfi_obje
         return SEEP_CFI_NONE;
 
     status = seep_cfi_program_start(machine, &cie, &fde, pc);
-    if (status)
-        return status;
-    status = seep_cfi_program_run(machine, &fde.program);
-    if (status)
-        return status;
-    return seep_cfi_program_row(object, machine, ret_row);
+    if (!status)
+        status = seep_cfi_program_run(machine, &fde.program);
+    if (!status)
+        status = seep_cfi_program_row(object, machine, ret_row);
+    machine->cie = NULL; // which is on this stack: a scan of what stays would find it
+    return status;
 }
 
 int seep_cfi_row_at(const struct seep_cfi_object *object, uint64_t pc, struct seep_cfi_row *ret_row) {

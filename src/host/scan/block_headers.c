@@ -217,8 +217,10 @@ static void see_pointers(struct learning *learning) {
 
 // The first word of the block leads to the start of *ret_block.
 static bool begins_with_pointer(const struct seep_graph *graph, uint32_t block, uint32_t *ret_block) {
+    if (graph->first_edge[block] == graph->first_edge[block + 1])
+        return false;
     const struct seep_edge *edge = &graph->edges[graph->first_edge[block]];
-    if (graph->first_edge[block] == graph->first_edge[block + 1] || edge->from_off || edge->to_off)
+    if (edge->from_off || edge->to_off)
         return false;
     *ret_block = edge->target;
     return true;
@@ -234,8 +236,10 @@ static bool leads_to(const struct seep_graph *graph, uint32_t block, uint32_t ta
 // At `off` there is a pointer to a class, which begins with one to its type, which begins with a number and
 // leads to its data, which lead to the class.
 static bool is_object(const struct seep_graph *graph, uint32_t block, uint32_t off) {
-    const struct seep_edge *edges = &graph->edges[graph->first_edge[block]];
     const size_t nr = (size_t)(graph->first_edge[block + 1] - graph->first_edge[block]);
+    if (!nr)
+        return false;
+    const struct seep_edge *edges = &graph->edges[graph->first_edge[block]];
     const size_t found = SEEP_FIRST_WHERE(at, nr, edges[at].from_off >= off);
     uint32_t type, more;
     if (found == nr || edges[found].from_off != off || edges[found].to_off ||
