@@ -88,6 +88,21 @@ def test_what_our_own_frames_held_at__exit_is_lost(tmp_path):
     assert kinds(process)[3005] == {'lost'}
 
 
+# What has the size of a variable is never at its end in this program. One is what the library gave before there was an
+# allocator. Behind the last one the allocator of musl has memory.
+@pytest.mark.parametrize('place, kind', [('bare_areas', 'lost'), ('seep_boot_memory', 'reachable'), ('', 'reachable')])
+def test_the_data_of_the_library_holds_nothing_but_what_it_gave(place, kind, tmp_path):
+    """They have addresses of stacks and mappings that the library has met."""
+    harness.need('gcc', 'nm')
+    symbols = [line.split() for line in harness.run(['nm', '-S', LIBSEEP]).out.decode().splitlines()]
+    found = [int(start, 16) + int(size, 16) for start, size, *_, name in (line for line in symbols if len(line) == 4) if name == place]
+    if place and not found:
+        pytest.skip('the library has no symbols')
+    program = built_program('exit_scan_data_of_library.c', tmp_path, '-O1')
+    done, (process, ) = run(program, tmp_path, *(hex(end - 24) for end in found))
+    assert done.code == 0 and kinds(process)[3005] == {kind}
+
+
 def test_exit_in_a_child_of_vfork_is_not_that_of_the_parent(tmp_path):
     """The two have one thread of libc's. What the parent's own frames held was lost."""
     harness.need('gcc')
