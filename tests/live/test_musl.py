@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of musl: the same libseep.so is loaded into them, also when one of glibc starts them and the other way about."""
 import platform
+import signal
 
 import pytest
 import report_json
-from harness import LIBSEEP, SEEP, environment, need, no_losses, report, run
+from harness import BUILD, LIBSEEP, SEEP, environment, need, no_losses, report, run
 from small_programs import program_source
 
 COVERS = [
@@ -95,6 +96,26 @@ def test_each_starts_the_other(musl, tmp_path):
     names = {p['process']['exe'].rsplit('/', 1)[-1] for p in processes}
     assert {'program', 'echo'} <= names, names
     check_main([p for p in processes if figures(p, 'leak') == (17, 0, 1490)][0])
+
+
+def test_a_handler_leaves_what_reads_the_mappings(musl, tmp_path):
+    """mlockall reads them, too, and is no call of the allocator. Stacks in a library that is opened later were cut."""
+    (tmp_path / 'left.c').write_text(program_source('musl_left_reading.c'))
+    done = run(['musl-gcc', '-g', '-O1', '-w', '-fasynchronous-unwind-tables', '-Wl,--eh-frame-hdr', 'left.c', '-o', 'left'],
+               cwd=tmp_path)
+    assert done.code == 0, done
+    nr_left = 0
+    for call in range(1, 200):  # the signal comes right before this call of the library's
+        env = environment(SEEP_LIBRARY=BUILD / 'tests/live/libseep-faults.so', SEEP_FAULT=f'{call}:s{signal.SIGUSR1}')
+        done = run([SEEP, 'run', '-q', '--scan', 'no', '-o', tmp_path / 't.seep', '--', tmp_path / 'left', musl[1]], env=env)
+        assert done.code == 0, done
+        if done.out:
+            nr_left += 1
+            (process,) = report(tmp_path / 't.seep')
+            assert figures(process, 'late') == (6, 0, 360), (call, process['sites'])
+        elif nr_left:
+            break
+    assert nr_left > 5
 
 
 def test_malloc_semantics(tmp_path):

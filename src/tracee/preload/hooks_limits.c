@@ -170,9 +170,10 @@ enum work { ADD_UP_PROGRAM, LOCK_PROGRAM, LOCK_PROGRAM_ON_FAULT, UNLOCK_OURS };
 // One way through the address space. false: it cannot be read.
 static bool each_area(enum work work, uint64_t *ret_bytes) {
     *ret_bytes = 0;
-    if (!seep_maps_open())
+    struct seep_maps maps;
+    if (!seep_maps_open(&maps))
         return false;
-    for (const struct seep_maps_area *area; (area = seep_maps_next());) {
+    for (const struct seep_maps_area *area; (area = seep_maps_next(&maps));) {
         uint64_t start = area->start;
         uint64_t end = area->end;
         bool ours = is_ours(start);
@@ -187,7 +188,7 @@ static bool each_area(enum work work, uint64_t *ret_bytes) {
         else if (work == UNLOCK_OURS)
             sys3(SYS_munlock, start, end - start, 0);
     }
-    seep_maps_close();
+    seep_maps_close(&maps);
     return *ret_bytes != 0;
 }
 

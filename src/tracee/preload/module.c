@@ -129,15 +129,16 @@ static SEEP_NOINLINE uint64_t path_of(const char *name, uint64_t start) {
     if (!name || !*name)
         return seep_g.header->exe_off;
     uint64_t found = 0;
+    struct seep_maps *maps;
     if (__builtin_strncmp(name, "linux-", 6) == 0) { // linux-vdso.so.1, linux-gate.so.1
         name = "[vdso]";
-    } else if (name[0] != '/' && !seep_confined.filtered && seep_maps_open()) {
+    } else if (name[0] != '/' && !seep_confined.filtered && (maps = seep_maps_open_with_paths())) {
         // The loader names a library as the program did: "./plugin.so" is another file, or none, for who
         // reads it elsewhere. The kernel has the whole path.
-        for (const struct seep_maps_area *area; !found && (area = seep_maps_next());)
+        for (const struct seep_maps_area *area; !found && (area = seep_maps_next(maps));)
             if (start - area->start < area->end - area->start && area->path[0] == '/')
                 found = seep_string(area->path, __builtin_strlen(area->path));
-        seep_maps_close();
+        seep_maps_close(maps);
     }
     return found ? found : seep_string(name, __builtin_strlen(name));
 }
@@ -223,7 +224,10 @@ static void forget_rules(uint64_t start, uint64_t end) {
 void seep_modules_check(void) {
     if (!seep_lock_take(&seep_g.rules_lock))
         return;
-    seep_maps_forget();
+    if (!seep_maps_again()) {
+        seep_lock_release(&seep_g.rules_lock);
+        return;
+    }
     uint32_t nr = (uint32_t)seep_g.header->areas[SEEP_AREA_MODULES].used;
     bool changed = false;
     for (uint32_t i = 1; i < nr; i++) {

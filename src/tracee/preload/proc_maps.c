@@ -8,45 +8,50 @@
 
 // ---- lines ----------------------------------------------------------------------------------------
 
-static struct {
-    int fd;
-    size_t at;
-    size_t nr;
-    char text[1024];
-    struct seep_maps_area area;
-} maps;
+bool seep_maps_open(struct seep_maps *ret_maps) {
+    ret_maps->at = ret_maps->nr = ret_maps->path_room = 0;
+    ret_maps->path = NULL;
+    ret_maps->fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    return ret_maps->fd >= 0;
+}
 
-bool seep_maps_open(void) {
+static struct seep_maps with_paths;
+
+struct seep_maps *seep_maps_open_with_paths(void) {
+    static char path[SEEP_MAPS_PATH];
     if (!seep_lock_take(&seep_g.maps_lock))
-        return false;
-    maps.at = maps.nr = 0;
-    maps.fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-    if (maps.fd < 0)
+        return NULL;
+    if (!seep_maps_open(&with_paths)) {
         seep_lock_release(&seep_g.maps_lock);
-    return maps.fd >= 0;
+        return NULL;
+    }
+    with_paths.path = path;
+    with_paths.path_room = sizeof(path);
+    return &with_paths;
 }
 
-void seep_maps_close(void) {
-    sys_close(maps.fd);
-    seep_lock_release(&seep_g.maps_lock);
+void seep_maps_close(struct seep_maps *maps) {
+    sys_close(maps->fd);
+    if (maps == &with_paths)
+        seep_lock_release(&seep_g.maps_lock);
 }
 
-static int next_char(void) {
-    if (maps.at == maps.nr) {
-        long got = sys3(SYS_read, maps.fd, maps.text, sizeof(maps.text));
+static int next_char(struct seep_maps *maps) {
+    if (maps->at == maps->nr) {
+        long got = sys3(SYS_read, maps->fd, maps->text, sizeof(maps->text));
         if (got <= 0)
             return -1;
-        maps.at = 0;
-        maps.nr = (size_t)got;
+        maps->at = 0;
+        maps->nr = (uint32_t)got;
     }
-    return (unsigned char)maps.text[maps.at++];
+    return (unsigned char)maps->text[maps->at++];
 }
 
 // A number up to `end`. Decimal ones are read as if they were hexadecimal: only whether they differ counts.
-static bool read_hex(char end, uint64_t *ret_value) {
+static bool read_hex(struct seep_maps *maps, char end, uint64_t *ret_value) {
     *ret_value = 0;
     for (;;) {
-        int c = next_char();
+        int c = next_char(maps);
         if (c == end)
             return true;
         bool digit = c >= '0' && c <= '9';
@@ -56,25 +61,27 @@ static bool read_hex(char end, uint64_t *ret_value) {
     }
 }
 
-const struct seep_maps_area *seep_maps_next(void) {
-    struct seep_maps_area *area = &maps.area;
+const struct seep_maps_area *seep_maps_next(struct seep_maps *maps) {
+    struct seep_maps_area *area = &maps->area;
     uint64_t device;
-    if (!read_hex('-', &area->start) || !read_hex(' ', &area->end))
+    if (!read_hex(maps, '-', &area->start) || !read_hex(maps, ' ', &area->end))
         return NULL;
-    area->readable = next_char() == 'r';
-    next_char();
-    area->executable = next_char() == 'x';
-    next_char();
-    next_char();
-    if (!read_hex(' ', &area->off) || !read_hex(':', &device) || !read_hex(' ', &device) ||
-        !read_hex(' ', &area->inode))
+    area->readable = next_char(maps) == 'r';
+    next_char(maps);
+    area->executable = next_char(maps) == 'x';
+    next_char(maps);
+    next_char(maps);
+    if (!read_hex(maps, ' ', &area->off) || !read_hex(maps, ':', &device) || !read_hex(maps, ' ', &device) ||
+        !read_hex(maps, ' ', &area->inode))
         area->inode = 0;
     size_t length = 0;
-    int c = maps.at ? (unsigned char)maps.text[maps.at - 1] : 0;
-    for (c = c == '\n' ? c : next_char(); c >= 0 && c != '\n'; c = next_char())
-        if ((length || c != ' ') && length < sizeof(area->path) - 1)
-            area->path[length++] = (char)c;
-    area->path[length] = 0;
+    int c = maps->at ? (unsigned char)maps->text[maps->at - 1] : 0;
+    for (c = c == '\n' ? c : next_char(maps); c >= 0 && c != '\n'; c = next_char(maps))
+        if ((length || c != ' ') && length + 1 < maps->path_room)
+            maps->path[length++] = (char)c;
+    if (maps->path)
+        maps->path[length] = 0;
+    area->path = maps->path;
     return area->start >> 63 == 0 ? area : NULL; // the vsyscall page is the last and no memory of the process
 }
 
@@ -175,20 +182,23 @@ bool seep_maps_is_data(uint64_t pc) {
     return at >= 0 && !bare_areas[at].executable;
 }
 
+static struct bare_area area_of_pc; // that read_all() was asked for; its end is 0: there is none
+
 // Each file that is mapped from its beginning, followed by code of the same file, and the vdso. Gives also
-// the area that `pc` is in; none: its end is 0.
-static void read_all(uint64_t pc, struct bare_area *ret_area) {
-    ret_area->end = 0;
+// the area that `pc` is in. false: it could not be read, so that nothing follows from it.
+static bool read_all(uint64_t pc) {
+    area_of_pc.end = 0;
     if (!modules)
         modules = seep_own_memory(MAX_MODULES * sizeof(*modules));
-    if (!modules || seep_confined.filtered || !seep_maps_open())
-        return;
+    struct seep_maps *maps = modules && !seep_confined.filtered ? seep_maps_open_with_paths() : NULL;
+    if (!maps)
+        return false;
     nr_modules = 0;
     uint64_t inode = 0, bytes = 0; // of the latest file's first area, whose module is not complete; 0: none
-    for (const struct seep_maps_area *area; (area = seep_maps_next());) {
+    for (const struct seep_maps_area *area; (area = seep_maps_next(maps));) {
         struct seep_maps_module *module = &modules[nr_modules];
         if (pc - area->start < area->end - area->start)
-            *ret_area =
+            area_of_pc =
                 (struct bare_area){.start = area->start, .end = area->end, .executable = area->executable};
         bool is_vdso = __builtin_strcmp(area->path, "[vdso]") == 0;
         if ((area->inode && area->off == 0) || is_vdso) {
@@ -204,7 +214,8 @@ static void read_all(uint64_t pc, struct bare_area *ret_area) {
             nr_modules++;
         bytes = 0;
     }
-    seep_maps_close();
+    seep_maps_close(maps);
+    return true;
 }
 
 const struct seep_maps_module *seep_maps_known_module(uint64_t pc) {
@@ -221,17 +232,21 @@ const struct seep_maps_module *seep_maps_module(uint64_t pc) {
     uint32_t epoch = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
     if (found || pc >> 12 == missed_page || is_bare(pc, epoch))
         return found;
-    struct bare_area area;
-    read_all(pc, &area);
+    if (!read_all(pc))
+        return NULL;
     found = seep_maps_known_module(pc);
     missed_page = found ? 0 : pc >> 12;
-    if (!found && area.end)
-        add_bare(&area);
+    if (!found && area_of_pc.end)
+        add_bare(&area_of_pc);
     return found;
 }
 
-void seep_maps_forget(void) {
-    nr_modules = nr_bare_areas = 0;
+bool seep_maps_again(void) {
+    nr_bare_areas = 0;
+    if (!seep_g.find_object)
+        return read_all(0);
+    nr_modules = 0; // modules with holes, which are few: they are read when one is met
+    return true;
 }
 
 // Field 28 of /proc/self/stat; the name in field 2 may hold anything, also parentheses.
@@ -269,11 +284,12 @@ bool seep_maps_is_return_probe(uint64_t pc) {
         if (atomic_load_explicit(&asked[i], memory_order_relaxed) == pc)
             return i;
     bool found = false;
-    if (!seep_calls_seem_free() || !seep_maps_open())
+    struct seep_maps *maps = seep_calls_seem_free() ? seep_maps_open_with_paths() : NULL;
+    if (!maps)
         return false;
-    for (const struct seep_maps_area *area; !found && (area = seep_maps_next());)
+    for (const struct seep_maps_area *area; !found && (area = seep_maps_next(maps));)
         found = area->start == pc && __builtin_strcmp(area->path, "[uprobes]") == 0;
-    seep_maps_close();
+    seep_maps_close(maps);
     atomic_store_explicit(&asked[found], pc, memory_order_relaxed);
     return found;
 }

@@ -15,15 +15,31 @@ struct seep_maps_area {
     uint64_t inode;
     bool readable;
     bool executable;
-    char path[512]; // "": none. Longer ones are cut.
+    const char *path; // "": none. Longer ones than SEEP_MAPS_PATH are cut; NULL: not kept.
 };
 
-// /proc/self/maps. false: it cannot be opened, as under a filter of system calls. Takes maps_lock, until
-// seep_maps_close(): what is read has one place, because the stack may be a signal handler's.
-SEEP_MUST_CHECK bool seep_maps_open(void);
+#define SEEP_MAPS_PATH 512
+
+// A file that is read line by line, and what is read of it.
+struct seep_maps {
+    int fd;
+    uint32_t at;
+    uint32_t nr;
+    uint32_t path_room;
+    char *path; // NULL: none is kept
+    struct seep_maps_area area;
+    char text[512];
+};
+
+// /proc/self/maps. false: it cannot be opened, as under a filter of system calls. Without paths, and without
+// a lock: of a hook that has no guard, which a signal handler may leave by longjmp unnoticed.
+SEEP_MUST_CHECK bool seep_maps_open(struct seep_maps *ret_maps);
+// With paths. Takes maps_lock, until seep_maps_close(): what is read has one place, because the stack may be
+// a signal handler's. NULL: as above, or another one reads and does not end.
+SEEP_MUST_CHECK struct seep_maps *seep_maps_open_with_paths(void);
 // The next line, valid until the one after it. NULL: there is none.
-SEEP_MUST_CHECK const struct seep_maps_area *seep_maps_next(void);
-void seep_maps_close(void);
+SEEP_MUST_CHECK const struct seep_maps_area *seep_maps_next(struct seep_maps *maps);
+void seep_maps_close(struct seep_maps *maps);
 
 // Whether all of it can be read: a module may have holes between its segments, a file may end before its
 // mapping, and the program may have taken the rights to any page. Under a filter of system calls the kernel
@@ -43,7 +59,7 @@ struct seep_maps_module {
 #endif
     uint64_t cfi_start; // of the segment that eh_frame_hdr is in: all of it can be read
     uint64_t cfi_end;
-    char path[512];
+    char path[SEEP_MAPS_PATH];
 };
 // NULL: no module (JIT code). Valid until the next call. rules_lock held.
 const struct seep_maps_module *seep_maps_module(uint64_t pc);
@@ -51,7 +67,9 @@ const struct seep_maps_module *seep_maps_module(uint64_t pc);
 const struct seep_maps_module *seep_maps_known_module(uint64_t pc);
 // Whether seep_maps_module() found no module at `pc`, and memory that was not executable. rules_lock held.
 bool seep_maps_is_data(uint64_t pc);
-void seep_maps_forget(void); // after a dlclose
+// After a dlclose: reads all modules anew. false: what was known stays, because it could not be read.
+// rules_lock held.
+SEEP_MUST_CHECK bool seep_maps_again(void);
 
 // Whether a return address is the trampoline of the kernel's return probes: another tracer has such a probe
 // on a function that is at work, and the address that stood there is known to no other code.

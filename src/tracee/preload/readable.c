@@ -109,13 +109,14 @@ static bool has_a_stack(const struct seep_maps_area *area) {
 }
 
 void seep_readable_note(void) {
-    if (!seep_maps_open())
+    struct seep_maps maps;
+    if (!seep_maps_open(&maps))
         return;
-    for (const struct seep_maps_area *area; (area = seep_maps_next());) {
+    for (const struct seep_maps_area *area; (area = seep_maps_next(&maps));) {
         if (area->readable && has_a_stack(area))
             seep_readable_know((uintptr_t)area->start, (uintptr_t)area->end, false);
     }
-    seep_maps_close();
+    seep_maps_close(&maps);
 }
 
 // ---- asking -----------------------------------------------------------------------------------------

@@ -58,12 +58,13 @@ struct seep_global seep_g = {
 static uint64_t name_of_argument(void) {
     const struct link_map *program = getauxval(AT_BASE) ? NULL : seep_loader_first();
     uint64_t name = 0;
-    if (!program || !program->l_ld || !seep_maps_open())
+    struct seep_maps *maps = program && program->l_ld ? seep_maps_open_with_paths() : NULL;
+    if (!maps)
         return 0;
-    for (const struct seep_maps_area *area; !name && (area = seep_maps_next());)
+    for (const struct seep_maps_area *area; !name && (area = seep_maps_next(maps));)
         if ((uintptr_t)program->l_ld - area->start < area->end - area->start && area->path[0] == '/')
             name = seep_string(area->path, __builtin_strlen(area->path));
-    seep_maps_close();
+    seep_maps_close(maps);
     return name;
 }
 
