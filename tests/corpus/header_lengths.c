@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Texts behind a header of 1, 3, 5 or 9 bytes, by their length, from a function around malloc that serves
-// others too; an allocator whose loop is written out four times; and buffers of which a pointer was left in
-// the middle, near the end or anywhere, which have no header.
+// others too; an allocator whose loop is written out four times; headers of 1 and 4 bytes; and buffers of which
+// a pointer was left in the middle, near the end, anywhere, in a text or at a member, which have no header.
 #include "corpus.h"
 
 enum { NR = 20 };
-char *texts[4][NR], *small[4][8], *halves[NR * 4], *ends[NR * 4], *anywhere[NR * 4];
+char *hosts[2][NR], *options[NR], *members[NR], *packets[NR], *pascal[NR], *texts[4][NR], *small[4][8],
+    *halves[NR * 4], *ends[NR * 4], *anywhere[NR * 4];
 
 static NOINLINE char *text(size_t length) {
     size_t header = length < 32 ? 1 : length < 256 ? 3 : length < 4096 ? 5 : 9;
@@ -65,11 +66,49 @@ static void left_anywhere(void) {
         anywhere[i] = buffer((size_t)(100 + i % 7 * 30)) + 8 + i % 5 * 8; // EXPECT: 80 possible
 }
 
+static NOINLINE char *copy(const char *format, int nr) {
+    char line[100];
+    size_t bytes = (size_t)snprintf(line, sizeof(line), format, nr) + 1;
+    char *block = (char *)make(bytes);
+    memcpy(block, line, bytes);
+    return block;
+}
+
+// Behind what all of them begin with.
+static void left_in_texts(void) {
+    for (int i = 0; i < NR; i++) {
+        hosts[0][i] = copy("http://host%d.example.org/a/b", i * 99) + 7;  // EXPECT: 20 possible
+        hosts[1][i] = copy("https://host%d.example.org/a/b", i * 99) + 8; // EXPECT: 20 possible
+        options[i] = copy("    option_%d = value of it", i * 99) + 4;     // EXPECT: 20 possible
+    }
+}
+
+static void left_at_members(void) {
+    for (int i = 0; i < NR; i++)
+        members[i] = buffer(40) + 4; // EXPECT: 20 possible
+}
+
+// A length of 1 or 4 bytes in front.
+static void held_behind_lengths(void) {
+    for (int i = 0; i < NR; i++) {
+        packets[i] = buffer((size_t)(60 + i)) + 4; // EXPECT: 20 reachable
+                                                   // VALGRIND: possible: it does not know the header
+        char *block = buffer((size_t)(40 + i));    // EXPECT: 20 reachable
+                                                   // VALGRIND: possible: it does not know the header
+        memset(block, 'x', (size_t)(40 + i));
+        *block = (char)(40 + i - 2);
+        pascal[i] = block + 1;
+    }
+}
+
 int main(void) {
     play(held);
     play(dropped);
     play(left_in_the_middle);
     play(left_near_the_end);
     play(left_anywhere);
+    play(left_in_texts);
+    play(left_at_members);
+    play(held_behind_lengths);
     park();
 }

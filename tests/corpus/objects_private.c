@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Objects with private data in front, as those of GLib. A pointer leads to the object, which begins with a
-// pointer to its class, which begins with one to its type, whose data lead to the class. And arrays of
-// pointers into which one was left, where there are pointers to short chains.
+// pointer to its class, which begins with one to its type, whose data lead to the class. And two that are no
+// such objects: arrays of pointers into which one was left, where there are pointers to short chains; and
+// attributes of elements that a registry has.
 #include "corpus.h"
 
 enum { NR_TYPES = 5, NR = 40, WORDS = 6 };
@@ -21,6 +22,16 @@ struct object {
     struct class *class;
     void *data;
 };
+struct registry {
+    size_t nr;
+    struct element **all;
+};
+struct element {
+    struct registry *registry;
+    void *data;
+};
+struct registry *registry;
+struct element **attributes[NR];
 struct class *classes[NR_TYPES];
 struct object *objects[NR];
 struct node ***arrays[NR];
@@ -74,10 +85,35 @@ static void left(void) {
     }
 }
 
+// Elements begin with a pointer to their registry, as classes do with one to their type. It leads to several.
+static void declare_elements(void) {
+    registry = (struct registry *)make(sizeof(*registry)); // EXPECT: reachable
+    registry->nr = NR_TYPES;
+    registry->all = (struct element **)make(NR_TYPES * sizeof(*registry->all)); // EXPECT: reachable
+    for (int i = 0; i < NR_TYPES; i++) {
+        registry->all[i] = (struct element *)make(sizeof(*registry->all[i])); // EXPECT: 5 reachable
+        registry->all[i]->registry = registry;
+    }
+}
+
+static NOINLINE struct element **attribute(size_t bytes, struct element *owner) {
+    char *block = (char *)make(bytes + 2 * sizeof(owner)); // EXPECT: 40 possible
+    memset(block, 0x7f, bytes);
+    memcpy(block + bytes, &owner, sizeof(owner));
+    return (struct element **)(block + bytes);
+}
+
+static void left_attributes(void) {
+    for (int i = 0; i < NR; i++)
+        attributes[i] = attribute((size_t)(16 + i % NR_TYPES * 40), registry->all[i % NR_TYPES]);
+}
+
 int main(void) {
     play(declare);
     play(held);
     play(dropped);
     play(left);
+    play(declare_elements);
+    play(left_attributes);
     park();
 }

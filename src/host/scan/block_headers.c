@@ -61,12 +61,18 @@ struct votes { // of the blocks of a group that have a pointer at all
     uint32_t group;
     uint32_t class; // of sizes
     uint32_t any;
+    uint32_t texts; // blocks that begin with text
     uint32_t blocks[NR_BITS];
 };
 
+// What is behind "https://" is no start.
+static bool is_in_text(const struct votes *votes, unsigned bit) {
+    return (off_of(bit) <= HEADER_STEP || off_of(bit) % HEADER_STEP) && votes->texts > votes->any / 2;
+}
+
 static bool is_header(const struct votes *votes, unsigned bit) {
     return votes->blocks[bit] >= BLOCKS_LEAST && votes->blocks[bit] >= votes->any - votes->any / 10 &&
-           votes->blocks[BIT_START] <= votes->any / 10;
+           votes->blocks[BIT_START] <= votes->any / 10 && !is_in_text(votes, bit);
 }
 
 // `largest` is the class of the largest block.
@@ -74,17 +80,25 @@ static bool is_small(unsigned bit, uint32_t largest) {
     return off_of(bit) <= least_of(largest) / 4;
 }
 
+// A number of 4 bytes, where all blocks have one size.
+static bool may_be_member(unsigned bit, size_t nr_classes) {
+    return nr_classes == 1 && off_of(bit) % HEADER_STEP == 4;
+}
+
 static void add_votes(struct votes *sum, const struct votes *more) {
     sum->any += more->any;
+    sum->texts += more->texts;
     for (unsigned bit = 0; bit < NR_BITS; bit++)
         sum->blocks[bit] += more->blocks[bit];
 }
 
 // ---- one length, or several ----
 
-static bool one_length(const struct votes *sum, uint32_t largest, struct seep_header_ranges *ret_ranges) {
+static bool one_length(const struct votes *votes, size_t nr, const struct votes *sum,
+                       struct seep_header_ranges *ret_ranges) {
     for (unsigned bit = 1; bit < BIT_ELSEWHERE; bit++) {
-        if (!is_header(sum, bit) || !(off_of(bit) % HEADER_STEP == 0 || is_small(bit, largest)))
+        bool fits = off_of(bit) % HEADER_STEP == 0 || is_small(bit, votes[nr - 1].class);
+        if (!is_header(sum, bit) || !fits || may_be_member(bit, nr))
             continue;
         *ret_ranges = (struct seep_header_ranges){.nr = 1, .bytes = {(uint8_t)off_of(bit)}};
         return true;
@@ -158,7 +172,8 @@ static bool several_lengths(const struct votes *votes, size_t nr, const struct v
         struct votes of_range = {0};
         for (size_t i = from; i < to; i++)
             add_votes(&of_range, &votes[i]);
-        bool good = to > from && is_header(&of_range, bits[at]) && is_small(bits[at], votes[to - 1].class);
+        bool good = to > from && is_header(&of_range, bits[at]) && is_small(bits[at], votes[to - 1].class) &&
+                    !may_be_member(bits[at], to - from);
         right += good ? of_range.blocks[bits[at]] : 0;
         ret_ranges->from[ret_ranges->nr] = votes[from].class;
         ret_ranges->bytes[ret_ranges->nr++] = good ? (uint8_t)off_of(bits[at]) : 0;
@@ -226,11 +241,19 @@ static bool begins_with_pointer(const struct seep_graph *graph, uint32_t block, 
     return true;
 }
 
-static bool leads_to(const struct seep_graph *graph, uint32_t block, uint32_t target) {
-    for (uint64_t e = graph->first_edge[block]; e < graph->first_edge[block + 1]; e++)
-        if (graph->edges[e].target == target && !graph->edges[e].to_off)
-            return true;
-    return false;
+// Whether the data lead to the class, and to nothing else that begins with a pointer to the type. A
+// registry's array leads to all that begins with a pointer to the registry.
+static bool leads_to_class(const struct seep_graph *graph, uint32_t data, uint32_t class, uint32_t type) {
+    bool does = false;
+    for (uint64_t e = graph->first_edge[data]; e < graph->first_edge[data + 1]; e++) {
+        const struct seep_edge *edge = &graph->edges[e];
+        uint32_t first;
+        if (edge->target == class)
+            does = does || !edge->to_off;
+        else if (begins_with_pointer(graph, edge->target, &first) && first == type)
+            return false;
+    }
+    return does;
 }
 
 // At `off` there is a pointer to a class, which begins with one to its type, which begins with a number and
@@ -249,7 +272,7 @@ static bool is_object(const struct seep_graph *graph, uint32_t block, uint32_t o
     for (uint64_t e = first; e < SEEP_MIN(end, first + POINTERS_MOST); e++) {
         const uint32_t data = graph->edges[e].target;
         if (graph->first_edge[data + 1] - graph->first_edge[data] <= POINTERS_MOST &&
-            leads_to(graph, data, edges[found].target))
+            leads_to_class(graph, data, edges[found].target, type))
             return true;
     }
     return false;
@@ -354,6 +377,7 @@ static bool count_votes(struct learning *learning) {
         }
         struct votes *votes = &learning->votes[*id - 1];
         votes->any++;
+        votes->texts += (graph->shapes[b] & SHAPE_TEXT) != 0;
         for (uint32_t left = learning->seen[b]; left; left &= left - 1)
             votes->blocks[__builtin_ctz(left)]++;
     }
@@ -386,7 +410,7 @@ static bool judge_groups(struct learning *learning, uint32_t *ret_of_group) {
         for (to = from; to < learning->nr_votes && learning->votes[to].group == sum.group; to++)
             add_votes(&sum, &learning->votes[to]);
         struct seep_header_ranges ranges;
-        if (!one_length(&sum, learning->votes[to - 1].class, &ranges) &&
+        if (!one_length(&learning->votes[from], to - from, &sum, &ranges) &&
             !several_lengths(&learning->votes[from], to - from, &sum, &ranges))
             continue;
         if (!add_ranges(headers, &ranges))

@@ -8,6 +8,10 @@
 // others (a function around malloc), each of its callers is a place, up to four frames; and where a compiler
 // has unrolled the loop that calls it, all calls of that function together are one.
 //
+// Where most blocks begin with text, only a multiple of 8 above 8 is a header: "https://"
+// is no header, and who has only the host behind it cannot free the text. Where all blocks have one size, a
+// member lies 4, 12 or 20 bytes behind the start.
+//
 // Headers that grow with the length of what is behind them, as of short strings, are learnt, too: then the
 // rule holds for each of up to five ranges of sizes, and a header is at most a quarter of the largest block
 // of its range, because a pointer that was left near the end of a buffer or in its middle grows with the
@@ -15,9 +19,9 @@
 //
 // Objects of GLib have private data in front, as much as each of their classes wants. Pointers lead behind
 // it, where the pointer to the class is. A class begins with a pointer to its type, and the data of the type
-// have one to the class. Nine of ten blocks of a place, and at least four, that have a pointer into their
-// middle have to have one to such an object. Source: gobject/gtype.c of GLib (struct _TypeNode,
-// g_type_create_instance).
+// have one to the class, and to nothing else that begins with a pointer to the type. Nine of ten blocks of a
+// place, and at least four, that have a pointer into their middle have to have one to such an object. Source:
+// gobject/gtype.c of GLib (struct _TypeNode, g_type_create_instance).
 //
 // Proof: tests/unit/test_graph.c, tests/corpus/header_lengths.c, objects_private.c.
 #ifndef SEEP_SCAN_BLOCK_HEADERS_H

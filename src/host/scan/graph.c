@@ -155,6 +155,21 @@ static bool is_exception(const struct seep_graph *graph, uint64_t size, const vo
     return kind == classes[0] || kind == classes[1];
 }
 
+#ifdef SEEP_AGENT // it learns no short headers
+#define begins_with_text(size, bytes, nr_bytes) false
+#else
+// Of a string whose length is in its first byte, that byte may look like a character.
+static bool begins_with_text(uint64_t size, const unsigned char *bytes, size_t nr_bytes) {
+    if (size - 2 == bytes[0] || size - 2 == bytes[0] >> 3u) // Pascal strings; short ones of sds
+        return false;
+    size_t nr = SEEP_MIN(SEEP_MIN(size - 1, nr_bytes), 8u);
+    for (size_t i = 0; i < nr; i++)
+        if ((bytes[i] < ' ' && bytes[i] != '\t' && bytes[i] != '\n' && bytes[i] != '\r') || bytes[i] == 0x7f)
+            return false;
+    return true;
+}
+#endif
+
 static uint8_t shape_of(const struct seep_graph *graph, uint64_t size, const void *bytes, size_t nr_bytes) {
     uint8_t shape = 0;
     const unsigned word = word_bytes_of(graph);
@@ -177,6 +192,8 @@ static uint8_t shape_of(const struct seep_graph *graph, uint64_t size, const voi
         shape |= SHAPE_VTABLE;
     if (is_exception(graph, size, bytes, nr_bytes))
         shape |= SHAPE_EXCEPTION;
+    if (begins_with_text(size, bytes, nr_bytes))
+        shape |= SHAPE_TEXT;
     return shape;
 }
 

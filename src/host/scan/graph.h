@@ -152,6 +152,7 @@ enum {
     SHAPE_EXCEPTION = 32, // what C++ has thrown: a header, and the object behind it
     SHAPE_SLAB =
         64, // aligned to its size: an allocator of the program finds its start from any address in it
+    SHAPE_TEXT = 128, // characters alone
 };
 
 // The header of an exception ends with what the unwinder needs, which begins with the class of the exception.
