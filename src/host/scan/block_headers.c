@@ -241,41 +241,62 @@ static bool begins_with_pointer(const struct seep_graph *graph, uint32_t block, 
     return true;
 }
 
-// Whether the data lead to the class, and to nothing else that begins with a pointer to the type. A
-// registry's array leads to all that begins with a pointer to the registry.
-static bool leads_to_class(const struct seep_graph *graph, uint32_t data, uint32_t class, uint32_t type) {
-    bool does = false;
-    for (uint64_t e = graph->first_edge[data]; e < graph->first_edge[data + 1]; e++) {
-        const struct seep_edge *edge = &graph->edges[e];
-        uint32_t first;
-        if (edge->target == class)
-            does = does || !edge->to_off;
-        else if (begins_with_pointer(graph, edge->target, &first) && first == type)
-            return false;
-    }
-    return does;
+static bool leads_to(const struct seep_graph *graph, uint32_t block, uint32_t target) {
+    for (uint64_t e = graph->first_edge[block]; e < graph->first_edge[block + 1]; e++)
+        if (graph->edges[e].target == target && !graph->edges[e].to_off)
+            return true;
+    return false;
 }
 
-// At `off` there is a pointer to a class, which begins with one to its type, which begins with a number and
-// leads to its data, which lead to the class.
+// A registry's array leads to all that begins with a pointer to the registry.
+static bool leads_to_others(const struct seep_graph *graph, uint32_t data, uint32_t class, uint32_t type) {
+    uint32_t first;
+    for (uint64_t e = graph->first_edge[data]; e < graph->first_edge[data + 1]; e++)
+        if (graph->edges[e].target != class && begins_with_pointer(graph, graph->edges[e].target, &first) &&
+            first == type)
+            return true;
+    return false;
+}
+
+// It begins with a pointer to its type, which begins with a number and leads to its data, which lead to it.
+static bool is_class(const struct seep_graph *graph, uint32_t block) {
+    uint32_t type, more;
+    if (!begins_with_pointer(graph, block, &type) || begins_with_pointer(graph, type, &more))
+        return false;
+    const uint64_t first = graph->first_edge[type], end = graph->first_edge[type + 1];
+    for (uint64_t e = first; e < SEEP_MIN(end, first + POINTERS_MOST); e++) {
+        const uint32_t data = graph->edges[e].target;
+        if (graph->first_edge[data + 1] - graph->first_edge[data] <= POINTERS_MOST &&
+            leads_to(graph, data, block) && !leads_to_others(graph, data, block, type))
+            return true;
+    }
+    return false;
+}
+
+// false: out of memory.
+static bool find_classes(struct seep_graph *graph) {
+    struct seep_headers *headers = &graph->headers;
+    for (uint32_t b = 0; b < graph->nr_blocks; b++) {
+        if (!is_class(graph, b))
+            continue;
+        if (!headers->classes)
+            headers->classes = calloc(graph->nr_blocks, sizeof(*headers->classes));
+        if (!headers->classes)
+            return false;
+        headers->classes[b] = true;
+    }
+    return true;
+}
+
+// At `off` there is a pointer to a class.
 static bool is_object(const struct seep_graph *graph, uint32_t block, uint32_t off) {
     const size_t nr = (size_t)(graph->first_edge[block + 1] - graph->first_edge[block]);
     if (!nr)
         return false;
     const struct seep_edge *edges = &graph->edges[graph->first_edge[block]];
     const size_t found = SEEP_FIRST_WHERE(at, nr, edges[at].from_off >= off);
-    uint32_t type, more;
-    if (found == nr || edges[found].from_off != off || edges[found].to_off ||
-        !begins_with_pointer(graph, edges[found].target, &type) || begins_with_pointer(graph, type, &more))
-        return false;
-    const uint64_t first = graph->first_edge[type], end = graph->first_edge[type + 1];
-    for (uint64_t e = first; e < SEEP_MIN(end, first + POINTERS_MOST); e++) {
-        const uint32_t data = graph->edges[e].target;
-        if (graph->first_edge[data + 1] - graph->first_edge[data] <= POINTERS_MOST &&
-            leads_to_class(graph, data, edges[found].target, type))
-            return true;
-    }
-    return false;
+    return found < nr && edges[found].from_off == off && !edges[found].to_off &&
+           graph->headers.classes[edges[found].target];
 }
 
 static void see_object(struct learning *learning, uint32_t target, uint32_t off) {
@@ -467,9 +488,11 @@ bool seep_headers_learn(struct seep_graph *graph) {
         see_pointers(&learning);
     for (unsigned way = 0; fits && way < WAYS; way++)
         fits = learn_in_way(&learning, way);
-    if (fits)
+    fits = fits && find_classes(graph);
+    const bool has_classes = graph->headers.classes;
+    if (fits && has_classes)
         see_objects(&learning);
-    for (unsigned way = 0; fits && way < WAYS; way++)
+    for (unsigned way = 0; fits && has_classes && way < WAYS; way++)
         fits = learn_in_way(&learning, way);
     free(learning.seen);
     free(learning.of_site);
@@ -484,6 +507,7 @@ bool seep_headers_learn(struct seep_graph *graph) {
 void seep_headers_deinit(struct seep_headers *headers) {
     free(headers->of_site);
     free(headers->ranges);
+    free(headers->classes);
     *headers = (struct seep_headers){NULL};
 }
 

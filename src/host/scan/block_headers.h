@@ -42,6 +42,7 @@ struct seep_headers {
         bool objects;                       // in its middle, and no header
     } * ranges;
     size_t nr_ranges, ranges_capacity;
+    bool *classes; // by block: it is a class of objects. NULL: none is
 };
 
 // After feeding, before classifying. false: out of memory.
