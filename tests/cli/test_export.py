@@ -415,6 +415,21 @@ def test_names_that_can_be_read(run, seep, build, tmp_path):
     assert "fill(std::vector<std::string> const&)" in run(seep, "report", "--format", "folded", trace).stdout
 
 
+def test_a_lambda_called_by_the_library(run, seep, tmp_path):
+    """Templates of the C++ library around a lambda have no "std::" in their names: their file says what they are. Before, a
+    file that was shown without its folders did not, and each stood in the stack; md named one as the place."""
+    (tmp_path / "app.cpp").write_text(program_source("export_lambda_of_a_thread.cpp"))
+    subprocess.run(["g++", "-g", "-O1", "-pthread", "-o", "app", "app.cpp"], check=True, cwd=tmp_path)
+    assert run(seep, "run", "-o", "app.seep", "./app", cwd=tmp_path).returncode == 0
+    trace = str(tmp_path / "app.seep")
+    text = run(seep, "report", trace, "--top", "0").stdout
+    assert "pool::work() (app.cpp:" in text and re.search(r"std::thread::_State_impl<.*_M_run\(\).* \(\+\d+ below\)$", text, re.M), text
+    assert "__invoke" not in text, text
+    assert "__invoke" in run(seep, "report", trace, "--top", "0", "--full-stacks").stdout
+    rows = [line for line in run(seep, "export", "--format", "md", trace).stdout.splitlines() if line.startswith("| ")]
+    assert any("app.cpp:" in row for row in rows) and not any("std_thread.h" in row for row in rows), rows
+
+
 def test_names_are_elided_as_little_as_tells_them_apart(run, seep, tmp_path):
     """Of names that come to the same when they are elided, each stood whole, up to 900 columns: in trees, flame graphs and
     the reports between. Frames of the C++ library are one line in those, too."""

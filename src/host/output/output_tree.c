@@ -104,7 +104,7 @@ static struct seep_error *add_link(struct drawing *d, uint32_t *call, bool first
         error = seep_error_no_memory();
     if (!error) {
         const struct seep_view_frame *frame = &tree->table->frames[tree->calls[*call].frame].frame;
-        bool own = seep_blame_of(frame->function, frame->file, frame->line, frame->runtime) <= SEEP_BLAME_OWN;
+        bool own = seep_blame_of(frame->function, frame->path, frame->line, frame->runtime) <= SEEP_BLAME_OWN;
         d->links[d->nr_links++] = (struct link){d->chain_bytes, own};
         error = add_text(d, name);
     }

@@ -93,7 +93,7 @@ static struct seep_error *make_lines(const struct seep_view_frame *frame, struct
 static enum tier tier_of(const struct seep_view_frame *frame, const struct seep_lsan_lines *lines) {
     if (frame->folded || is_main(frame) || (frame->function && is_allocator(frame->function)))
         return TIER_NONE;
-    if (frame->runtime || seep_function_is_std(frame->function, frame->file))
+    if (frame->runtime || seep_function_is_std(frame->function, frame->path))
         return TIER_RUNTIME;
     return !frame->function ? TIER_MODULE : lines->vague ? TIER_VAGUE : TIER_FUNCTION;
 }

@@ -312,7 +312,7 @@ static void put_frame(FILE *out, const struct seep_view_frame *frame, size_t nr_
 }
 
 static bool is_library(const struct seep_view_frame *frame) {
-    return frame->function && seep_function_is_std(frame->function, frame->file);
+    return frame->function && seep_function_is_std(frame->function, frame->path);
 }
 
 bool seep_text_is_inside(const struct seep_view *view, const struct seep_view_frame *frames, size_t nr,

@@ -141,6 +141,7 @@ struct seep_view_frame {
     const char *function; // NULL: not known
     const char *name;     // of the function, as people read it; NULL: not known
     const char *file;     // NULL: not known; as it is to be shown
+    const char *path;     // of the file: whole, by which the C++ library is known
     unsigned line;        // 0: not known
     const char *module;   // as it is to be shown; "[jit]" for code without a file
     uint64_t offset;      // ELF virtual address of the return address; run-time address in "[jit]"

@@ -62,6 +62,7 @@ struct seep_view_frame seep_view_frame_of(const struct seep_view *view, uint32_t
         .function = s->function,
         .name = seep_stacks_name_shown(stacks, s->function),
         .file = s->file ? seep_stacks_file_shown(stacks, s->file) : NULL,
+        .path = s->file,
         .line = s->line,
         .module = module->shown,
         .offset = f->offset,
@@ -168,7 +169,7 @@ const struct seep_view_frame *seep_view_blamed(const struct seep_view_frame *fra
     const struct seep_view_frame *blamed = NULL;
     for (size_t i = 0; i < nr && best != SEEP_BLAME_LINE; i++) {
         enum seep_blame blame =
-            seep_blame_of(frames[i].function, frames[i].file, frames[i].line, frames[i].runtime);
+            seep_blame_of(frames[i].function, frames[i].path, frames[i].line, frames[i].runtime);
         if (blame < best) {
             best = blame;
             blamed = &frames[i];
