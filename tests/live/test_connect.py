@@ -64,6 +64,25 @@ def test_descendants_that_are_not_seen_are_counted(tmp_path):
     program.end()
 
 
+def test_a_child_that_has_ended_is_none_that_is_not_seen(tmp_path):
+    """A parent that does not wait for its child: it was counted as a process that is not seen, as long as the parent ran."""
+    program = harness.Told(tmp_path, 'x.seep', [], ['sh', '-c', 'true & echo ok; exec cat'])
+
+    def has_ended():
+        ps = subprocess.run(['ps', '--ppid', str(program.pid), '-o', 'stat='], capture_output=True, text=True).stdout
+        name = open(f'/proc/{program.pid}/comm').read()
+        return ps.startswith('Z') and name == 'cat\n'
+
+    harness.wait_until(has_ended, 'a zombie')
+    console = Console(program.pid)
+    status = console.ask('status')
+    assert (status['processes'], status['unseen_processes']) == (1, 0), status
+    console.end()
+    first, *_ = run([SEEP, 'top', '--once', program.pid]).out.decode().splitlines()
+    assert ' processes' not in first, first
+    program.end()
+
+
 def test_a_wrong_word_changes_no_setting(shop):  # noqa: F811
     program = shop()
     console = Console(program.pid)

@@ -151,7 +151,7 @@ static struct seep_error *look_at_family(const struct seep_live_source *source, 
         if (refused && refused->code == SEEP_E_MEMORY) {
             error = refused;
         } else if (refused) { // it is not traced, has no image yet, or has ended
-            making->now.nr_untraced++;
+            making->now.nr_untraced += !seep_process_is_ending(pids.items[i]);
             seep_error_destroy(refused);
         }
     }

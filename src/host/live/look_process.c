@@ -190,7 +190,7 @@ static void look_at_all(const struct seep_live_source *source, const struct seep
         if (error && error->code == SEEP_E_MEMORY) {
             look->error = error;
         } else if (error) { // it is not traced, has no image yet, or has ended
-            look->nr_untraced++;
+            look->nr_untraced += !seep_process_is_ending(pids.items[i]);
             seep_error_destroy(error);
         }
     }
