@@ -57,6 +57,17 @@ def test_what_is_no_report_fits_too(root, seep, words):
     assert not over and narrow == wide
 
 
+def test_names_of_a_plot_fit(seep, run, tmp_path):
+    """They were cut by nothing, in lines of 89 columns on a terminal of 80."""
+    (tmp_path / "app.cpp").write_text(program_source("export_lambda_of_a_thread.cpp"))
+    subprocess.run(["g++", "-g", "-O1", "-pthread", "-o", "app", "app.cpp"], check=True, cwd=tmp_path)
+    run(seep, "run", "-q", "--mode", "record", "-o", "app.seep", "./app", cwd=tmp_path)
+    narrow, wide = (on_terminal(width, str(seep), "plot", "--full-names", str(tmp_path / "app.seep")).rpartition("over time")[2]
+                    for width in (50, 4000))
+    assert max(map(len, narrow.split("\n"))) <= 50 < max(map(len, wide.split("\n"))), narrow
+    assert narrow.split() == wide.split()
+
+
 def test_messages_fit(seep):
     words = ["run", "-q", "--allocator", "glibc,glibc", "/bin/true"]
     narrow, wide = (on_terminal(width, str(seep), *words, status=2) for width in (80, 4000))

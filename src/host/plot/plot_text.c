@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "output/format.h"
+#include "output/wrap.h"
 #include "plot/plot_text.h"
 #include "plot/ticks.h"
 
@@ -102,6 +103,18 @@ static void put_layer(FILE *out, const struct seep_timeline *timeline, size_t in
     fputc('\n', out);
 }
 
+// The names of rows go on in the next line where the terminal ends.
+static struct seep_error *put_layers(FILE *to, const struct seep_style *style,
+                                     const struct seep_timeline *timeline) {
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, to, style);
+    fprintf(out, "\n%s%-*s %11s %11s  %s%s\n", seep_style_bold(style), (int)SPARK, "over time", "at most",
+            "at the end", timeline->by, seep_style_off(style));
+    for (size_t i = 0; i < timeline->nr_layers; i++)
+        put_layer(out, timeline, i);
+    return seep_wrap_end(&wrap, NULL);
+}
+
 struct seep_error *seep_timeline_print(FILE *out, const struct seep_timeline *timeline, const char *title) {
     const struct seep_profile *profile = timeline->profile;
     struct seep_style style = seep_style_of(out);
@@ -127,13 +140,9 @@ struct seep_error *seep_timeline_print(FILE *out, const struct seep_timeline *ti
         seep_put_escaped(out, profile->marks[i].name);
         fputc('\n', out);
     }
-    fprintf(out, "\n%s%-*s %11s %11s  %s%s\n", seep_style_bold(&style), (int)SPARK, "over time", "at most",
-            "at the end", timeline->by, seep_style_off(&style));
-    for (size_t i = 0; i < timeline->nr_layers; i++)
-        put_layer(out, timeline, i);
     free(words);
     free(values);
-    return NULL;
+    return put_layers(out, &style, timeline);
 }
 
 void seep_bars_print(FILE *out, const struct seep_bars *bars, const char *title) {
