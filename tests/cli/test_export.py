@@ -413,6 +413,10 @@ def test_names_that_can_be_read(run, seep, build, tmp_path):
     names = {frame["function"] for frame in json.loads(run(seep, "report", "--json", trace).stdout)["frames"]}
     assert any("std::allocator" in name for name in names if name)  # programs have whole names
     assert "fill(std::vector<std::string> const&)" in run(seep, "report", "--format", "folded", trace).stdout
+    block = re.search(r"block (0x[0-9a-f]+) ", run(seep, "report", "--blocks", "--function", "fill", trace).stdout)[1]
+    for words in (["whois", trace, block], ["connect", trace, "-e", "functions"], ["top", "--once", "--by", "functions", trace]):
+        shown = run(seep, *words).stdout
+        assert "fill(std::vector<std::string> const&)" in shown and "__cxx11" not in shown, shown
 
 
 def test_a_lambda_called_by_the_library(run, seep, tmp_path):

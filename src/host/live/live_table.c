@@ -381,7 +381,8 @@ static struct seep_error *fill_rows(const struct seep_live *live, const struct s
             finish_row(live, &added[i], row, of_thread);
         else
             row->temporary_percent = -1;
-        row->where = row->row->key;
+        row->where = query->by == SEEP_BY_FUNCTION ? seep_stacks_name_shown(view->stacks, row->row->key)
+                                                   : row->row->key;
         if (query->by == SEEP_BY_SITE)
             error = name_of_node(view, row->row->node, &row->where, &row->brief);
         if (query->by == SEEP_BY_PROCESS && row->row->nr_shares) {
