@@ -225,6 +225,23 @@ def test_a_socket_that_begins_is_not_deserted(shop, tmp_path):  # noqa: F811
     assert not path.exists()
 
 
+def test_a_folder_without_locks(shop, tmp_path):  # noqa: F811
+    """NFS refuses the lock of a folder. The server does not wait for one that never comes, and removes its socket before it stops
+    to listen: in between, another server would take the socket for a deserted one."""
+    need('strace')
+    path, calls = tmp_path / 'socket', tmp_path / 'calls'
+    server = subprocess.Popen(['strace', '-o', calls, '-f', '-y', '-e', 'trace=flock,unlink,close', '-e', 'inject=flock:error=EBADF',
+                               SEEP, 'serve', '--listen', f'unix:{path}', str(shop().pid)], stdout=subprocess.PIPE,
+                              env=environment())
+    assert server.stdout.readline().decode() == f'unix:{path}\n'
+    os.kill(harness.children_of(server.pid)[0], signal.SIGTERM)
+    server.communicate(timeout=harness.TIMEOUT)
+    lines = calls.read_text().splitlines()
+    assert sum('flock(' in line for line in lines) == 1
+    removed = next(i for i, line in enumerate(lines) if 'unlink(' in line and str(path) in line)
+    assert not any('close(' in line and 'UNIX-STREAM' in line for line in lines[:removed])
+
+
 def test_the_socket_of_another_server_stays(shop, serve, tmp_path):  # noqa: F811
     pid = shop().pid
     first = Server(tmp_path, pid)

@@ -82,15 +82,16 @@ void seep_server_destroy(struct seep_server *server) {
         return;
     for (size_t i = 0; i < server->nr_clients; i++)
         client_close(server, server->clients[i]);
+    // Before it stops to listen: from then on another server takes the socket for a deserted one.
+    struct stat status; // another server may have replaced it
+    if (server->has_path && lstat(server->path, &status) == 0 && status.st_ino == server->path_ino)
+        unlink(server->path);
     if (server->listen_fd >= 0)
         close(server->listen_fd);
     if (server->epoll_fd >= 0)
         close(server->epoll_fd);
     if (server->new_fd >= 0)
         close(server->new_fd);
-    struct stat status; // another server may have replaced it
-    if (server->has_path && lstat(server->path, &status) == 0 && status.st_ino == server->path_ino)
-        unlink(server->path);
     seep_server_drop_shared(server);
     explicit_bzero(server->key, sizeof(server->key));
     seep_images_deinit(&server->look);
@@ -163,14 +164,15 @@ static bool is_deserted(const struct sockaddr_un *address) {
 }
 
 // Locks the folder of the socket: between its bind and its listen the socket of another server looks
-// deserted. Another user may hold the lock, so it is not awaited for long.
+// deserted. Another user may hold the lock, so it is not awaited for long, and not at all where the file
+// system has none (NFS locks no folder).
 static int lock_folder(const char *path) {
     char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = ".";
     const char *slash = strrchr(path, '/');
     if (slash)
         snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
     int fd = open(folder, O_RDONLY | O_CLOEXEC);
-    for (int i = 0; fd >= 0 && i < 200 && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
+    for (int i = 0; fd >= 0 && i < 200 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; i++)
         nanosleep(&(struct timespec){0, 10000000}, NULL);
     return fd;
 }
