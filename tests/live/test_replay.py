@@ -213,6 +213,15 @@ def test_a_plan_is_in_memory_once(tmp_path):
     assert done.code == 0 and source.stat().st_size > 4000000, done
 
 
+def test_a_limit_of_file_sizes(threads, tmp_path):
+    """It is for disks: what a replay keeps in memory files is not held to a soft one, even if a write crosses it."""
+    for kib in (1, 20):
+        done = run(['bash', '-c', f'ulimit -S -f {kib} && exec "$@"', 'bash', SEEP, 'replay', '--rounds', 3, threads], cwd=tmp_path)
+        assert done.code == 0, done
+    done = run(['bash', '-c', 'ulimit -f 20 && exec "$@"', 'bash', SEEP, 'replay', '--rounds', 3, threads], cwd=tmp_path)
+    assert done.code == 1 and b'files may have 20 KiB at most' in done.err, done
+
+
 def test_a_recording_in_which_nothing_was_seen(tmp_path):
     program = tmp_path / 'small.c'
     program.write_text(program_source('replay_small.c'))

@@ -520,6 +520,10 @@ static struct seep_error *check_size(const char *path, const struct seep_process
         "take a larger machine, or record a part of the run");
 }
 
+static struct seep_error *not_kept(int trouble, uint64_t nr) {
+    return seep_error_system(trouble, "cannot keep %" PRIu64 " operations in memory", nr);
+}
+
 struct reading {
     struct planner *planner;
     const char *path;
@@ -535,7 +539,10 @@ static struct seep_error *read_event(void *data, const struct seep_recorded *eve
                                        "%s: more than %u threads at once cannot be replayed", reading->path,
                                        SEEP_PLAN_THREADS_MAX)
                    : seep_error_no_memory();
-    return step(reading->planner, event, at_ns) ? NULL : seep_error_no_memory();
+    errno = 0;
+    if (step(reading->planner, event, at_ns))
+        return NULL;
+    return errno == EFBIG ? not_kept(errno, reading->planner->nr_events_all) : seep_error_no_memory();
 }
 
 // ---- the stream -------------------------------------------------------------------------------------------
@@ -575,8 +582,7 @@ static struct seep_error *write_stream(struct planner *planner) {
     }
     int trouble = errno;
     free(number);
-    return good ? NULL
-                : seep_error_system(trouble, "cannot keep %" PRIu64 " operations in memory", head.nr_ops);
+    return good ? NULL : not_kept(trouble, head.nr_ops);
 }
 
 static void planner_deinit(struct planner *planner) {

@@ -33,7 +33,7 @@ struct seep_plan_ops {
     size_t published_capacity;
 };
 
-// All false: out of memory.
+// All false: out of memory, or the memory file may not be so large (errno is EFBIG).
 SEEP_MUST_CHECK bool seep_plan_store_init(struct seep_plan_store *store);
 void seep_plan_store_deinit(struct seep_plan_store *store);
 

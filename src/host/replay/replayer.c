@@ -35,7 +35,7 @@ enum {
 // which we have mapped.
 static struct seep_error *make_file(const char *name, uint64_t nr_bytes, int *ret_fd) {
     *ret_fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (*ret_fd < 0 || ftruncate(*ret_fd, (off_t)nr_bytes) != 0 ||
+    if (*ret_fd < 0 || !seep_size_memory_file(*ret_fd, nr_bytes) ||
         fcntl(*ret_fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) != 0)
         return seep_error_system(errno, "cannot make a memory file");
     return NULL;
@@ -112,7 +112,7 @@ static struct seep_error *spawn(const struct seep_replayer *replayer,
 static bool forget_last(const struct seep_replayer *replayer) {
     static const char nothing[ERRORS_BYTES];
     memset(replayer->results, 0, replayer->results_bytes);
-    return pwrite(replayer->errors_fd, nothing, sizeof(nothing), 0) == ERRORS_BYTES &&
+    return seep_write_memory_file(replayer->errors_fd, 0, nothing, sizeof(nothing)) &&
            lseek(replayer->errors_fd, 0, SEEK_SET) == 0;
 }
 
