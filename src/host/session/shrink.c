@@ -172,6 +172,16 @@ static bool note_rests(struct shrinking *shrinking, const struct seep_event_file
     return true;
 }
 
+// The end of a trace is named after it, and only who has read the trace knows whether a file is its end.
+static bool may_be_rest(const char *const *paths, size_t nr_paths, const char *path) {
+    bool may = false;
+    for (size_t i = 0; i < nr_paths; i++) {
+        size_t length = strlen(paths[i]);
+        may |= strncmp(path, paths[i], length) == 0 && path[length] == '.';
+    }
+    return may;
+}
+
 static bool is_rest(const struct shrinking *shrinking, const char *path) {
     struct stat about;
     bool is_one = false;
@@ -304,19 +314,25 @@ static struct seep_error *write_out(struct shrinking *shrinking, const char *out
     return error;
 }
 
+static struct seep_error *take_path(struct shrinking *shrinking, const char *path) {
+    if (is_rest(shrinking, path))
+        return NULL;
+    struct seep_session **session = &shrinking->sessions[shrinking->nr_sessions];
+    struct seep_error *error = seep_session_open(path, session);
+    shrinking->nr_sessions += !error;
+    return error ? error : take_file(shrinking, path, (*session)->profiles[0]);
+}
+
 struct seep_error *seep_shrink(const char *const *paths, size_t nr_paths, const char *output, bool anonymize,
                                struct seep_shrunk *ret_shrunk) {
     struct shrinking shrinking = {.sessions = calloc(nr_paths, sizeof(struct seep_session *))};
     struct seep_error *error = shrinking.sessions ? NULL : seep_error_no_memory();
-    for (size_t i = 0; !error && i < nr_paths; i++) {
-        struct seep_session **session = &shrinking.sessions[shrinking.nr_sessions];
-        if (is_rest(&shrinking, paths[i]))
-            continue;
-        error = seep_session_open(paths[i], session);
-        shrinking.nr_sessions += !error;
-        if (!error)
-            error = take_file(&shrinking, paths[i], (*session)->profiles[0]);
-    }
+    for (size_t i = 0; !error && i < nr_paths; i++)
+        if (!may_be_rest(paths, nr_paths, paths[i]))
+            error = take_path(&shrinking, paths[i]);
+    for (size_t i = 0; !error && i < nr_paths; i++)
+        if (may_be_rest(paths, nr_paths, paths[i]))
+            error = take_path(&shrinking, paths[i]);
     if (!error)
         error = write_out(&shrinking, output, anonymize);
     if (!error)
