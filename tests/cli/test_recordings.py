@@ -344,6 +344,22 @@ def test_ctrl_c_at_the_prompt(run, seep, rows, recording):
     os.close(ours)
 
 
+def test_ctrl_c_as_soon_as_there_is_a_prompt(seep, recording, tmp_path):
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    ours, theirs = pty.openpty()
+    slow = ["strace", "-D", "-o", tmp_path / "calls", "-e", "trace=write", "-e", "inject=write:delay_exit=300000"]
+    child = subprocess.Popen([*slow, seep, "sql", recording], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    while b"seep> " not in said:
+        said += os.read(ours, 65536)
+    child.send_signal(signal.SIGINT)
+    os.write(ours, b".quit\n")
+    assert child.wait(60) == 0
+    os.close(ours)
+
+
 def test_shrink(run, seep, rows, recording, plain, tmp_path):
     small = tmp_path / "small.seep"
     done = run(seep, "shrink", recording, "-o", small)

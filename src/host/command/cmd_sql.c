@@ -67,10 +67,10 @@ static struct seep_error *converse(struct seep_sql *sql, enum seep_sql_form form
     size_t capacity = 0, used = 0;
     struct seep_error *error = NULL;
     for (;;) {
-        if (shows)
+        if (shows) {
+            catch_interrupts(0); // who sees the prompt may press Ctrl-C
             fputs(used ? "   ...> " : "seep> ", stderr);
-        if (shows)
-            catch_interrupts(0);
+        }
         errno = 0;
         ssize_t nr = getline(&line, &capacity, stdin);
         if (nr <= 0 && shows && errno == EINTR) {
