@@ -53,6 +53,7 @@ class Program:
         self.random = random.Random(seed)
         self.life = Life('start', number)
         self.lives = [self.life]
+        self.needs_descriptors = False  # what they hold, a life that follows holds, too
         self.output = []     # lines that it prints
         self.bodies = []     # that have not returned
         self.later = []      # (function, works in a child): what may be done at any later moment

@@ -107,7 +107,7 @@ def on_a_small_stack(p):
 @action(weight=2, once=True)
 def closes_descriptors(p):
     """As daemons do: all but the first three."""
-    if p.life.origin == 'fork':  # not those that the program needs later
+    if p.life.origin == 'fork' and not p.needs_descriptors:  # not those that the program needs later
         p.line(p.random.choice(['closefrom(3);', 'close_range(3, ~0U, 0);', 'for (int i = 3; i < 200; i++) close(i);']))
 
 

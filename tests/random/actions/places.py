@@ -180,6 +180,7 @@ def data_of_epoll(p):
                   f'event.data.ptr = clear({make.text}, {size}); {p.mark(site)}',
                   f'CHECK(epoll_ctl({files}[0], EPOLL_CTL_ADD, {files}[1], &event) == 0);', 'memset(&event, 0, sizeof(event));'])
     group = p.allocate(site, size, 1, model.held())
+    p.needs_descriptors = True
 
     def take(p):
         take = p.name('takes_event')
