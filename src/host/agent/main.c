@@ -155,6 +155,7 @@ static struct seep_error *serve_started(char *const *program, const char *where,
     source.is_ours = true;
     source.started = seep_look_started(source.pid);
     error = seep_server_address_serve(&source, where, key_file, keep, tell);
+    error = seep_started_look_error(&started, runner, error);
     seep_started_end(&started);
     return error;
 }

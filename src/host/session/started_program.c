@@ -127,14 +127,17 @@ static struct seep_error *not_traced(const struct seep_started *started, const c
     return why ? error : seep_error_hint(error, "'seep run' says why when it ends");
 }
 
-static struct seep_error *ended_early(struct seep_started *started, char *const *runner) {
-    char *last = NULL, *line;
+// `wait_status`: of the runner, which ends as the program did; negative: not known.
+static struct seep_error *ended_early(struct seep_started *started, char *const *runner, int wait_status) {
+    char *last = NULL, *line, status[32] = "";
+    if (wait_status >= 0 && WIFEXITED(wait_status))
+        snprintf(status, sizeof(status), ", with status %d", WEXITSTATUS(wait_status));
     while ((line = seep_started_line(started))) {
         free(last);
         last = line;
     }
     struct seep_error *error =
-        seep_error_create(SEEP_E_NOT_FOUND, "the program ended before it could be looked at%s%s",
+        seep_error_create(SEEP_E_NOT_FOUND, "the program ended before it could be looked at%s%s%s", status,
                           last ? ": " : "", last ? last : "");
     free(last);
     return seep_error_hint(error, "'%s %s' shows what it did", runner[0], runner[1]);
@@ -142,14 +145,15 @@ static struct seep_error *ended_early(struct seep_started *started, char *const 
 
 struct seep_error *seep_started_look_error(struct seep_started *started, char *const *runner,
                                            struct seep_error *error) {
-    bool has_ended = kill(started->program, 0) != 0 || seep_process_is_zombie(started->program);
-    if (!error || error->code != SEEP_E_NOT_FOUND || !has_ended)
+    if (!error || error->code != SEEP_E_NOT_FOUND || !seep_process_is_ending(started->program))
         return error;
     seep_error_destroy(error);
     int64_t until_ns = seep_monotonic_ns() + WAIT_NS;
-    while (waitpid(started->run, NULL, WNOHANG) == 0 && seep_monotonic_ns() < until_ns)
+    int status;
+    pid_t waited;
+    while ((waited = waitpid(started->run, &status, WNOHANG)) == 0 && seep_monotonic_ns() < until_ns)
         usleep(5000); // it says what became of the program
-    return ended_early(started, runner);
+    return ended_early(started, runner, waited > 0 ? status : -1);
 }
 
 struct seep_error *seep_started_begin(char *const *runner, char *const *program, bool own,
@@ -174,14 +178,16 @@ struct seep_error *seep_started_begin(char *const *runner, char *const *program,
     }
     int64_t until_ns = seep_monotonic_ns() + (why ? UNTRACED_NS : WAIT_NS);
     bool found = false, ended = false;
+    int status = -1;
     while (!found && !ended && seep_monotonic_ns() < until_ns) {
         found = find_program(&started);
-        ended = !found && waitpid(started.run, NULL, WNOHANG) != 0;
+        ended = !found && waitpid(started.run, &status, WNOHANG) != 0;
         if (!found && !ended)
             usleep(5000);
     }
     if (!found) {
-        error = ended || !started.program ? ended_early(&started, runner) : not_traced(&started, why);
+        error = ended || !started.program ? ended_early(&started, runner, ended ? status : -1)
+                                          : not_traced(&started, why);
         close(started.output_fd);
         free(why);
         return error;
