@@ -148,27 +148,15 @@ static struct seep_error *find_places(struct maker *maker, const struct seep_vie
     return NULL;
 }
 
+// Whether the row is of the place that has most.
+static bool is_of_first(const struct places *places, size_t row) {
+    return places->nr && places->of_row[row] == places->of_row[places->of[0].first];
+}
+
 // The finding gets the place that has most of it. Without leaders it has none.
 static void put_place(const struct places *places, struct seep_finding *finding) {
     finding->place = places->nr ? places->of[0].name : NULL;
     finding->place_value = places->nr ? places->of[0].value : 0;
-}
-
-// The caller of the place of a row: "add (table.c:13)". NULL: main is it, or it is not known.
-struct seep_error *seep_summary_caller(struct seep_view *view, uint32_t node, const char **ret_place) {
-    uint32_t frame, caller = SEEP_NO_FRAME;
-    unsigned inlined, at;
-    const struct seep_symbol *symbol;
-    *ret_place = NULL;
-    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
-    if (!error && frame != SEEP_NO_FRAME)
-        error = seep_stacks_caller(view->stacks, node, frame, inlined, &caller, &at);
-    if (error || caller == SEEP_NO_FRAME)
-        return error;
-    error = seep_stacks_resolve(view->stacks, caller, &symbol);
-    if (error || strcmp(symbol->frames[at].function, "main") == 0)
-        return error;
-    return describe(view, caller, at, ret_place);
 }
 
 struct seep_error *seep_summary_called(struct seep_view *view, uint32_t node, const char **ret_name) {
@@ -204,17 +192,16 @@ struct seep_error *seep_summary_called(struct seep_view *view, uint32_t node, co
 
 // ---- callers ----
 
-enum { CALLERS_MOST = 4 };
-
-// The callers of the place of a row, the nearest first, up to main: how many of the first CALLERS_MOST.
-static struct seep_error *find_callers(struct seep_view *view, uint32_t node, const char **callers,
-                                       size_t *ret_nr) {
+// The callers of the place of a row, as "add (table.c:13)", the nearest first, up to main: how many of the
+// first `most`.
+static struct seep_error *find_callers(struct seep_view *view, uint32_t node, size_t most,
+                                       const char **callers, size_t *ret_nr) {
     uint32_t frame;
     unsigned inlined;
     const struct seep_symbol *symbol;
     struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
     *ret_nr = 0;
-    while (!error && frame != SEEP_NO_FRAME && *ret_nr < CALLERS_MOST) {
+    while (!error && frame != SEEP_NO_FRAME && *ret_nr < most) {
         error = seep_stacks_caller(view->stacks, node, frame, inlined, &frame, &inlined);
         if (error || frame == SEEP_NO_FRAME)
             break;
@@ -225,6 +212,14 @@ static struct seep_error *find_callers(struct seep_view *view, uint32_t node, co
     }
     return error;
 }
+
+struct seep_error *seep_summary_caller(struct seep_view *view, uint32_t node, const char **ret_place) {
+    size_t nr;
+    *ret_place = NULL;
+    return find_callers(view, node, 1, ret_place, &nr);
+}
+
+enum { CALLERS_MOST = 4 };
 
 // The rows of the first place, each with its callers.
 struct called {
@@ -268,11 +263,11 @@ static const char *most_of(const struct called *called, size_t depth, uint64_t *
 static struct seep_error *collect_callers(struct maker *maker, const struct seep_view_leaders *leaders,
                                           const struct places *places, struct called *called) {
     struct seep_error *error = NULL;
-    for (size_t i = 0; !error && places->nr && i < leaders->nr_rows; i++) {
-        if (places->of_row[i] != places->of_row[places->of[0].first])
+    for (size_t i = 0; !error && i < leaders->nr_rows; i++) {
+        if (!is_of_first(places, i))
             continue;
         called->values[called->nr] = leaders->rows[i].value;
-        error = find_callers(maker->view, leaders->rows[i].node, called->callers[called->nr],
+        error = find_callers(maker->view, leaders->rows[i].node, CALLERS_MOST, called->callers[called->nr],
                              &called->nr_callers[called->nr]);
         called->nr++;
     }
@@ -548,7 +543,7 @@ static struct seep_error *answer_may_grow(struct maker *maker) {
     finding.value = finding.place_value;
     uint64_t allocations = 0, frees = 0;
     for (size_t i = 0; i < leaders->nr_rows; i++)
-        if (places.of_row[i] == 0) {
+        if (is_of_first(&places, i)) {
             seep_add_up(&allocations, leaders->rows[i].allocations);
             seep_add_up(&frees, leaders->rows[i].frees);
         }
@@ -813,7 +808,7 @@ static struct seep_error *answer_turnover(struct maker *maker) {
     bool exact = true;
     for (size_t i = 0; i < leaders->nr_rows; i++) {
         const struct seep_view_leader *row = &leaders->rows[i];
-        if (places.of_row[i] != 0)
+        if (!is_of_first(&places, i))
             continue;
         exact = exact && row->peak_exact && view->nr_processes == 1;
         seep_add_up(&allocated, row->allocated_bytes);
@@ -842,7 +837,7 @@ static struct seep_error *name_growing(struct maker *maker, const struct seep_vi
     *ret_text = "";
     for (size_t i = 0; i < leaders->nr_rows; i++) {
         const struct seep_view_leader *row = &leaders->rows[i];
-        if (places->of_row[i] != 0)
+        if (!is_of_first(places, i))
             continue;
         if (row->via != SEEP_VIA_REALLOC || maker->view->sampled)
             return NULL;
