@@ -214,12 +214,19 @@ static void see(struct learning *learning, uint32_t target, uint32_t off) {
     learning->seen[target] |= 1u << bit_of(off);
 }
 
-static void see_pointers(struct learning *learning) {
+// Calls `see_one` with each pointer.
+static void see_each(struct learning *learning,
+                     void (*see_one)(struct learning *learning, uint32_t target, uint32_t off)) {
     const struct seep_graph *graph = learning->graph;
     for (size_t i = 0; i < graph->nr_roots; i++)
-        see(learning, graph->roots[i].target, graph->roots[i].to_off);
+        see_one(learning, graph->roots[i].target, graph->roots[i].to_off);
     for (size_t i = 0; i < graph->nr_edges; i++)
-        see(learning, graph->edges[i].target, graph->edges[i].to_off);
+        see_one(learning, graph->edges[i].target, graph->edges[i].to_off);
+}
+
+static void see_pointers(struct learning *learning) {
+    const struct seep_graph *graph = learning->graph;
+    see_each(learning, see);
     for (uint32_t b = 0; b < graph->nr_blocks; b++) {
         struct pointed *of = &learning->of_site[graph->blocks[b].site];
         of->any += learning->seen[b] != 0;
@@ -309,10 +316,7 @@ static void see_object(struct learning *learning, uint32_t target, uint32_t off)
 // place.
 static void see_objects(struct learning *learning) {
     const struct seep_graph *graph = learning->graph;
-    for (size_t i = 0; i < graph->nr_roots; i++)
-        see_object(learning, graph->roots[i].target, graph->roots[i].to_off);
-    for (size_t i = 0; i < graph->nr_edges; i++)
-        see_object(learning, graph->edges[i].target, graph->edges[i].to_off);
+    see_each(learning, see_object);
     memset(learning->of_site, 0, learning->profile->nr_sites * sizeof(*learning->of_site));
     for (uint32_t b = 0; b < graph->nr_blocks; b++) {
         struct pointed *of = &learning->of_site[graph->blocks[b].site];
