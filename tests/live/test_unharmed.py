@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, environment, need, report, run
-from small_programs import program_source
+from small_programs import FOLDER, program_source
 from stack_use import MOST_BYTES
 
 
@@ -16,8 +16,8 @@ from stack_use import MOST_BYTES
 def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp('unharmed')
     for name in ('usable', 'abort', 'stack', 'environ', 'child', 'counter', 'handler', 'huge', 'corners'):
-        subprocess.run(['cc', '-g', '-O0', '-D_GNU_SOURCE', '-pthread', '-o', folder / name, '-xc', '-'], check=True, text=True,
-                       input=program_source(f'unharmed_{name}.c'))
+        subprocess.run(['cc', '-g', '-O0', '-D_GNU_SOURCE', '-pthread', '-I', FOLDER, '-o', folder / name, '-xc', '-'], check=True,
+                       text=True, input=program_source(f'unharmed_{name}.c'))
     return folder
 
 

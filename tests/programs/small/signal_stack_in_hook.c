@@ -11,6 +11,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "another_stack.h"
+
 #ifdef __x86_64__
 #define PC_OF(context) (uintptr_t)(context)->uc_mcontext.gregs[REG_RIP]
 #else
@@ -36,17 +38,6 @@ static void handler(int number, siginfo_t *info, void *context) {
     is_told = sigaltstack(&stack, NULL) == 0;
     memset(&stack, 0, sizeof(stack));
     siglongjmp(out, 1);
-}
-
-// A stack that is another one each time: the hook has more to do.
-static __attribute__((noinline)) void deep(unsigned path, int depth) {
-    if (depth == 0)
-        free(malloc(16));
-    else if (path & 1)
-        deep(path >> 1, depth - 1);
-    else
-        deep(path >> 1, depth - 1);
-    __asm__ volatile("");
 }
 
 static void *work(void *argument) {

@@ -17,19 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "another_stack.h"
+
 enum { THREADS = 4, FILTERS = 20, STACK_BYTES = 65536, DESCRIPTORS = 256 };
 static _Atomic int is_over;
-
-// A stack that is another one each time.
-static __attribute__((noinline)) void deep(unsigned path, int depth) {
-    if (depth == 0)
-        free(malloc(16));
-    else if (path & 1)
-        deep(path >> 1, depth - 1);
-    else
-        deep(path >> 1, depth - 1);
-    __asm__ volatile("");
-}
 
 static void allocate(unsigned nr) {
     for (unsigned i = 0; i < nr; i++)
