@@ -161,6 +161,13 @@ class Program:
             text = '({{ void *q = NULL; posix_memalign(&q, 128, {n}) ? NULL : q; }})'
         return Maker(via, text.format(n=size), release)
 
+    def maker_for_free(self, size):
+        """One whose block free() and realloc() take."""
+        make = self.maker(size)
+        while make.release != 'free':
+            make = self.maker(size)
+        return make
+
     def size(self, least=1):
         pick = self.random.random()
         if pick < 0.70:
@@ -183,6 +190,16 @@ class Program:
     def keep_for_later(self, function, in_child=True):
         if self.times == 1:
             self.later.append((function, in_child))
+
+    def free_later(self, kind, lines, *groups, in_child=True):
+        """At a later moment a function of these lines frees all blocks of the groups."""
+
+        def free_them(p):
+            p.leaf(p.name(kind), lines)
+            for group in groups:
+                p.life.free(group)
+
+        self.keep_for_later(free_them, in_child)
 
     # ---- the pause ----
 

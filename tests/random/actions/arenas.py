@@ -150,13 +150,8 @@ def not_for_children(p):
                   f'CHECK(madvise({variable}, 4096, {p.random.choice(["MADV_DONTFORK", "MADV_WIPEONFORK"])}) == 0);'])
     group = p.allocate(site, size, count, model.of_parent())
 
-    def free_them(p):
-        free = p.name('free')
-        p.leaf(free, [f'for (int i = 0; i < {count}; i++)', f'    {make.release}({variable}[i]);', f'CHECK(munmap({variable}, 4096) == 0);',
-                      f'{variable} = NULL;'])
-        p.life.free(group)
-
-    p.keep_for_later(free_them, in_child=False)
+    p.free_later('free', [f'for (int i = 0; i < {count}; i++)', f'    {make.release}({variable}[i]);', f'CHECK(munmap({variable}, 4096) == 0);',
+                          f'{variable} = NULL;'], group, in_child=False)
 
 
 @action(weight=1, once=True)

@@ -36,12 +36,7 @@ def called_back(p):
     p.pairs(brief, size, 1)
     group = p.allocate(kept, size, 1, model.held(variable))
 
-    def free_it(p):
-        free = p.name('free')
-        p.leaf(free, [f'{make.release}({variable});', f'{variable} = NULL;'])
-        p.life.free(group)
-
-    p.keep_for_later(free_it)
+    p.free_later('free', [f'{make.release}({variable});', f'{variable} = NULL;'], group)
 
 
 @action(weight=2, once=True)

@@ -231,12 +231,7 @@ def own_allocator(p):
                   fill.format(v=variable, n=count)])
     group = p.allocate(site, size, nr, model.held())
 
-    def destroy(p):
-        destroy = p.name('destroys')
-        p.leaf(destroy, [f'{variable}->~C{name}();', f'memset((void *){variable}, 0, sizeof(*{variable}));'])
-        p.life.free(group)
-
-    p.keep_for_later(destroy)
+    p.free_later('destroys', [f'{variable}->~C{name}();', f'memset((void *){variable}, 0, sizeof(*{variable}));'], group)
 
 
 @action(weight=2, cpp=True)

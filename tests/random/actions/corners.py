@@ -80,9 +80,7 @@ def many_brief_threads(p):
 def realloc_to_nothing(p):
     """glibc frees the block and returns NULL."""
     name, size = p.name('to_nothing'), p.size(1)
-    make = p.maker(size)
-    while make.release != 'free':
-        make = p.maker(size)
+    make = p.maker_for_free(size)
     site = p.site(make.via, name)
     p.leaf(name, [f'void *block = clear({make.text}, {size}); {p.mark(site)}', 'CHECK(keep(realloc(block, hide(0))) == NULL);'])
     p.pairs(site, size, 1, temporary=None)

@@ -148,9 +148,4 @@ def of_own_assembly(p):
     p.pairs(again, size + 1, 1)
     group = p.allocate(site, size, 1, model.held())
 
-    def resume(p):
-        resume = p.name('resume')
-        p.leaf(resume, [f'bare_switch(&c{name}.back, &c{name}.here);', f'CHECK(munmap(s{name}, 1 << 19) == 0);'])
-        p.life.free(group)
-
-    p.keep_for_later(resume)
+    p.free_later('resume', [f'bare_switch(&c{name}.back, &c{name}.here);', f'CHECK(munmap(s{name}, 1 << 19) == 0);'], group)

@@ -28,12 +28,7 @@ def before_main(p):
     p.allocate(gone, size, 1, model.lost())
     p.pairs(brief, size, 1)
 
-    def free_it(p):
-        free = p.name('free')
-        p.leaf(free, [f'{make.release}({variable});', f'{variable} = NULL;'])
-        p.life.free(group)
-
-    p.keep_for_later(free_it)
+    p.free_later('free', [f'{make.release}({variable});', f'{variable} = NULL;'], group)
 
 
 @action(weight=1)

@@ -11,9 +11,7 @@ def another(p, nameless=False):
 
 def starts_it(p, how, nameless=False):
     number, exit = another(p, nameless)
-    expected = forks.status_of(type('', (), {'exit': exit}))
-    p.line(f'{{ int status = {how}({number}); CHECK({expected}); }}')
-    p.line('scrub();')
+    forks.wait_for(p, f'{how}({number})', exit)
 
 
 @action(weight=1, once=True, starts=True, nests=True)
@@ -78,9 +76,7 @@ def exec_with_traits(p):
     p.life.has_free_files = before or closes
     number, exit = another(p)
     p.life.has_free_files = before
-    p.line(f'{{ int status = fork_and_exec_with({number}, {" | ".join(chosen) or "0"}, {str(closes).lower()}, {p.random.choice([0, 0, 10, 1000])});')
-    p.line(f'CHECK({forks.status_of(type("", (), {"exit": exit}))}); }}')
-    p.line('scrub();')
+    forks.wait_for(p, f'fork_and_exec_with({number}, {" | ".join(chosen) or "0"}, {str(closes).lower()}, {p.random.choice([0, 0, 10, 1000])})', exit)
 
 
 @action(weight=1, once=True)

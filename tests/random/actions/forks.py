@@ -33,11 +33,14 @@ def child_life(p):
     p.life, p.later, p.threads, p.at_exit = parent, later, threads, at_exit
 
 
-def status_of(life):
-    """The C expression that what waitpid() says must be."""
-    if 'code' in life.exit:
-        return f'WIFEXITED(status) && WEXITSTATUS(status) == {life.exit["code"]}'
-    return f'WIFSIGNALED(status) && WTERMSIG(status) == {life.exit["signal"]}'
+def wait_for(p, call, exit):
+    """The call returns what waitpid() says of a process that ends so."""
+    if 'code' in exit:
+        expected = f'WIFEXITED(status) && WEXITSTATUS(status) == {exit["code"]}'
+    else:
+        expected = f'WIFSIGNALED(status) && WTERMSIG(status) == {exit["signal"]}'
+    p.line(f'{{ int status = {call}; CHECK({expected}); }}')
+    p.line('scrub();')
 
 
 @action(weight=4, once=True, nests=True, starts=True)
@@ -53,8 +56,7 @@ def forked(p, begins=None):
         with p.body('child') as body:
             fill(p, 0, 4)
             exits.choose(p, child=True)
-    p.line(f'{{ int status = run_child({body.name}); CHECK({status_of(life)}); }}')
-    p.line('scrub();')
+    wait_for(p, f'run_child({body.name})', life.exit)
 
 
 @action(weight=1, once=True, nests=True, starts=True)
@@ -150,13 +152,8 @@ def in_same_memory(p):
     p.allocate(gone, size, count, model.lost())
     p.pairs(brief, size, count, temporary=True)
 
-    def free_them(p):
-        free = p.name('free')
-        p.leaf(free, [f'for (int i = 0; i < {count}; i++) {{', f'    {make.release}({variable}[i]);',
-                      f'    {variable}[i] = NULL;', '}'])
-        p.life.free(group)
-
-    p.keep_for_later(free_them)
+    p.free_later('free', [f'for (int i = 0; i < {count}; i++) {{', f'    {make.release}({variable}[i]);',
+                          f'    {variable}[i] = NULL;', '}'], group)
 
 
 def confined_child(p, kind, how, confine, ends=exits.SIMPLE):
@@ -171,8 +168,7 @@ def confined_child(p, kind, how, confine, ends=exits.SIMPLE):
                 p.random.choice([blocks.keep, blocks.lose, blocks.temporary, blocks.lose_a_chain, blocks.keep_a_chain,
                                  reallocs.storm, blocks.table_of_blocks])(p)
             exits.choose_simple(p, ends)
-    p.line(f'{{ int status = run_child({body.name}); CHECK({status_of(life)}); }}')
-    p.line('scrub();')
+    wait_for(p, f'run_child({body.name})', life.exit)
 
 
 @action(weight=1, once=True, nests=True, starts=True)
@@ -223,8 +219,7 @@ def own_namespace(p):
                 exits.choose_simple(p, ('by_exit', 'by_underscore_exit', 'by_quick_exit'))
     assert not middle.seen
     others = p.random.sample(['CLONE_NEWNS', 'CLONE_NEWNET', 'CLONE_NEWUTS', 'CLONE_NEWIPC'], p.random.randint(0, 2))
-    p.line(f'{{ int status = run_in_namespace({body.name}, {" | ".join(["CLONE_NEWPID", *others])}); CHECK({status_of(life)}); }}')
-    p.line('scrub();')
+    wait_for(p, f'run_in_namespace({body.name}, {" | ".join(["CLONE_NEWPID", *others])})', life.exit)
 
 
 @action(weight=1, once=True)

@@ -12,15 +12,6 @@ CODES = [('~(uintptr_t)({})', '~({})'), ('(uintptr_t)({}) ^ 0x5a5a3c3c5a5a3c3c',
          ('(uintptr_t)({}) << 16 | 7', '({}) >> 16'), ('__builtin_bswap64((uintptr_t)({}))', '__builtin_bswap64({})')]
 
 
-def freed_later(p, group, make, lines, in_child=True):
-    def free_it(p):
-        free = p.name('finds')
-        p.leaf(free, lines)
-        p.life.free(group)
-
-    p.keep_for_later(free_it, in_child=in_child)
-
-
 @action(weight=2, once=True)
 def encoded(p):
     """A variable has the address in another form."""
@@ -31,7 +22,7 @@ def encoded(p):
     p.declare(f'static uintptr_t {variable};')
     p.leaf(name, [f'{variable} = {code.format(f"clear({make.text}, {size})")}; {p.mark(site)}'])
     group = p.allocate(site, size, 1, model.lost())
-    freed_later(p, group, make, [f'{make.release}((void *)({address.format(variable)}));', f'{variable} = 0;'])
+    p.free_later('finds', [f'{make.release}((void *)({address.format(variable)}));', f'{variable} = 0;'], group)
 
 
 @action(weight=2, once=True)
@@ -46,7 +37,7 @@ def with_low_bits(p):
     p.declare(f'static uintptr_t {variable};')
     p.leaf(name, [f'{variable} = (uintptr_t)clear({make.text}, {size}) | {bits}; {p.mark(site)}'])
     group = p.allocate(site, size, 1, model.middle(variable))
-    freed_later(p, group, make, [f'{make.release}((void *)({variable} & ~(uintptr_t)7));', f'{variable} = 0;'])
+    p.free_later('finds', [f'{make.release}((void *)({variable} & ~(uintptr_t)7));', f'{variable} = 0;'], group)
 
 
 @action(weight=1, once=True)
@@ -59,7 +50,7 @@ def as_text(p):
     p.leaf(name, [f'snprintf({variable}, sizeof({variable}), "%zx", (size_t)clear({make.text}, {size})); {p.mark(site)}'])
     group = p.allocate(site, size, 1, model.lost())
     p.life.old_words = True
-    freed_later(p, group, make, [f'{make.release}((void *)strtoul({variable}, NULL, 16));', f'memset({variable}, 0, sizeof({variable}));'])
+    p.free_later('finds', [f'{make.release}((void *)strtoul({variable}, NULL, 16));', f'memset({variable}, 0, sizeof({variable}));'], group)
 
 
 @action(weight=2, once=True)
@@ -75,8 +66,8 @@ def in_a_pipe(p):
     p.leaf(name, [p.random.choice([f'CHECK(pipe({ends}) == 0);', f'CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, {ends}) == 0);']),
                   f'void *block = clear({make.text}, {size}); {p.mark(site)}', f'CHECK(write({ends}[1], &block, sizeof(block)) == sizeof(block));'])
     group = p.allocate(site, size, 1, model.lost())
-    freed_later(p, group, make, ['void *block = NULL;', f'CHECK(read({ends}[0], &block, sizeof(block)) == sizeof(block));',
-                                 f'{make.release}(block);', 'block = NULL;', f'close({ends}[0]);', f'close({ends}[1]);'], in_child=False)
+    p.free_later('finds', ['void *block = NULL;', f'CHECK(read({ends}[0], &block, sizeof(block)) == sizeof(block));',
+                           f'{make.release}(block);', 'block = NULL;', f'close({ends}[0]);', f'close({ends}[1]);'], group, in_child=False)
 
 
 @action(weight=1, once=True)
@@ -91,5 +82,5 @@ def in_an_unmapped_file(p):
     p.leaf(name, [f'{file} = memfd_create("away", MFD_CLOEXEC);', f'void *block = clear({make.text}, {size}); {p.mark(site)}',
                   f'CHECK(pwrite({file}, &block, sizeof(block), 8) == sizeof(block));'])
     group = p.allocate(site, size, 1, model.lost())
-    freed_later(p, group, make, ['void *block = NULL;', f'CHECK(pread({file}, &block, sizeof(block), 8) == sizeof(block));',
-                                 f'{make.release}(block);', 'block = NULL;', f'close({file});'], in_child=False)
+    p.free_later('finds', ['void *block = NULL;', f'CHECK(pread({file}, &block, sizeof(block), 8) == sizeof(block));',
+                           f'{make.release}(block);', 'block = NULL;', f'close({file});'], group, in_child=False)

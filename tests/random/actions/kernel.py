@@ -30,9 +30,4 @@ def completion(p):
     p.leaf(name, [f'open_uring(&{ring});', f'submit_nothing(&{ring}, clear({make.text}, {size})); {p.mark(site)}'])
     group = p.allocate(site, size, 1, model.held())
 
-    def take(p):
-        take = p.name('takes')
-        p.leaf(take, [f'{make.release}(take_completion(&{ring}));'])
-        p.life.free(group)
-
-    p.keep_for_later(take, in_child=False)
+    p.free_later('takes', [f'{make.release}(take_completion(&{ring}));'], group, in_child=False)

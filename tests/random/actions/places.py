@@ -157,12 +157,7 @@ def behind_a_header(p):
     p.leaf(name, [f'for (int i = 0; i < {count}; i++)', f'    {variable}[i] = {inner}();'])
     group = p.allocate(site, size, count, model.held(variable) if learnt else model.middle(variable))
 
-    def free_them(p):
-        free = p.name('frees_headed')
-        p.leaf(free, [f'for (int i = 0; i < {count}; i++) {{', f'    {make.release}({variable}[i] - {header});', f'    {variable}[i] = NULL;', '}'])
-        p.life.free(group)
-
-    p.keep_for_later(free_them)
+    p.free_later('frees_headed', [f'for (int i = 0; i < {count}; i++) {{', f'    {make.release}({variable}[i] - {header});', f'    {variable}[i] = NULL;', '}'], group)
 
 
 @action(weight=2, once=True)
@@ -182,13 +177,8 @@ def data_of_epoll(p):
     group = p.allocate(site, size, 1, model.held())
     p.needs_descriptors = True
 
-    def take(p):
-        take = p.name('takes_event')
-        p.leaf(take, ['struct epoll_event event;', f'CHECK(epoll_wait({files}[0], &event, 1, 0) == 1);', f'{make.release}(event.data.ptr);',
-                      'memset(&event, 0, sizeof(event));', f'close({files}[0]);', f'close({files}[1]);'])
-        p.life.free(group)
-
-    p.keep_for_later(take, in_child=False)
+    p.free_later('takes_event', ['struct epoll_event event;', f'CHECK(epoll_wait({files}[0], &event, 1, 0) == 1);', f'{make.release}(event.data.ptr);',
+                                 'memset(&event, 0, sizeof(event));', f'close({files}[0]);', f'close({files}[1]);'], group, in_child=False)
 
 
 @action(weight=2, once=True)
@@ -228,9 +218,4 @@ def in_a_second_base(p):
     p.leaf(name, [f'for (int i = 0; i < {count}; i++)', f'    {variable}[i] = new D{name}; {p.mark(site)}'])
     group = p.allocate(site, 104, count, model.held(variable))
 
-    def delete(p):
-        delete = p.name('deletes')
-        p.leaf(delete, [f'for (auto &each : {variable}) {{', '    delete each;', '    each = NULL;', '}'])
-        p.life.free(group)
-
-    p.keep_for_later(delete)
+    p.free_later('deletes', [f'for (auto &each : {variable}) {{', '    delete each;', '    each = NULL;', '}'], group)

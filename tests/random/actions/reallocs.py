@@ -89,9 +89,7 @@ def refused(p):
 def moved_from_any(p):
     """A block that was asked for in any way, with an alignment too, goes on by realloc."""
     name, size = p.name('moves_any'), p.size(8)
-    make = p.maker(size)
-    while make.release != 'free':
-        make = p.maker(size)
+    make = p.maker_for_free(size)
     other = p.random.choice([size, size + 1, size * 3, max(8, size // 3), size + 100000])
     site, again = p.site(make.via, name), p.site('realloc', name)
     lose = p.random.random() < 0.3

@@ -48,12 +48,7 @@ def weak(p):
         p.pairs(site, 128, 1, temporary=None)
         group = p.allocate(counts, 24, 1, model.held())
 
-    def drop(p):
-        drop = p.name('drops_weak')
-        p.leaf(drop, [f'{variable}->reset();'])
-        p.life.free(group)
-
-    p.keep_for_later(drop)
+    p.free_later('drops_weak', [f'{variable}->reset();'], group)
 
 
 @action(weight=2, cpp=True, once=True)

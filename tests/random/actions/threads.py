@@ -142,13 +142,8 @@ def result_not_fetched(p):
     p.line('scrub();')
     group = p.allocate(site, size, 1, model.of_thread())
 
-    def fetch(p):
-        fetch = p.name('fetch')
-        p.leaf(fetch, ['void *result = NULL;', f'CHECK(pthread_join(thread_{name}, &result) == 0); thread_{name} = 0;',
-                       f'{make.release}(result);'])
-        p.life.free(group)
-
-    p.keep_for_later(fetch, in_child=False)
+    p.free_later('fetch', ['void *result = NULL;', f'CHECK(pthread_join(thread_{name}, &result) == 0); thread_{name} = 0;',
+                           f'{make.release}(result);'], group, in_child=False)
 
 
 @action(weight=1, once=True)
@@ -244,12 +239,7 @@ def realloc_across_threads(p):
         p.pairs(site_again, size, 1, temporary=None)
     group = p.allocate(site_again, sizes[-1], 1, model.held(variable))
 
-    def free_it(p):
-        free = p.name('free')
-        p.leaf(free, [f'free({variable});', f'{variable} = NULL;'])
-        p.life.free(group)
-
-    p.keep_for_later(free_it)
+    p.free_later('free', [f'free({variable});', f'{variable} = NULL;'], group)
 
 
 @action(weight=2, cpp=True, once=True)
@@ -336,12 +326,7 @@ def on_a_stack_of_the_program(p):
     group = p.allocate(stack, room, 1, model.held(f'stack_{name}'))
     p.life.old_words = True
 
-    def free_it(p):
-        free = p.name('free')
-        p.leaf(free, [f'memset(stack_{name}, 0, {room});', f'free(stack_{name});', f'stack_{name} = NULL;'])
-        p.life.free(group)
-
-    p.keep_for_later(free_it)
+    p.free_later('free', [f'memset(stack_{name}, 0, {room});', f'free(stack_{name});', f'stack_{name} = NULL;'], group)
 
 
 @action(weight=2, once=True)

@@ -20,14 +20,8 @@ def protected_pages(p):
     above = p.allocate(outer, pages * 4096, 1, model.held(variable))
     group = p.allocate(inner, size, count, model.under(above))
 
-    def free_them(p):
-        free = p.name('free')
-        p.leaf(free, [f'CHECK(mprotect({variable}, {pages} * 4096, PROT_READ | PROT_WRITE) == 0);', f'for (int i = 0; i < {count}; i++)',
-                      f'    {make.release}({variable}[i]);', f'free({variable});', f'{variable} = NULL;'])
-        p.life.free(group)
-        p.life.free(above)
-
-    p.keep_for_later(free_them)
+    p.free_later('free', [f'CHECK(mprotect({variable}, {pages} * 4096, PROT_READ | PROT_WRITE) == 0);', f'for (int i = 0; i < {count}; i++)',
+                          f'    {make.release}({variable}[i]);', f'free({variable});', f'{variable} = NULL;'], group, above)
 
 
 @action(weight=2, once=True)
