@@ -500,31 +500,40 @@ struct seep_error *seep_chain_put_link(struct seep_chain_words *words, const str
 struct run {
     size_t from, tail, end; // of the first one's text: its start, what follows its size, and its end
     uint64_t nr, least, most;
+    bool lost;
 };
 
 #define RUN_LEAST 3u
 
+// What follows the size of the block whose text begins at `from`.
+static size_t tail_of(const struct seep_chain_words *words, size_t from) {
+    const char *size = strstr(words->text + from, " B");
+    return size ? (size_t)(size - words->text) + strlen(" B") : words->used;
+}
+
 static void begin_run(const struct seep_chain_words *words, const struct seep_link *link, size_t from,
                       struct run *run) {
-    *run = (struct run){.from = from, .nr = 1, .least = link->at, .most = link->at, .end = words->used};
-    const char *size = strstr(words->text + from, " B");
-    run->tail = size ? (size_t)(size - words->text) + strlen(" B") : words->used;
+    *run = (struct run){.from = from,
+                        .tail = tail_of(words, from),
+                        .end = words->used,
+                        .nr = 1,
+                        .least = link->at,
+                        .most = link->at,
+                        .lost = link->lost};
 }
 
 // Whether the link whose text begins at `from` goes on with the run.
-static bool goes_on(const struct seep_chain_words *words, const struct run *run, size_t from) {
-    const char *size = strstr(words->text + from, " B");
-    const char *word = words->text + run->from, *other = words->text + from;
-    size_t nr = run->end - run->tail;
-    return run->nr && size && strcspn(word, "0123456789") == strcspn(other, "0123456789") &&
-           *word == *other && strlen(size + strlen(" B")) == nr &&
-           memcmp(words->text + run->tail, size + strlen(" B"), nr) == 0;
+static bool goes_on(const struct seep_chain_words *words, const struct seep_link *link, size_t from,
+                    const struct run *run) {
+    size_t tail = tail_of(words, from), nr = words->used - tail;
+    return run->nr && link->lost == run->lost && nr == run->end - run->tail &&
+           memcmp(words->text + run->tail, words->text + tail, nr) == 0;
 }
 
 static void end_run(struct seep_chain_words *words, struct run *run) {
     char sizes[96];
     if (run->nr >= RUN_LEAST) {
-        const char *lost = words->text[run->from] == 'l' ? "lost " : "";
+        const char *lost = run->lost ? "lost " : "";
         int nr = run->least == run->most
                      ? snprintf(sizes, sizeof(sizes), "%" PRIu64 " %sblocks of %" PRIu64 " B", run->nr, lost,
                                 run->least)
@@ -553,7 +562,7 @@ struct seep_error *seep_chain_put_all(struct seep_chain_words *words, const stru
         err = seep_chain_put_link(words, link);
         if (err || link->kind != SEEP_LINK_BLOCK)
             continue;
-        if (!joined && goes_on(words, &run, from)) {
+        if (!joined && goes_on(words, link, from, &run)) {
             run.least = SEEP_MIN(run.least, link->at);
             run.most = SEEP_MAX(run.most, link->at);
             if (++run.nr >= RUN_LEAST)
