@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/large.h"
 #include "base/map.h"
 
@@ -29,9 +30,13 @@ void seep_map_deinit(struct seep_map *map) {
     *map = (struct seep_map)SEEP_MAP_INIT;
 }
 
+static size_t home_of(const struct seep_map *map, uint64_t key) {
+    return seep_hash64(key ^ map->seed) & (map->nr_slots - 1);
+}
+
 static struct seep_map_slot *probe(const struct seep_map *map, uint64_t key) {
     size_t mask = map->nr_slots - 1;
-    size_t i = seep_hash64(key) & mask;
+    size_t i = home_of(map, key);
     while (map->slots[i].key && map->slots[i].key != key)
         i = (i + 1) & mask;
     return &map->slots[i];
@@ -46,8 +51,8 @@ uint64_t *seep_map_find(const struct seep_map *map, uint64_t key) {
     return slot->key ? &slot->value : NULL;
 }
 
-static bool rehash(struct seep_map *map) {
-    struct seep_map larger = {.nr_slots = map->nr_slots ? map->nr_slots * 2 : 16};
+static bool rehash(struct seep_map *map, size_t nr_slots, uint64_t seed) {
+    struct seep_map larger = {.nr_slots = nr_slots, .seed = seed};
     larger.slots = calloc(larger.nr_slots, sizeof(*larger.slots));
     if (!larger.slots)
         return false;
@@ -57,7 +62,21 @@ static bool rehash(struct seep_map *map) {
     free(map->slots);
     map->slots = larger.slots;
     map->nr_slots = larger.nr_slots;
+    map->seed = seed;
     return true;
+}
+
+// In a table of any size hardly a key is so far from its place by chance.
+#define DISTANCE_MOST 1024u
+
+// Keys of a file may have been chosen to fall on one place, where each new one would pass all the others.
+static bool is_attacked(const struct seep_map *map, const struct seep_map_slot *slot, uint64_t key) {
+    size_t distance = ((size_t)(slot - map->slots) - home_of(map, key)) & (map->nr_slots - 1);
+    return distance > DISTANCE_MOST && !map->seed;
+}
+
+static uint64_t make_seed(const struct seep_map *map) {
+    return seep_hash64((uint64_t)seep_monotonic_ns() ^ (uint64_t)(uintptr_t)map->slots << 16) | 1;
 }
 
 static uint64_t *zero_at(struct seep_map *map, bool *ret_new) {
@@ -70,9 +89,15 @@ static uint64_t *zero_at(struct seep_map *map, bool *ret_new) {
 uint64_t *seep_map_at(struct seep_map *map, uint64_t key, bool *ret_new) {
     if (!key)
         return zero_at(map, ret_new);
-    if ((map->nr_used + 1) * 4 > map->nr_slots * 3 && !rehash(map))
+    if ((map->nr_used + 1) * 4 > map->nr_slots * 3 &&
+        !rehash(map, map->nr_slots ? map->nr_slots * 2 : 16, map->seed))
         return NULL;
     struct seep_map_slot *slot = probe(map, key);
+    if (SEEP_UNLIKELY(is_attacked(map, slot, key))) {
+        if (!rehash(map, map->nr_slots, make_seed(map)))
+            return NULL;
+        slot = probe(map, key);
+    }
     if (ret_new)
         *ret_new = !slot->key;
     if (!slot->key) {
@@ -93,7 +118,7 @@ void seep_map_remove(struct seep_map *map, uint64_t key) {
     if (!map->slots[hole].key)
         return;
     for (size_t i = (hole + 1) & mask; map->slots[i].key; i = (i + 1) & mask) {
-        size_t home = seep_hash64(map->slots[i].key) & mask;
+        size_t home = home_of(map, map->slots[i].key);
         if (((i - home) & mask) < ((i - hole) & mask))
             continue;
         map->slots[hole] = map->slots[i];

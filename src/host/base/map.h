@@ -16,11 +16,12 @@ struct seep_map {
     size_t nr_used;  // of the slots
     bool has_zero;
     uint64_t zero;
+    uint64_t seed; // 0 until so many keys fell on one place that somebody chose them so
 };
 
 // An empty map. _deinit frees its table; what values point to is not its own.
 #define SEEP_MAP_INIT                                                                                        \
-    { NULL, 0, 0, false, 0 }
+    { NULL, 0, 0, false, 0, 0 }
 void seep_map_deinit(struct seep_map *map);
 
 // The value of `key`, or NULL. Valid until the next insertion.
