@@ -246,11 +246,31 @@ static void test_wrappers(void **state) {
     assert_false(seep_function_is_passed(NULL, NULL));
 }
 
+// Each would take minutes if the time grew with the square of the length.
+static void test_a_megabyte(void **state) {
+    static const char *const parts[] = {"<", ">", "(", "operator<", "a<", "<aaaaaaaa>(bbbbbbbb)::g"};
+    const size_t nr_bytes = 1 << 20;
+    char *name = calloc(nr_bytes + 64, 1);
+    assert_non_null(name);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(parts); i++) {
+        size_t nr = strlen(parts[i]);
+        name[0] = 'f';
+        for (size_t at = 1; at < nr_bytes; at += nr)
+            memcpy(name + at, parts[i], nr + 1);
+        char *shorter = NULL;
+        assert_null(seep_name_shorten_to(name, SEEP_SHORT_NAME_COLUMNS, 2, &shorter));
+        assert_true(!shorter || strlen(shorter) < strlen(name));
+        free(shorter);
+    }
+    free(name);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),           cmocka_unit_test(test_types),
         cmocka_unit_test(test_first_arguments), cmocka_unit_test(test_10_kilobytes),
-        cmocka_unit_test(test_soups),           cmocka_unit_test(test_wrappers),
+        cmocka_unit_test(test_a_megabyte),      cmocka_unit_test(test_soups),
+        cmocka_unit_test(test_wrappers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,8 @@
 #include "names/short_name.h"
 
 #define DEPTH_MOST 48u
-#define BYTES_MOST 16384u // of longer names only lists of arguments are elided
+#define BYTES_MOST 16384u     // of longer names only lists of arguments are elided
+#define READ_MOST  (4u << 20) // of a name, each time that a list is elided
 #define ELLIPSIS   "…"
 
 struct text {
@@ -33,10 +34,11 @@ static bool begins(const char *at, const char *end, const char *with) {
     return (size_t)(end - at) >= nr && memcmp(at, with, nr) == 0;
 }
 
-// '<' and '>' of operators are no brackets.
+// '<' and '>' of operators are no brackets. Behind the word are three characters at most, as in "<=>".
 static bool is_operator(const char *start, const char *at) {
     static const char word[] = "operator";
-    while (at > start && (at[-1] == '<' || at[-1] == '>' || at[-1] == '=' || at[-1] == '-'))
+    for (unsigned nr = 0;
+         nr < 3 && at > start && (at[-1] == '<' || at[-1] == '>' || at[-1] == '=' || at[-1] == '-'); nr++)
         at--;
     return (size_t)(at - start) >= sizeof(word) - 1 &&
            memcmp(at - (sizeof(word) - 1), word, sizeof(word) - 1) == 0;
@@ -275,8 +277,9 @@ static struct seep_error *shorten(const char *name, bool is_type, unsigned colum
         put(&text, name, kept);
     if (!is_type && !text.failed && text.bytes)
         drop_return_type(&text);
-    while (!text.failed && text.bytes && columns_of(text.bytes) > columns &&
-           elide_one(&text, is_type, nr_kept))
+    for (size_t nr_read = 0; !text.failed && text.bytes && nr_read < READ_MOST &&
+                             columns_of(text.bytes) > columns && elide_one(&text, is_type, nr_kept);
+         nr_read += text.nr)
         if (columns_of(text.bytes) > columns) // arguments stay only where there is room for them
             nr_kept = 0;
     if (text.failed) {
