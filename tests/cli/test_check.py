@@ -516,7 +516,7 @@ def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words,
     assert why, note
     done = run(seep, "check", "--junit", str(tmp_path / "j.xml"), unseen, *words)
     assert done.returncode == 1 and NOT_SURE + "unseen (pid " in done.stderr and why in done.stderr, done
-    # Those alone are not sure that the program started: without them the check is sure.
+    # Only processes that the program started are not sure: without these the check is sure.
     alone = run(seep, "check", "--children", "ignore", unseen, *words)
     assert ("--children ignore" in done.stderr) == (NOT_SURE not in alone.stderr), (done, alone)
     assert " leaked" not in done.stderr and "passed" not in done.stderr

@@ -223,7 +223,7 @@ def arena(tmp_path_factory, seep):
 
 
 def test_who_fills_an_arena_is_named(run, seep, arena):
-    """It named the line that makes its chunks alone."""
+    """The first line named only the line that makes the chunks."""
     found, _ = findings_of(run, seep, arena)
     for kind in ("holds", "peak"):
         assert re.search(r" from new_chunk \(first_arena.c:12\), 90\.0% of that for parse_tree \(first_arena.c:27\)(;|$)",
@@ -231,7 +231,7 @@ def test_who_fills_an_arena_is_named(run, seep, arena):
 
 
 def test_blocks_of_a_list_are_one_link(run, seep, arena):
-    """Each was written, with its place: up to 650 columns."""
+    """The chain had each block with its place, in up to 650 columns."""
     sites = json.loads(run(seep, "report", "--json", arena).stdout)["sites"]
     (chain,) = [held["text"] for site in sites if site["size_max"] == 5000 for held in site["held_by"]]
     assert re.search(r" -> 4 blocks of 21 to 24 B \(struct node\) from add_node \(first_arena.c:43\) \.next"
@@ -239,7 +239,7 @@ def test_blocks_of_a_list_are_one_link(run, seep, arena):
 
 
 def test_a_block_that_grows_by_realloc(run, seep, tmp_path):
-    """Its churn is bytes that are copied."""
+    """The bytes of the line `churn` are those that realloc copies."""
     run(seep, "run", "-q", "-o", "grows.seep", built(tmp_path, "first_realloc"))
     found, _ = findings_of(run, seep, "grows.seep")
     assert re.search(r" from add_line \(first_realloc.c:6\), by realloc: 191 MiB in all, at most 195 KiB at once$",
@@ -247,7 +247,7 @@ def test_a_block_that_grows_by_realloc(run, seep, tmp_path):
 
 
 def test_suppressed_blocks_are_among_all_that_is_held(run, seep, tmp_path):
-    """The other half was all."""
+    """The blocks that are not suppressed counted as all."""
     (tmp_path / "known.supp").write_text("leak:keep_known\n")
     run(seep, "run", "-q", "-o", "half.seep", built(tmp_path, "first_suppressed"))
     whole = json.loads(run(seep, "report", "--json", "--suppressions", tmp_path / "known.supp", "half.seep").stdout)

@@ -58,7 +58,7 @@ def test_what_is_no_report_fits_too(root, seep, words):
 
 
 def test_names_of_a_plot_fit(seep, run, tmp_path):
-    """They were cut by nothing, in lines of 89 columns on a terminal of 80."""
+    """Lines had 89 columns on a terminal of 80."""
     (tmp_path / "app.cpp").write_text(program_source("export_lambda_of_a_thread.cpp"))
     subprocess.run(["g++", "-g", "-O1", "-pthread", "-o", "app", "app.cpp"], check=True, cwd=tmp_path)
     run(seep, "run", "-q", "--mode", "record", "-o", "app.seep", "./app", cwd=tmp_path)

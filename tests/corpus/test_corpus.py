@@ -86,7 +86,7 @@ def test_classes_with_musl(source, seep, libseep, tmp_path):
 
 @pytest.mark.parametrize('name', ['thread_ended.c', 'signal_stack_idle.c'])
 def test_threads_in_a_namespace(name, seep, libseep, tmp_path):
-    """The process knows its threads by other numbers than who looks at it."""
+    """The process knows its threads by other numbers than seep does."""
     command = ['unshare', '--pid', '--fork', '--kill-child']
     if not shutil.which('unshare') or subprocess.run([*command, 'true'], stderr=subprocess.DEVNULL).returncode:
         pytest.skip('no process namespaces here')

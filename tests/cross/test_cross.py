@@ -413,7 +413,7 @@ def test_a_library_that_is_bound_deep(name, how, tmp_path):
 
 @pytest.mark.parametrize('name', [name for name in CPUS if name not in TESTED])
 def test_library_compiles(name):
-    """Of CPUs whose programs run in the soak alone: each has system calls and structures that others lack."""
+    """CPUs whose programs run only in the soak: each has system calls and structures that others lack."""
     need_tools(CPUS[name])
     done = run([f'{CPUS[name].triplet}-gcc', '-std=gnu11', '-D_GNU_SOURCE', '-Wall', '-Werror', '-fsyntax-only', '-I', ROOT / 'include',
                 *(word for tier in ('tracee', 'common') for word in ('-I', ROOT / 'src' / tier)),

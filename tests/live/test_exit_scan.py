@@ -92,7 +92,7 @@ def test_what_our_own_frames_held_at__exit_is_lost(tmp_path):
 # allocator. Behind the last one the allocator of musl has memory.
 @pytest.mark.parametrize('place, kind', [('bare_areas', 'lost'), ('seep_boot_memory', 'reachable'), ('', 'reachable')])
 def test_the_data_of_the_library_holds_nothing_but_what_it_gave(place, kind, tmp_path):
-    """They have addresses of stacks and mappings that the library has met."""
+    """The zeroed data have addresses of stacks and mappings of the program."""
     harness.need('gcc', 'nm')
     symbols = [line.split() for line in harness.run(['nm', '-S', LIBSEEP]).out.decode().splitlines()]
     found = [int(start, 16) + int(size, 16) for start, size, *_, name in (line for line in symbols if len(line) == 4) if name == place]
@@ -104,21 +104,21 @@ def test_the_data_of_the_library_holds_nothing_but_what_it_gave(place, kind, tmp
 
 
 def test_exit_in_a_child_of_vfork_is_not_that_of_the_parent(tmp_path):
-    """The two have one thread of libc's. What the parent's own frames held was lost."""
+    """The child and the parent have one thread of libc. Blocks that the parent's frames held were lost."""
     harness.need('gcc')
     done, (process, ) = run(built_program('exit_scan_in_vfork.c', tmp_path, '-O0'), tmp_path)
     assert done.code == 3 and kinds(process)[3005] == {'reachable'}
 
 
 def test_exit_in_a_handler_of_exit(tmp_path):
-    """What the handler held counted as lost."""
+    """The block that the handler held was lost."""
     harness.need('gcc')
     done, (process, ) = run(built_program('exit_scan_again.c', tmp_path, '-O0'), tmp_path)
     assert done.code == 5 and kinds(process)[4005] == kinds(process)[3005] == {'reachable'}
 
 
 def test_main_returns_in_a_child_that_libc_does_not_know(tmp_path):
-    """By libc's number its first thread was another, and words that exit() had not written over held blocks."""
+    """By libc's number the first thread of the child was another thread, and words that exit() had not written over held blocks."""
     harness.need('gcc')
     _, processes = run(built_program('exit_scan_raw_clone.c', tmp_path, '-O0'), tmp_path)
     assert [kinds(process)[3005] for process in processes] == [{'lost'}] * 2

@@ -99,7 +99,7 @@ def test_each_starts_the_other(musl, tmp_path):
 
 
 def test_a_handler_leaves_what_reads_the_mappings(musl, tmp_path):
-    """mlockall reads them, too, and is no call of the allocator. Stacks in a library that is opened later were cut."""
+    """mlockall reads the mappings, too, and is no call of the allocator. Stacks in a library that is opened later were cut."""
     (tmp_path / 'left.c').write_text(program_source('musl_left_reading.c'))
     done = run(['musl-gcc', '-g', '-O1', '-w', '-fasynchronous-unwind-tables', '-Wl,--eh-frame-hdr', 'left.c', '-o', 'left'],
                cwd=tmp_path)

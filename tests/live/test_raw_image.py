@@ -116,8 +116,8 @@ def test_two_threads_leave_at_once(way, mode, tmp_path):
 
 @pytest.mark.parametrize('call', range(20, 45, 4))
 def test_a_thread_leaves_while_another_begins_the_file(call, tmp_path):
-    """A system call of the thread takes long: some of these are those that begin the file for its events. It makes events while
-    the file is closed, which are told of."""
+    """A system call of the thread takes long: one of the calls that begin the file for its events, in some cases. The thread makes
+    events while the file is closed, and the report tells of these."""
     need('gcc')
     program = built_program('alone_leaves_early.c', tmp_path, '-O1', '-fno-builtin')
     (tmp_path / 'out').mkdir()

@@ -190,7 +190,7 @@ def test_what_each_thread_did_until_a_moment(tmp_path):
 
 
 def test_a_block_is_temporary_after_a_realloc_that_failed(tmp_path):
-    """The realloc has changed nothing: as without a recording, and as made from the events."""
+    """The realloc has changed nothing: the figures are those of a run without a recording, and those made from the events."""
     program = compiled(tmp_path, program_source('recording_refused.c'))
     trace = record(tmp_path, program)
     for options in ([], ['--at', '1000h']):

@@ -125,7 +125,7 @@ def compiled(compiler, source, program):
 
 @pytest.mark.parametrize('compiler', ['clang', 'musl-gcc', 'musl-gcc -static'])
 def test_a_generated_program_is_for_other_compilers_too(threads, tmp_path, compiler):
-    """Their folders of headers have less in them, and they warn of other things."""
+    """Other compilers have fewer headers, and other warnings."""
     need(compiler.split()[0])
     assert run([SEEP, 'replay', '--generate', tmp_path / 'w.c', threads]).code == 0
     compiled(compiler, tmp_path / 'w.c', tmp_path / 'w')
@@ -205,7 +205,7 @@ def test_a_plan_that_has_no_room_is_said_before_the_recording_is_read(tmp_path):
 
 
 def test_a_plan_is_in_memory_once(tmp_path):
-    """Four million operations take 64 MB of a memory file; the heap has only blocks of them that are not full."""
+    """Four million operations take 64 MB of a memory file. The heap has only blocks that are not full."""
     program, trace = tmp_path / 'billion', tmp_path / 'many.seep'
     assert run(['gcc', '-O1', '-fno-builtin', HERE.parents[1] / 'bench/workloads/billion.c', '-o', program]).code == 0
     assert run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, '--', program, 4000000]).code == 0
@@ -215,7 +215,7 @@ def test_a_plan_is_in_memory_once(tmp_path):
 
 
 def test_a_limit_of_file_sizes(threads, tmp_path):
-    """It is for disks: what a replay keeps in memory files is not held to a soft one, even if a write crosses it."""
+    """The limit is for disks: memory files of a replay may be larger than a soft limit, even if a write crosses it."""
     for kib in (1, 20):
         done = run(['bash', '-c', f'ulimit -S -f {kib} && exec "$@"', 'bash', SEEP, 'replay', '--rounds', 3, threads], cwd=tmp_path)
         assert done.code == 0, done

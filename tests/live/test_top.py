@@ -220,7 +220,7 @@ def test_a_program_that_ends_before_it_is_looked_at(tmp_path):
 
 
 def test_a_program_that_cannot_be_traced(tmp_path):
-    """It runs, so that it did not end: the line says why nothing of it can be seen."""
+    """The program runs, so the line does not say that it ended, but why it cannot be seen."""
     (tmp_path / 'asleep.c').write_text(program_source('static_asleep.c'))
     assert run(['gcc', '-static', 'asleep.c', '-o', 'asleep'], cwd=tmp_path).code == 0
     for words in (['serve'], ['top', '--once']):

@@ -94,7 +94,7 @@ def test_a_child_that_has_no_image_yet(how, children, programs, tmp_path):
 
 @pytest.mark.parametrize('library, mode', MODES, ids=[mode for _, mode in MODES])
 def test_a_handler_that_allocates_first_needs_little_of_its_stack(library, mode, programs, tmp_path):
-    """The image of a child, or its log, is made on it; or a thread begins there."""
+    """The hook makes the image of a child, or its log, or takes a slot for a thread, on the handler's stack."""
     for how in ('child', 'thread', 'again'):
         plain = int(run([programs / 'handler', how]).out)
         done = alone([programs / 'handler', how], tmp_path, library, mode)
@@ -103,7 +103,7 @@ def test_a_handler_that_allocates_first_needs_little_of_its_stack(library, mode,
 
 @pytest.mark.parametrize('how', ['filters', 'descriptors', 'stacks'])
 def test_tight_corners(how, programs, tmp_path):
-    """No file is written to that is not ours, and nothing is killed or waits."""
+    """The library writes to no other file than its own, and the program is neither killed nor waits."""
     for library, mode in MODES:
         done = alone([programs / 'corners', how], tmp_path, library, mode)
         assert (done.code, done.err) == (7, b''), (mode, done)

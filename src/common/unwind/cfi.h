@@ -41,7 +41,7 @@ enum seep_cfi_kind {
 struct seep_cfi_rule {
     uint8_t kind; // enum seep_cfi_kind
     uint8_t reg;
-    uint32_t expression_bytes; // 0: of another kind
+    uint32_t expression_bytes; // 0: the rule is of another kind
     union {
         int64_t offset;
         const uint8_t *expression; // borrowed from the object
@@ -66,8 +66,8 @@ struct seep_cfi_row {
     uint64_t args_bytes; // DW_CFA_GNU_args_size
 };
 
-// O(log n) in the number of FDEs, plus the length of one FDE's program. seep_cfi_row_in: in memory of the
-// caller's (cfi_program.h), who may have little stack.
+// O(log n) in the number of FDEs, plus the length of one FDE's program. seep_cfi_row_in() works in memory of
+// its caller (cfi_program.h), which may have little stack.
 SEEP_MUST_CHECK int seep_cfi_row_at(const struct seep_cfi_object *object, uint64_t pc,
                                     struct seep_cfi_row *ret_row);
 struct seep_cfi_machine;

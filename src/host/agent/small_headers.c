@@ -15,7 +15,8 @@ struct header_votes {
     uint32_t any;                                  // blocks with a pointer at all
 };
 
-// Other offsets than multiples of 8 are as large numbers when their lowest bits are the highest.
+// The lowest bits of an offset become the highest, so an offset that is no multiple of 8 becomes a large
+// number.
 static void note_pointer(uint16_t *seen, uint32_t target, uint32_t off) {
     enum { ELSEWHERE = HEADER_MAX / HEADER_STEP + 1 };
     uint32_t word = off << 29 | off >> 3;

@@ -15,9 +15,9 @@
 #include "base/clock.h"
 
 #define SEEP_DEAF_NS           INT64_C(500000000)
-#define SEEP_SPARE_DESCRIPTORS 16u // for what the server opens to answer
+#define SEEP_SPARE_DESCRIPTORS 16u // for files that the server opens for an answer
 
-// Whether SEEP_SPARE_DESCRIPTORS are left when there is one for a client. By the lowest that is free.
+// Whether SEEP_SPARE_DESCRIPTORS are left after a client gets a descriptor. The lowest free descriptor tells.
 static inline bool seep_has_descriptors(int some_fd) {
     struct rlimit limit;
     int lowest = fcntl(some_fd, F_DUPFD_CLOEXEC, 0);

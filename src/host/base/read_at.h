@@ -13,6 +13,6 @@ SEEP_MUST_CHECK bool seep_read_at(int fd, uint64_t off, void *ret_bytes, size_t 
 // Into a memory file. The limit of file sizes (RLIMIT_FSIZE, ulimit -f) counts there as well, though it is
 // for disks: it is lifted for the call where the hard limit allows that. false: not all of it was written.
 SEEP_MUST_CHECK bool seep_write_memory_file(int fd, uint64_t off, const void *bytes, size_t nr_bytes);
-SEEP_MUST_CHECK bool seep_size_memory_file(int fd, uint64_t nr_bytes); // so, too
+SEEP_MUST_CHECK bool seep_size_memory_file(int fd, uint64_t nr_bytes); // under the same limit
 
 #endif

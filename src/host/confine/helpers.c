@@ -5,7 +5,7 @@
 #include "confine/helpers.h"
 #include "core/attr.h"
 
-// The opener, a worker for each kind of question, and some that wait in the kernel for a file system.
+// The opener, a worker for each kind of question, and helpers that wait in the kernel for a file system.
 static _Atomic pid_t helpers[32];
 
 static bool exchange(pid_t from, pid_t to) {

@@ -37,7 +37,7 @@ static struct series latest(struct series s, size_t nr) {
     return (struct series){s.t + s.nr - nr, s.y + s.nr - nr, nr};
 }
 
-// Not fmin() and fmax(), which are calls because of NaN. No series has one.
+// fmin() and fmax() are calls because of NaN, and no series has a NaN.
 static inline double less_of(double a, double b) {
     return a < b ? a : b;
 }
@@ -146,7 +146,7 @@ static double tie(size_t nr_before) {
 // Mann and Kendall: the sign of all pairs as a normal deviate.
 static double rank_test(struct series s) {
     double ties = 0, n = (double)s.nr;
-    int pairs = 0; // that rise, less those that fall
+    int pairs = 0; // rising pairs less falling pairs
     for (size_t i = 0; i < s.nr; i++) {
         int nr_rise = 0, nr_fall = 0;
         for (size_t j = i + 1; j < s.nr; j++) {
@@ -186,7 +186,7 @@ static struct slope slope_of(struct series s) {
     return result;
 }
 
-// Without its bounds, which take half of the time.
+// The same without the bounds, which take half of the time.
 static double middle_slope(struct series s) {
     double slopes[NR_PAIRS_MOST];
     size_t nr = find_slopes(s, slopes);
@@ -244,7 +244,7 @@ static double line_test(struct series s, double slope) {
     return sqrt(freedom * log1p(t_squared / freedom)) * (8 * freedom + 1) / (8 * freedom + 3);
 }
 
-// The weaker of both, with the sign of the trend, which is that of `z`: rank_test() of the series.
+// The weaker of both tests, with the sign of the trend. `z` is rank_test() of the series, and has that sign.
 static double trend_test(struct series s, double z, double slope) {
     double weaker = less_of(fabs(z), line_test(s, slope));
     return z < 0 ? -weaker : weaker;

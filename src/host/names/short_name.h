@@ -12,8 +12,8 @@
 
 // malloc'ed; NULL in *ret_short: the name is short as it is.
 SEEP_MUST_CHECK struct seep_error *seep_name_shorten(const char *name, char **ret_short);
-// The same, but elided only where it is longer than that, and with the first arguments of the function: for
-// names that would come to the same.
+// The same for names that would become the same: only names of more than `columns` are elided, and the first
+// `nr_kept` arguments of the function stay.
 SEEP_MUST_CHECK struct seep_error *seep_name_shorten_to(const char *name, unsigned columns, unsigned nr_kept,
                                                         char **ret_short);
 // The same of a type, or of a variable with its type before it: of those only arguments of templates are

@@ -12,8 +12,8 @@
 
 // It has ended, and its parent has not waited for it.
 bool seep_process_is_zombie(pid_t pid);
-// It is not there, has ended, or is about to: the kernel takes its memory first, and what is read of that
-// meanwhile is a part. Of a process whose first thread alone has left: false.
+// The process is not there, has ended, or is about to end: the kernel takes its memory first, so a read of
+// the memory returns only a part. false if only the first thread of the process has left.
 bool seep_process_is_ending(pid_t pid);
 
 // SEEP_E_NOT_FOUND where /proc shows no process at all.

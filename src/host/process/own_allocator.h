@@ -26,8 +26,8 @@ struct seep_own_allocator {
     unsigned calls;        // allocators whose functions beside malloc it calls, see beside_malloc.h
 };
 
-// Reads the symbol tables, and of files without one at most 8 MiB of constants. *ret_imports: what else the
-// dynamic table says, where it was read.
+// Reads the symbol tables, and of files without one at most 8 MiB of constants. *ret_imports: the imports in
+// the dynamic table, if that table was read.
 SEEP_MUST_CHECK struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
                                                            struct seep_own_allocator *ret_own,
                                                            struct seep_imports *ret_imports);

@@ -89,8 +89,8 @@ static bool file_has(const struct seep_elf_file *elf, char *piece, const struct 
     return has;
 }
 
-// Whether all that is asked for is among the constants. Few files have the first, and no other is looked for
-// in the rest.
+// Whether all names of `asked` are among the constants. Few files have the first name, and the others are
+// searched only in these files.
 static struct seep_error *look_for_texts(const struct seep_elf_file *elf, const struct asked *asked,
                                          size_t nr_asked, bool *ret_has_all) {
     char *piece = malloc(PIECE_BYTES);
@@ -103,8 +103,8 @@ static struct seep_error *look_for_texts(const struct seep_elf_file *elf, const 
     return NULL;
 }
 
-// Whether the module has what it needs to call libc's own functions, and names those that are asked for.
-// `opens`: it needs dlopen, too.
+// Whether the module imports the functions by which it can call libc's own functions, and has the names of
+// `asked` among its constants. `opens`: dlopen must be among the imports.
 static struct seep_error *find_past(const struct seep_elf_file *elf, struct seep_imports imports,
                                     const struct asked *asked, size_t nr_asked, bool opens,
                                     bool *ret_is_past) {

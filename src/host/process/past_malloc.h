@@ -8,9 +8,9 @@
 
 #include "process/elf_file.h"
 
-// Of a dynamic table: what such a call needs.
+// Imports that such a call needs, from the dynamic table.
 struct seep_imports {
-    bool is_known; // else the table is still to be read
+    bool is_known; // false: the table was not read yet
     bool exports_malloc;
     bool looks_up; // dlsym or dlvsym
     bool opens;    // dlopen

@@ -65,7 +65,7 @@ struct votes { // of the blocks of a group that have a pointer at all
     uint32_t blocks[NR_BITS];
 };
 
-// What is behind "https://" is no start.
+// A pointer behind "https://" is not behind a header.
 static bool is_in_text(const struct votes *votes, unsigned bit) {
     return (off_of(bit) <= HEADER_STEP || off_of(bit) % HEADER_STEP) && votes->texts > votes->any / 2;
 }
@@ -80,7 +80,7 @@ static bool is_small(unsigned bit, uint32_t largest) {
     return off_of(bit) <= least_of(largest) / 4;
 }
 
-// A number of 4 bytes, where all blocks have one size.
+// The member behind a number of 4 bytes, if all blocks have one size.
 static bool may_be_member(unsigned bit, size_t nr_classes) {
     return nr_classes == 1 && off_of(bit) % HEADER_STEP == 4;
 }

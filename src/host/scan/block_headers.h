@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Headers that a program's own allocator puts in front of what it hands out, learnt from where pointers lead.
+// Headers that a program's own allocator puts in front of its blocks, learnt from the places to which
+// pointers lead.
 //
-// A place in the code has a header of so many bytes if at least sixteen of its blocks, and nine of ten of
-// those that have pointers, have one so many bytes behind their start, and not one in ten has one to the
-// start. A place is the return address into the code that called the allocator. Where that place serves
-// others (a function around malloc), each of its callers is a place, up to four frames; and where a compiler
-// has unrolled the loop that calls it, all calls of that function together are one.
+// A place in the code has a header of N bytes if at least sixteen of its blocks, and nine of ten blocks that
+// have pointers, have a pointer N bytes behind their start, and less than one of ten has a pointer to the
+// start. A place is the return address into the code that called the allocator. If a function around malloc
+// serves several callers, each of these is a place, up to four frames. If a compiler has unrolled the loop
+// that calls the allocator, all calls of the function together are a place.
 //
-// Where most blocks begin with text, only a multiple of 8 above 8 is a header: "https://"
-// is no header, and who has only the host behind it cannot free the text. Where all blocks have one size, a
-// member lies 4, 12 or 20 bytes behind the start.
+// If most blocks begin with text, only a multiple of 8 above 8 is a header: "https://" is no header, and code
+// that has only a pointer to the host behind it cannot free the text. If all blocks have one size, a pointer
+// 4, 12 or 20 bytes behind the start leads to a member.
 //
-// Headers that grow with the length of what is behind them, as of short strings, are learnt, too: then the
-// rule holds for each of up to five ranges of sizes, and a header is at most a quarter of the largest block
-// of its range, because a pointer that was left near the end of a buffer or in its middle grows with the
-// size, too.
+// Headers that grow with the size of the block, as those of short strings, are learnt, too. The rule then
+// holds for each of up to five ranges of sizes. A header is at most a quarter of the largest block of its
+// range, because the offset of an old pointer near the end or in the middle of a buffer grows with the size,
+// too.
 //
-// Objects of GLib have private data in front, as much as each of their classes wants. Pointers lead behind
-// it, where the pointer to the class is. A class begins with a pointer to its type, and the data of the type
-// have one to the class, and to nothing else that begins with a pointer to the type. Nine of ten blocks of a
-// place, and at least four, that have a pointer into their middle have to have one to such an object. Source:
-// gobject/gtype.c of GLib (struct _TypeNode, g_type_create_instance).
+// Objects of GLib have private data of each of their classes in front. Pointers lead to the object behind
+// these data, which begins with a pointer to its class. A class begins with a pointer to its type. The data
+// of the type point to the class, and to nothing else that begins with a pointer to the type. A place has
+// objects if nine of ten of its blocks that have a pointer into their middle, and at least four, have a
+// pointer to such an object. Source: gobject/gtype.c of GLib (struct _TypeNode, g_type_create_instance).
 //
 // Proof: tests/unit/test_graph.c, tests/corpus/header_lengths.c, objects_private.c.
 #ifndef SEEP_SCAN_BLOCK_HEADERS_H
@@ -39,7 +40,7 @@ struct seep_headers {
         uint32_t nr;
         uint32_t from[SEEP_HEADER_LENGTHS]; // class of sizes, ascending
         uint8_t bytes[SEEP_HEADER_LENGTHS]; // 0: no header
-        bool objects;                       // in its middle, and no header
+        bool objects;                       // objects in the middle of the block, and no header
     } * ranges;
     size_t nr_ranges, ranges_capacity;
     bool *classes; // by block: it is a class of objects. NULL: none is
@@ -49,10 +50,10 @@ struct seep_headers {
 SEEP_MUST_CHECK bool seep_headers_learn(struct seep_graph *graph);
 void seep_headers_deinit(struct seep_headers *headers);
 
-// Whether a pointer so many bytes into the block, which are not 0, holds it.
+// Whether a pointer `off` bytes into the block holds the block. `off` is not 0.
 bool seep_is_behind_header(const struct seep_graph *graph, uint32_t block, uint32_t off);
 
-// The header in front of what a block's pointers lead to; 0: none.
+// Bytes in front of the place to which the block's pointers lead. 0: no header.
 uint32_t seep_header_of(const struct seep_graph *graph, uint32_t block);
 
 #endif

@@ -149,7 +149,8 @@ static bool pages_come(const struct seep_memory *memory, struct seep_memory_area
     return area->pages == SEEP_PAGES_COME;
 }
 
-// Whether no file system can hold back a page of [address, end): then it does not matter which are there.
+// Whether no file system can hold back a page of [address, end). Then the tool need not know which pages are
+// in memory.
 static bool all_come(const struct seep_memory *memory, uint64_t address, uint64_t end) {
     while (address < end) {
         const struct seep_memory_area *area = seep_memory_find(memory, address);

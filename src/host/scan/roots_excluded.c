@@ -205,8 +205,9 @@ static bool exclude_areas(struct seep_root_finder *finder) {
     return true;
 }
 
-// What the library gave to the program before there was an allocator: the one range of its memory that lies
-// in the data of a module, its own. NULL: the latest module is another one.
+// The memory that the library gave to the program before there was an allocator. It is the only range of the
+// library's memory that lies in the data of a module, which is the library. NULL: the latest module is not
+// the library.
 static const struct seep_image_range *given_at_start(const struct seep_root_finder *finder) {
     const struct seep_hints *hints = &finder->profile->hints;
     const uint64_t start = finder->ranges->modules[finder->module].module.start_rt;
@@ -222,8 +223,9 @@ static const struct seep_image_range *given_at_start(const struct seep_root_find
     return NULL;
 }
 
-// The library's own zeroed data: addresses of stacks, mappings and code that it met hold nothing. musl's
-// allocator uses what is left of a page that data begin or end in; the zeroed data begin with a page.
+// The library's own zeroed data have addresses of stacks, mappings and code of the program, which hold
+// nothing. musl's allocator uses what is left of a page that data begin or end in; the zeroed data begin with
+// a page.
 static bool exclude_data_of_library(struct seep_root_finder *finder, const struct seep_memory_area *mapping) {
     bool may_be = seep_root_is_anonymous(mapping) && seep_root_is_of_module(finder, mapping);
     const struct seep_image_range *given = may_be ? given_at_start(finder) : NULL;

@@ -25,7 +25,7 @@
 struct seep_stopped_thread {
     pid_t tid;
     pid_t own_tid; // in the innermost PID namespace, as the process itself knows it
-    int signal;    // that it was about to take when it stopped; given on at resume
+    int signal;    // the thread was about to take it when it stopped; resume passes it on
     uint64_t sp;
     uint64_t stack_from_rt; // the used part of its stack begins here, at the lower end of the red zone
     uint64_t tls;           // thread pointer; 0: not known

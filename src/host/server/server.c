@@ -82,7 +82,8 @@ void seep_server_destroy(struct seep_server *server) {
         return;
     for (size_t i = 0; i < server->nr_clients; i++)
         client_close(server, server->clients[i]);
-    // Before it stops to listen: from then on another server takes the socket for a deserted one.
+    // The server removes its socket before it stops to listen: from then on another server takes the socket
+    // for a deserted one.
     struct stat status; // another server may have replaced it
     if (server->has_path && lstat(server->path, &status) == 0 && status.st_ino == server->path_ino)
         unlink(server->path);

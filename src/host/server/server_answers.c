@@ -29,8 +29,8 @@ size_t seep_server_nr_asking(const struct seep_server *server) {
     return nr;
 }
 
-// What is asked for at nearly the same time is of one look: the more clients ask, the longer that is. A large
-// image is not looked at all the time.
+// Questions at nearly the same time share one look. The more clients ask, the longer a look serves them. A
+// large image is not looked at all the time.
 struct seep_error *seep_server_look_again(struct seep_server *server) {
     int64_t rest_ns = SEEP_SERVER_LOOK_NS * (int64_t)SEEP_MAX(seep_server_nr_asking(server), (size_t)1);
     rest_ns = SEEP_MAX(SEEP_MIN(rest_ns, SEEP_SERVER_LOOK_MOST_NS), 4 * server->look.took_ns);

@@ -159,7 +159,7 @@ static bool take_event(struct shrinking *shrinking, struct process *process,
     return take(process, event, at_ns);
 }
 
-// `seep shrink app.seep*` names them, too.
+// Notes which files were read as the end of a trace: `seep shrink app.seep*` names these files, too.
 static bool note_rests(struct shrinking *shrinking, const struct seep_event_file *file) {
     int64_t start_ns;
     const char *path;
@@ -172,7 +172,8 @@ static bool note_rests(struct shrinking *shrinking, const struct seep_event_file
     return true;
 }
 
-// The end of a trace is named after it, and only who has read the trace knows whether a file is its end.
+// The name of a trace's end begins with the name of the trace. Only a read of the trace tells whether a file
+// is its end.
 static bool may_be_rest(const char *const *paths, size_t nr_paths, const char *path) {
     bool may = false;
     for (size_t i = 0; i < nr_paths; i++) {

@@ -48,7 +48,7 @@ static struct seep_error *open_output(int *ret_fd) {
     return NULL;
 }
 
-// Where there is no /dev/null, as in a small root, it is a pipe without a writer.
+// /dev/null. If that does not exist, as in a small root, a pipe without a writer.
 static int open_nothing(void) {
     int ends[2];
     int fd = open("/dev/null", O_RDONLY);
@@ -105,7 +105,8 @@ static bool find_program(struct seep_started *started) {
 }
 
 // Reported before the other process reports it in its own words. `ret_why`: why the program will not load the
-// library, malloc'ed, or NULL. It is asked without seep's own, because finding that may write it to a file.
+// library, malloc'ed, or NULL. The program is inspected without a search for libseep.so, because that may
+// write libseep.so to a file.
 static struct seep_error *check_program(const char *name, char **ret_why) {
     const char *library = getenv("SEEP_LIBRARY");
     struct seep_program program = {NULL};

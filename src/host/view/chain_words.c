@@ -495,8 +495,8 @@ struct seep_error *seep_chain_put_link(struct seep_chain_words *words, const str
     return NULL;
 }
 
-// Blocks one behind the other that differ in nothing but their sizes, as those of a list: of three and more
-// the first is written, with their number before it.
+// Blocks in a row that differ only in their sizes, as those of a list. Of three or more such blocks only the
+// first is written, behind their number.
 struct run {
     size_t from, tail, end; // of the first one's text: its start, what follows its size, and its end
     uint64_t nr, least, most;

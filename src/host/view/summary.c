@@ -233,7 +233,7 @@ static const char *caller_at(const struct called *called, size_t row, size_t dep
     return depth < called->nr_callers[row] ? called->callers[row][depth] : NULL;
 }
 
-// Where the rows go apart: how many callers all of them have.
+// How many callers, the nearest first, all rows have in common.
 static size_t nr_shared(const struct called *called) {
     for (size_t depth = 0;; depth++) {
         const char *first = caller_at(called, 0, depth);
@@ -274,10 +274,10 @@ static struct seep_error *collect_callers(struct maker *maker, const struct seep
     return error;
 }
 
-// Because much comes from functions that only allocate for their callers: ", called by add (table.c:13)", the
-// only caller. Behind it the one that has more than half of it, where several come to that: ", 95.8% of that
-// for parse (tree.c:18)". `with_only`: the only caller is named. "": main is the caller, it is not known, or
-// none has as much.
+// Callers are named because some functions only allocate for their callers. First the only caller, if
+// `with_only`: ", called by add (table.c:13)". Then, of several callers, the caller with more than half of
+// the value: ", 95.8% of that for parse (tree.c:18)". "": main is the caller, the caller is not known, or no
+// caller has more than half.
 static struct seep_error *name_caller(struct maker *maker, const struct seep_view_leaders *leaders,
                                       const struct places *places, bool with_only, const char **ret_text) {
     struct called *called = calloc(1, sizeof(*called));
@@ -683,7 +683,7 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     struct seep_error *error = find_places(maker, leaders, &places);
     if (error)
         return error;
-    // What is live has suppressed blocks among it, and no leader is one.
+    // Suppressed blocks are among live blocks, and not among leaders.
     uint64_t all = lead == SEEP_LEAD_LIVE ? SEEP_MAX(leaders->all, finding->value) : leaders->all;
     uint64_t pool = take_out(&places, SEEP_EXCEPTION_POOL), stdio = take_out(&places, SEEP_STDIO_BUFFERS);
     pool = pool < all / 10 ? 0 : pool;
@@ -713,7 +713,7 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
-// A list of the loader's, which says nothing of the program.
+// Whether the holder is a list of the loader, which says nothing of the program.
 static bool is_of_loader(const struct seep_profile *profile, const struct seep_holder *holder) {
     const struct seep_link *root = holder->chain ? &holder->chain->links[0] : NULL;
     return root && root->kind == SEEP_LINK_DATA && root->id < profile->nr_modules &&
@@ -828,8 +828,8 @@ static struct seep_error *answer_turnover(struct maker *maker) {
                seep_format_bytes(allocated).text, exact ? "at most" : "about", seep_format_bytes(held).text);
 }
 
-// ", by realloc: 296 MiB in all, at most 399 KiB at once", of a place where blocks are only made longer. "":
-// it is another one.
+// ", by realloc: 296 MiB in all, at most 399 KiB at once", for a place where blocks are only made longer. "":
+// for any other place.
 static struct seep_error *name_growing(struct maker *maker, const struct seep_view_leaders *leaders,
                                        const struct places *places, const char **ret_text) {
     uint64_t allocated = 0, held = 0;

@@ -66,9 +66,9 @@ static bool is_read(const struct field *field) {
 }
 
 // Filters that a process is under, of the thread that asks where it is its own. UNKNOWN: it cannot be read.
-// Kernels before 5.9 say only whether there are some: then it is 1. Read in parts: signal handlers that
-// allocate, or execute a program, may have little stack. Two large parts for the one that asks first, small
-// ones while it is at it, or has left by longjmp.
+// Kernels before 5.9 say only whether there are some: then it is 1. The file is read in parts, because signal
+// handlers that allocate, or execute a program, may have little stack. The thread that asks first reads two
+// large parts. Other threads read small parts meanwhile, and after the first thread has left by longjmp.
 static char large_part[768];
 static _Atomic bool large_part_taken;
 

@@ -544,7 +544,7 @@ static bool take_file(void) {
 }
 
 // Several threads may leave at once, and the first to end the process ends the others: it waits for the one
-// that writes the file. What a signal asked for is written again, because it is not the end.
+// that writes the file. A file that a signal asked for is written again, because it is not the last file.
 static void dump_at_exit(void) {
     if (!is_ours())
         return;

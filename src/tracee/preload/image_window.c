@@ -71,7 +71,8 @@ static int open_read_only(int fd) {
     return sys_open(path.text, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0); // it may be another's by now
 }
 
-// The first `nr` seeds. Linux mostly puts a mapping right below the one before, and unmaps them by one call.
+// The first `nr` seeds. Linux mostly puts a mapping right below the mapping before, so one call unmaps
+// several.
 static void drop_seeds(int nr) {
     for (int i = 0; i < nr; i++) {
         unsigned char *start = seeds[i];

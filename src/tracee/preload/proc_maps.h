@@ -20,7 +20,7 @@ struct seep_maps_area {
 
 #define SEEP_MAPS_PATH 512
 
-// A file that is read line by line, and what is read of it.
+// A file that is read line by line, with the part that was read last.
 struct seep_maps {
     int fd;
     uint32_t at;
@@ -31,11 +31,11 @@ struct seep_maps {
     char text[512];
 };
 
-// /proc/self/maps. false: it cannot be opened, as under a filter of system calls. Without paths, and without
-// a lock: of a hook that has no guard, which a signal handler may leave by longjmp unnoticed.
+// /proc/self/maps. false: it cannot be opened, as under a filter of system calls. Without paths and without a
+// lock, for a hook that has no guard: a signal handler may leave that hook by longjmp unnoticed.
 SEEP_MUST_CHECK bool seep_maps_open(struct seep_maps *ret_maps);
-// With paths. Takes maps_lock, until seep_maps_close(): what is read has one place, because the stack may be
-// a signal handler's. NULL: as above, or another one reads and does not end.
+// With paths. Takes maps_lock, until seep_maps_close(): the lines are read into static memory, because the
+// stack may be a signal handler's. NULL: as above, or another thread reads and does not end.
 SEEP_MUST_CHECK struct seep_maps *seep_maps_open_with_paths(void);
 // The next line, valid until the one after it. NULL: there is none.
 SEEP_MUST_CHECK const struct seep_maps_area *seep_maps_next(struct seep_maps *maps);

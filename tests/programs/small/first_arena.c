@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// An arena that many callers take from: the line that makes its chunks tells less than who fills it. And a list.
+// An arena that several callers fill: the line that makes its chunks tells less than the callers do. And a list.
 #include <stdlib.h>
 
 struct chunk {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Half of what it holds is to be suppressed.
+// Half of the memory that the program holds is to be suppressed.
 #include <stdlib.h>
 
 static void *held[2];
