@@ -45,11 +45,12 @@ struct reading {
 };
 
 static struct seep_error *damaged(const struct reading *reading, uint64_t line) {
-    return seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: line %" PRIu64 " is not of that format",
-                                             reading->importing.name, line),
-                           reading->importing.counts.nr_events
-                               ? "it is damaged there, or several processes wrote it; cut it before that line"
-                               : "name the format it has with --format");
+    return seep_error_hint(
+        seep_error_create(SEEP_E_FORMAT, "%s: line %" PRIu64 " is not of that format",
+                          reading->importing.name, line),
+        reading->importing.counts.nr_events
+            ? "the file is damaged there, or several processes wrote it; cut the file before that line"
+            : "name the format it has with --format");
 }
 
 // A hexadecimal number and what follows it; "(nil)" is 0. false: it is none.

@@ -318,8 +318,7 @@ static void put_unsure(FILE *out, const struct seep_check *check) {
     }
     if (descendants_only)
         fputs("seep: check: only processes that the program started are not sure: '--children ignore' leaves "
-              "all "
-              "that it starts out\n",
+              "out all processes that it starts\n",
               out);
 }
 

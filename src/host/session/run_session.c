@@ -523,10 +523,10 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
         process->duration_ns = run->duration_ns;
     struct seep_error *err = NULL;
     if (left_open && gathering->look && !profile->leaks.known)
-        err =
-            seep_profile_note(profile, SEEP_NOTE_SCAN_NO_EXIT,
-                              "the program did not leave through exit(), it made the system call itself, as "
-                              "Go does; what it still held then is known: --scan no counts all of it");
+        err = seep_profile_note(
+            profile, SEEP_NOTE_SCAN_NO_EXIT,
+            "the program did not leave through exit(), it made the system call itself, as "
+            "Go does; the blocks that it still held are known: --scan no counts all of them");
     if (!err)
         err = note_not_looked(gathering, profile);
     if (!err)
