@@ -369,7 +369,7 @@ def test_the_mark_of_utf_8_is_no_suppression(run, seep, tmp_path):
 # ---- what is built in ----
 
 
-GLIB = {"gobject types"}  # those made at start are known by their headers
+GLIB = {"gobject types"}
 
 
 @pytest.mark.parametrize("arguments", [("list", "/usr"), ("info", "/usr/bin")])
@@ -388,6 +388,14 @@ def test_each_built_in_rule_is_used_by_real_programs(run, seep, require, tmp_pat
             "{:,}".format(rule["blocks"]), "{:,}".format(rule["bytes"]), re.escape(rule["name"]), re.escape(rule["reason"])), text, re.M)
 
 
+def test_types_that_glib_makes_at_start_need_no_rule(run, seep, require, tmp_path):
+    """A scan knows their headers."""
+    trace = str(tmp_path / "gio.seep")
+    assert run(seep, "run", "-q", "-o", trace, require("gio"), "version").returncode == 0
+    leaks = json.loads(run(seep, "report", "--json", "--no-default-suppressions", trace).stdout)["leaks"]
+    assert leaks["reachable"]["blocks"] > 100 and leaks["possible"]["blocks"] == 0, leaks
+
+
 # What keeps something of the C and C++ runtime by pointers into the middle, and loses something by the same functions,
 # which stays a leak: (rule, source, flags, whether it needs the names of the C library's own functions).
 KEEPERS = {
@@ -399,11 +407,20 @@ KEEPERS = {
     "emulated": ("emulated thread-local variables", program_source("suppressions_emulated.c"), ["clang", "-femulated-tls"], False),
 }
 LOSES = {"tree", "conversions"}
+# Rules that other tests need: of a libc without names, and of tcmalloc (live/test_allocator_choice.py).
+ELSEWHERE = {"segments of loaded code, by a loader without names", "the first extension of tcmalloc"}
+OF_32_BITS = {"exceptions that are held", "strings of the old ABI"}
 # What a scan of a 64-bit program knows: in 32-bit ones there are rules for it.
 KNOWN = {
     "exception": (None, program_source("suppressions_program_6.cpp"), ["g++"], False),
     "message": (None, program_source("suppressions_program_7.cpp"), ["g++"], False),
 }
+
+
+def test_each_built_in_rule_has_a_program_that_needs_it(root):
+    with open(os.path.join(root, "src/host/analysis/suppress_defaults.c"), encoding="utf-8") as file:
+        names = re.findall(r'"\{\\n(.+?)\\nMemcheck:Leak', file.read())
+    assert sorted(names) == sorted(GLIB | ELSEWHERE | OF_32_BITS | {rule for rule, *_ in KEEPERS.values()})
 
 
 def kept_by_runtime(run, seep, require, tmp_path, name, wrap=()):

@@ -28,9 +28,6 @@ static const struct {
     {"types are for good, and kept by addresses in the middle of their nodes",
      "{\ngobject types\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n"
      "obj:*/libgobject-2.0.so*\n...\nfun:g_type_*\n}\n"},
-    {"types are for good, and kept by addresses in the middle of their nodes",
-     "{\ngobject types, at start\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:calloc\n"
-     "fun:g_malloc0\nobj:*/libgobject-2.0.so*\n...\nobj:*/ld-linux*\n}\n"},
     {"what is loaded is listed for unwinders in segments that are aligned within their blocks",
      "{\nsegments of loaded code\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:malloc\n...\n"
      "fun:_dlfo_mappings_segment_allocate\n...\nobj:*/ld-linux*\n}\n"},
