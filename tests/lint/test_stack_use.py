@@ -28,10 +28,12 @@ def test_hooks_need_little_stack(library):
 
 
 def test_what_the_unwinder_leaves_is_wiped(library):
-    """Both are called by one function, so what lies deeper than the wiped memory would stay."""
-    wiped = library.frames[library.place("wipe_stack_below")]
-    for name in ("seep_rule_in", "seep_starts_function"):
-        assert library.deepest_by_name(name)[0] <= wiped, name
+    """Each is called by the function that wipes, so what lies deeper than the wiped memory would stay."""
+    wipes = library.place("wipe_stack_below")
+    for name in ("seep_rule_in", "seep_starts_function", "seep_module_find"):
+        assert library.deepest_by_name(name)[0] <= library.frames[wipes], name
+    for name in ("seep_rule_learn", "seep_code_kind"):
+        assert wipes in {place for _, place in library.calls[library.place(name)]}, name
 
 
 def test_what_is_counted(tmp_path, require):
