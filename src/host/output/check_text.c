@@ -171,18 +171,18 @@ static uint32_t own_frames(const struct seep_check_stack *stack) {
     return nr;
 }
 
-static void put_name(FILE *out, const struct seep_leak_frame *frame) {
-    char *name = NULL;
-    seep_error_destroy(seep_name_shorten(frame->function, &name)); // else the long one
-    seep_put_escaped(out, name ? name : frame->function);
-    free(name);
+void seep_text_function(FILE *out, const char *function) {
+    char *shorter = NULL;
+    seep_error_destroy(seep_name_shorten(function, &shorter));
+    seep_put_escaped(out, shorter ? shorter : function);
+    free(shorter);
 }
 
 static void put_frame(FILE *out, const struct seep_leak_frame *frame, const char *indentation) {
     const char *module = seep_file_name(frame->module);
     fputs(indentation, out);
     if (frame->function)
-        put_name(out, frame);
+        seep_text_function(out, frame->function);
     if (frame->function && frame->file && frame->line) {
         fputs(" (", out);
         seep_put_escaped(out, seep_path_from_here(frame->file));
@@ -210,7 +210,7 @@ static void put_library(FILE *out, const struct seep_check_stack *stack, uint32_
         ++*at;
     fputs(indentation, out);
     if (stack->frames[*at].function) {
-        put_name(out, &stack->frames[*at]);
+        seep_text_function(out, stack->frames[*at].function);
         fputc(' ', out);
     }
     fputc('[', out);

@@ -51,6 +51,8 @@ void seep_text_row_growth(FILE *out, const struct seep_view *view, const struct 
 SEEP_MUST_CHECK struct seep_error *seep_text_pools(FILE *out, struct seep_view *view,
                                                    const struct seep_style *style);
 void seep_text_marks(FILE *out, const struct seep_view *view);
+// The name of a function as people read it; whole if there is no memory for that.
+void seep_text_function(FILE *out, const char *function);
 // Whether frame i and the frame that called it are both inside the C++ library. The caller then stands for
 // it.
 bool seep_text_is_inside(const struct seep_view *view, const struct seep_view_frame *frames, size_t nr,

@@ -6,7 +6,6 @@
 #include "base/words.h"
 #include "base/file_name.h"
 #include "base/version.h"
-#include "names/short_name.h"
 #include "output/format.h"
 #include "output/json_build.h"
 #include "output/report_text.h"
@@ -22,19 +21,11 @@ static void put_line(FILE *out, const char *name, const char *text) {
     fputc('\n', out);
 }
 
-// As people read it; whole if there is no memory for that.
-static void put_function(FILE *out, const char *function) {
-    char *shorter = NULL;
-    seep_error_destroy(seep_name_shorten(function, &shorter));
-    seep_put_escaped(out, shorter ? shorter : function);
-    free(shorter);
-}
-
 static void put_frame(FILE *out, const struct seep_whois_frame *frame) {
     char place[64];
     fputs("    ", out);
     if (frame->function) {
-        put_function(out, frame->function);
+        seep_text_function(out, frame->function);
     } else {
         snprintf(place, sizeof(place), "+0x%" PRIx64, frame->offset);
         seep_put_escaped(out, seep_file_name(frame->module));
