@@ -66,6 +66,10 @@ static bool rehash(struct seep_map *map, size_t nr_slots, uint64_t seed) {
     return true;
 }
 
+#ifdef SEEP_AGENT // it is to be small, and reads processes only
+#define is_attacked(map, slot, key) false
+#define make_seed(map)              0
+#else
 // In a table of any size hardly a key is so far from its place by chance.
 #define DISTANCE_MOST 1024u
 
@@ -78,6 +82,7 @@ static bool is_attacked(const struct seep_map *map, const struct seep_map_slot *
 static uint64_t make_seed(const struct seep_map *map) {
     return seep_hash64((uint64_t)seep_monotonic_ns() ^ (uint64_t)(uintptr_t)map->slots << 16) | 1;
 }
+#endif
 
 static uint64_t *zero_at(struct seep_map *map, bool *ret_new) {
     if (ret_new)
