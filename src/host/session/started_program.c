@@ -19,6 +19,7 @@
 
 #define LINE_MAX_BYTES 2000u
 #define WAIT_NS        INT64_C(20000000000)
+#define STEP_NS        5000000
 // For a program that does not load the library, but may execute another that does.
 #define UNTRACED_NS INT64_C(3000000000)
 
@@ -128,18 +129,17 @@ static struct seep_error *not_traced(const struct seep_started *started, const c
     return why ? error : seep_error_hint(error, "'seep run' says why when it ends");
 }
 
-// `wait_status`: of the runner, which ends as the program did; negative: not known.
+// `wait_status`: of the runner, which ends as the program did.
 static struct seep_error *ended_early(struct seep_started *started, char *const *runner, int wait_status) {
-    char *last = NULL, *line, status[32] = "";
-    if (wait_status >= 0 && WIFEXITED(wait_status))
-        snprintf(status, sizeof(status), ", with status %d", WEXITSTATUS(wait_status));
+    char *last = NULL, *line;
     while ((line = seep_started_line(started))) {
         free(last);
         last = line;
     }
-    struct seep_error *error =
-        seep_error_create(SEEP_E_NOT_FOUND, "the program ended before it could be looked at%s%s%s", status,
-                          last ? ": " : "", last ? last : "");
+    int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+    struct seep_error *error = seep_error_create(
+        SEEP_E_NOT_FOUND, "the program ended before it could be looked at, with status %d%s%s", status,
+        last ? ": " : "", last ? last : "");
     free(last);
     return seep_error_hint(error, "'%s %s' shows what it did", runner[0], runner[1]);
 }
@@ -148,13 +148,14 @@ struct seep_error *seep_started_look_error(struct seep_started *started, char *c
                                            struct seep_error *error) {
     if (!error || error->code != SEEP_E_NOT_FOUND || !seep_process_is_ending(started->program))
         return error;
-    seep_error_destroy(error);
-    int64_t until_ns = seep_monotonic_ns() + WAIT_NS;
     int status;
-    pid_t waited;
-    while ((waited = waitpid(started->run, &status, WNOHANG)) == 0 && seep_monotonic_ns() < until_ns)
-        usleep(5000); // it says what became of the program
-    return ended_early(started, runner, waited > 0 ? status : -1);
+    for (int i = 0; waitpid(started->run, &status, WNOHANG) == 0; i++) { // it says what became of the program
+        if (i == WAIT_NS / STEP_NS)
+            return error;
+        usleep(STEP_NS / 1000);
+    }
+    seep_error_destroy(error);
+    return ended_early(started, runner, status);
 }
 
 struct seep_error *seep_started_begin(char *const *runner, char *const *program, bool own,
@@ -184,11 +185,10 @@ struct seep_error *seep_started_begin(char *const *runner, char *const *program,
         found = find_program(&started);
         ended = !found && waitpid(started.run, &status, WNOHANG) != 0;
         if (!found && !ended)
-            usleep(5000);
+            usleep(STEP_NS / 1000);
     }
     if (!found) {
-        error = ended || !started.program ? ended_early(&started, runner, ended ? status : -1)
-                                          : not_traced(&started, why);
+        error = ended || !started.program ? ended_early(&started, runner, status) : not_traced(&started, why);
         close(started.output_fd);
         free(why);
         return error;
