@@ -485,6 +485,46 @@ def test_import_of_text(run, seep, tmp_path):
         one_line(run(seep, "import", place, "--format", "log", "-o", tmp_path / "x"), 1, "name the file that the other tool")
 
 
+def test_import_names_lines_of_another_kind(run, seep, tmp_path):
+    """What a program wrote between the lines, or a line that no format has, is counted and named; a damaged line is refused."""
+    texts = {
+        "log": "malloc\t100\t0xa0\ngarbage\nfoo\tbar\tbaz\nmalloc\t1\t0xb0\t0.5\t7\tapp+0x10\nfree\t0xa0\t-\nrealloc\t0xb0 ?\t(nil)\n"
+               "hellomalloc\t1\t0xc0\nmalloc\t18446744073709551615\t0xd0\n",
+        "mprof": "malloc\t64\tA0\nsome text\n\t\nfree\tA0\ncalloc\t1\t1\tb0\nstrange\t1\nx\n",
+        "heaptrack": "v 10300 3\nhello\nno\nI 1000 10\n# remark\na 64 0\na 1 0\n+ 0\n- 0\n+ 1\nzz\nyy\n",
+    }
+    for name, text in texts.items():
+        lines = [i for i, row in enumerate(text.splitlines(), 1) if not re.match(r"(malloc|free|calloc|realloc|v|I|#|a|[+]|-)[\t ](?!184)", row)]
+        assert len(lines) == 4, (name, lines)
+        done, trace = imported(run, seep, tmp_path, text, name)
+        of = totals(run, seep, trace)
+        assert done.returncode == 0 and (of["allocations"], of["frees"], of["live_bytes"]) == (2, 1, 1), (name, done, of)
+        said = "%d, %d, %d and others" % tuple(lines[:3])
+        assert "4 lines not of that format left out (lines %s)" % said in done.stderr, done
+        assert "format are left out: 4, lines " + said in run(seep, "report", trace).stdout, name
+    for line in ("free\t0xa0\tgarbage", "free\t0xa0", "malloc\t1\t0xb0 more", "malloc\t1 0xb0", "malloc\t1\t0xb0x", "realloc\t0xa0 ?\t0xb0"):
+        done, _ = imported(run, seep, tmp_path, "malloc\t100\t0xa0\n" + line + "\n", "log")
+        one_line(done, 1, "line 2 is not of that format")
+
+
+def test_import_tells_modules_with_one_hash_apart(run, seep, tmp_path):
+    """Their FNV-1a is the same."""
+    paths = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"]
+    hashes = set()
+    for path in paths:
+        value = 0xCBF29CE484222325
+        for byte in path.encode():
+            value = (value ^ byte) * 0x100000001B3 % 2**64
+        hashes.add(value)
+    assert len(hashes) == 1
+    blocks = [*paths, "other", *reversed(paths)]
+    text = "".join("@ %s:[0x10] + 0x%x 0x%x\n" % (path, 0x1000 * (i + 1), 1 << i) for i, path in enumerate(blocks))
+    done, trace = imported(run, seep, tmp_path, text, "mtrace")
+    assert done.returncode == 0, done
+    report = json.loads(run(seep, "report", trace, "--by", "module", "--json").stdout)
+    assert {row["key"]: row["live_bytes"] for row in report["groups"]} == {paths[0]: 1 + 16, paths[1]: 2 + 8, "other": 4}, report
+
+
 def test_import_of_packed_files(run, seep, tmp_path):
     text = "".join("malloc\t%d\t0x%x\n" % (i, i * 16 + 16) for i in range(70000))
     for tool, suffix in (("gzip", "gz"), ("zstd", "zst")):

@@ -57,10 +57,14 @@ static struct seep_error *run_import(const struct seep_arguments *arguments, int
         return error;
     fprintf(stderr, "seep: %s event%s", seep_format_count(imported.nr_events).text,
             seep_plural(imported.nr_events));
-    if (imported.nr_unknown_frees)
+    if (imported.unknown_frees.nr)
         fprintf(stderr, "; %s free%s of blocks that the file does not allocate left out (%s)",
-                seep_format_count(imported.nr_unknown_frees).text, seep_plural(imported.nr_unknown_frees),
-                seep_imported_lines(&imported).text);
+                seep_format_count(imported.unknown_frees.nr).text, seep_plural(imported.unknown_frees.nr),
+                seep_imported_lines_text(&imported.unknown_frees).text);
+    if (imported.foreign.nr)
+        fprintf(stderr, "; %s line%s not of that format left out (%s)",
+                seep_format_count(imported.foreign.nr).text, seep_plural(imported.foreign.nr),
+                seep_imported_lines_text(&imported.foreign).text);
     if (imported.nr_skipped)
         fprintf(stderr, "; %s line%s skipped", seep_format_count(imported.nr_skipped).text,
                 seep_plural(imported.nr_skipped));

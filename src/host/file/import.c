@@ -244,7 +244,8 @@ static bool take_size(char **at, bool is_hex, uint64_t *ret_size) {
     return is_hex ? take_hex(at, ret_size) : take_number(at, ret_size);
 }
 
-// A recording does not keep alignments, so `seep export --events log` writes "?".
+// A recording keeps neither alignments nor the size of a realloc that failed, so `seep export --events log`
+// writes "?".
 static bool take_unknown(char **at) {
     size_t blanks = strspn(*at, " \t");
     bool is_unknown = (*at)[blanks] == '?';
@@ -252,18 +253,29 @@ static bool take_unknown(char **at) {
     return is_unknown;
 }
 
+static bool take_no_result(char **at) {
+    bool is_none = strncmp(*at, "\t-", 2) == 0;
+    *at += is_none ? 2 : 0;
+    return is_none;
+}
+
+// Our log has more columns behind the result where --log-columns asked for them.
+static bool is_end_of_field(const char *at) {
+    return !*at || *at == '\t';
+}
+
 static struct seep_error *call_line(struct reading *reading, char *text, uint64_t line, bool is_hex) {
     struct seep_importing *importing = &reading->importing;
     char *at = strchr(text, '\t');
     pass_time(reading, line);
-    if (!at) {
-        importing->counts.nr_skipped++; // what the program itself wrote there
+    if (!at) { // what the program itself wrote there
+        seep_import_foreign(importing);
         return NULL;
     }
     *at++ = 0;
     uint64_t block = 0, size = 1, factor, result = 0;
     if (strcmp(text, "free") == 0 || strncmp(text, "operator delete", 15) == 0) {
-        if (!take_hex(&at, &block))
+        if (!take_hex(&at, &block) || (!is_hex && !take_no_result(&at)) || !is_end_of_field(at))
             return damaged(reading, line);
         uint32_t release = strcmp(text, "free") == 0 ? SEEP_RELEASE_FREE
                            : strstr(text, "[]")      ? SEEP_RELEASE_DELETE_ARRAY
@@ -274,18 +286,19 @@ static struct seep_error *call_line(struct reading *reading, char *text, uint64_
     while (call < SEEP_ARRAY_SIZE(calls) && strcmp(text, calls[call].name) != 0)
         call++;
     if (call == SEEP_ARRAY_SIZE(calls)) {
-        importing->counts.nr_skipped++;
+        seep_import_foreign(importing);
         return NULL;
     }
     bool good = !calls[call].takes_block || take_hex(&at, &block);
     if (good && calls[call].aligned && !take_unknown(&at))
         good = take_size(&at, is_hex, &factor);
-    for (unsigned i = 0; good && i < calls[call].nr_sizes; i++) {
+    bool is_unknown = good && calls[call].takes_block && take_unknown(&at);
+    for (unsigned i = 0; good && !is_unknown && i < calls[call].nr_sizes; i++) {
         good = take_size(&at, is_hex, &factor);
         if (good && __builtin_mul_overflow(size, factor, &size))
             size = UINT64_MAX;
     }
-    if (!good || !take_hex(&at, &result))
+    if (!good || *at != '\t' || !take_hex(&at, &result) || !is_end_of_field(at) || (is_unknown && result))
         return damaged(reading, line);
     struct seep_error *error =
         block && (result || !size) ? seep_import_free(importing, block, SEEP_RELEASE_REALLOC) : NULL;
@@ -472,8 +485,16 @@ static struct seep_error *heaptrack_line(struct reading *reading, char *at, uint
         value = SEEP_MIN(value, (uint64_t)INT64_MAX / 1000000) * 1000000;
         reading->importing.at_ns = SEEP_MAX(reading->importing.at_ns, (int64_t)value);
         return NULL;
-    default: // resident memory, suppressions, remarks
+    case 'R':  // resident memory
+    case 'S':  // a suppression
+    case 'I':  // the size of pages
+    case 'A':  // attached
+    case '#':  // a remark
+    case '\0': // nothing
         reading->importing.counts.nr_skipped++;
+        return NULL;
+    default:
+        seep_import_foreign(&reading->importing);
         return NULL;
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Files of other tools as a recording: events, and the profile that they make. What the file says is not
-// believed: a free of a block that it does not allocate is counted and left out, a block handed out twice is
-// freed first.
+// believed: a free of a block that it does not allocate is counted and left out, and so is a line of another
+// kind; a block handed out twice is freed first.
 #ifndef SEEP_FILE_IMPORT_H
 #define SEEP_FILE_IMPORT_H
 
@@ -13,19 +13,25 @@ struct seep_import_options {
 };
 
 enum { SEEP_IMPORTED_LINES = 3 };
-struct seep_imported {
-    uint64_t nr_events;
-    uint64_t nr_skipped;                         // lines that say nothing of the heap
-    uint64_t nr_unknown_frees;                   // frees of blocks that the file does not allocate
-    uint64_t unknown_lines[SEEP_IMPORTED_LINES]; // where the first of them are
-    uint64_t cut_line;                           // the last one, left out because it has no end; 0: it has
+// Lines of one kind: how many, and where the first of them are.
+struct seep_imported_lines {
+    uint64_t nr;
+    uint64_t first[SEEP_IMPORTED_LINES];
 };
 
-// "lines 4, 9 and others", of what unknown_lines has.
-struct seep_imported_lines {
+struct seep_imported {
+    uint64_t nr_events;
+    uint64_t nr_skipped;                      // lines of the format that say nothing of the heap
+    struct seep_imported_lines unknown_frees; // frees of blocks that the file does not allocate
+    struct seep_imported_lines foreign;       // lines that the format does not have
+    uint64_t cut_line;                        // the last one, left out because it has no end; 0: it has
+};
+
+// "lines 4, 9 and others".
+struct seep_imported_lines_text {
     char text[96];
 };
-struct seep_imported_lines seep_imported_lines(const struct seep_imported *imported);
+struct seep_imported_lines_text seep_imported_lines_text(const struct seep_imported_lines *lines);
 
 extern const char *const seep_import_formats[]; // ends with NULL
 

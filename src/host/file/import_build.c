@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "file/import_build.h"
 #include "file/session_file.h"
 #include "names/symbols.h"
@@ -31,6 +32,7 @@ void seep_importing_deinit(struct seep_importing *importing) {
 struct seep_error *seep_importing_begin(struct seep_importing *importing, const char *name,
                                         const char *output) {
     *importing = (struct seep_importing){.name = name};
+    importing->seed = seep_hash64((uint64_t)seep_monotonic_ns() ^ (uint64_t)(uintptr_t)importing << 16);
     importing->events = calloc(SEEP_CHUNK_EVENTS, sizeof(*importing->events));
     importing->packer = seep_chunk_packer_create();
     struct seep_error *error = importing->events && importing->packer
@@ -64,6 +66,15 @@ static bool grow(struct seep_arena *arena, void *array_of_any, size_t *capacity,
     return true;
 }
 
+// FNV-1a from a beginning that no file knows: paths that have one hash from one beginning have others from
+// another.
+static uint64_t key_of(const struct seep_importing *importing, const char *path, size_t length) {
+    uint64_t hash = importing->seed;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)path[i]) * UINT64_C(0x100000001b3);
+    return seep_hash64(hash);
+}
+
 static bool is_module(const struct seep_module *module, const char *path, size_t length) {
     return strlen(module->path) == length && memcmp(module->path, path, length) == 0;
 }
@@ -71,15 +82,15 @@ static bool is_module(const struct seep_module *module, const char *path, size_t
 bool seep_import_module(struct seep_importing *importing, const char *path, size_t length,
                         uint32_t *ret_module) {
     struct seep_profile *profile = importing->profile;
-    uint64_t hash = seep_hash_bytes(path, length);
-    const uint64_t *known = seep_map_find(&importing->modules, hash);
-    *ret_module = known ? (uint32_t)*known : 0;
-    // Where two paths have one hash, the map has the first of them.
-    if (known && !is_module(&profile->modules[*known], path, length))
-        for (*ret_module = profile->nr_modules - 1;
-             *ret_module && !is_module(&profile->modules[*ret_module], path, length);)
-            --*ret_module;
-    if (*ret_module || !length || profile->nr_modules >= UINT16_MAX)
+    uint64_t key = key_of(importing, path, length);
+    const uint64_t *known;
+    *ret_module = 0;
+    while ((known = seep_map_find(&importing->modules, key)) &&
+           !is_module(&profile->modules[*known], path, length))
+        key = seep_hash64(key + 1);
+    if (known)
+        *ret_module = (uint32_t)*known;
+    if (known || !length || profile->nr_modules >= UINT16_MAX)
         return true;
     if (!grow(&profile->arena, &profile->modules, &importing->modules_capacity, profile->nr_modules,
               sizeof(*profile->modules)))
@@ -87,11 +98,10 @@ bool seep_import_module(struct seep_importing *importing, const char *path, size
     struct seep_module *module = &profile->modules[profile->nr_modules];
     *module =
         (struct seep_module){.path = seep_arena_strndup(&profile->arena, path, length), .unloaded_ns = -1};
-    uint64_t *at = module->path ? seep_map_at(&importing->modules, hash, NULL) : NULL;
+    uint64_t *at = module->path ? seep_map_at(&importing->modules, key, NULL) : NULL;
     if (!at)
         return false;
-    *ret_module = profile->nr_modules++;
-    *at = *at ? *at : *ret_module;
+    *at = *ret_module = profile->nr_modules++;
     return true;
 }
 
@@ -214,14 +224,22 @@ static struct seep_error *end_block(struct seep_importing *importing, uint64_t *
     return error;
 }
 
+static void add_line(struct seep_imported_lines *lines, uint64_t line) {
+    if (lines->nr < SEEP_IMPORTED_LINES)
+        lines->first[lines->nr] = line;
+    lines->nr++;
+}
+
+void seep_import_foreign(struct seep_importing *importing) {
+    add_line(&importing->counts.foreign, importing->line);
+}
+
 struct seep_error *seep_import_free(struct seep_importing *importing, uint64_t address, uint32_t release) {
     uint64_t *place = address ? seep_map_find(&importing->live, address) : NULL;
     if (place && *place)
         return end_block(importing, place, release);
     if (address) {
-        if (importing->counts.nr_unknown_frees < SEEP_IMPORTED_LINES)
-            importing->counts.unknown_lines[importing->counts.nr_unknown_frees] = importing->line;
-        importing->counts.nr_unknown_frees++;
+        add_line(&importing->counts.unknown_frees, importing->line);
         importing->profile->totals.unknown_frees++;
     }
     return NULL;
@@ -231,7 +249,8 @@ struct seep_error *seep_import_allocation(struct seep_importing *importing, uint
                                           uint32_t node, uint32_t via) {
     if (!address || size > INT64_MAX >> 17) { // it failed
         importing->profile->totals.failed += !address;
-        importing->counts.nr_skipped += address != 0;
+        if (address)
+            seep_import_foreign(importing); // no program has so much memory
         return NULL;
     }
     uint64_t *place = seep_map_at(&importing->live, address, NULL);
@@ -318,19 +337,19 @@ static void set_names(struct seep_importing *importing) {
     }
 }
 
-struct seep_imported_lines seep_imported_lines(const struct seep_imported *imported) {
-    struct seep_imported_lines lines;
-    uint64_t nr = SEEP_MIN(imported->nr_unknown_frees, (uint64_t)SEEP_IMPORTED_LINES);
-    bool more = imported->nr_unknown_frees > nr;
-    size_t used = (size_t)snprintf(lines.text, sizeof(lines.text), "line%s", nr > 1 ? "s" : "");
+struct seep_imported_lines_text seep_imported_lines_text(const struct seep_imported_lines *lines) {
+    struct seep_imported_lines_text text;
+    uint64_t nr = SEEP_MIN(lines->nr, (uint64_t)SEEP_IMPORTED_LINES);
+    bool more = lines->nr > nr;
+    size_t used = (size_t)snprintf(text.text, sizeof(text.text), "line%s", nr > 1 ? "s" : "");
     for (uint64_t i = 0; i < nr; i++) {
         const char *before = !i ? " " : i + 1 < nr || more ? ", " : " and ";
-        used += (size_t)snprintf(lines.text + used, sizeof(lines.text) - used, "%s%" PRIu64, before,
-                                 imported->unknown_lines[i]);
+        used += (size_t)snprintf(text.text + used, sizeof(text.text) - used, "%s%" PRIu64, before,
+                                 lines->first[i]);
     }
     if (more)
-        snprintf(lines.text + used, sizeof(lines.text) - used, " and others");
-    return lines;
+        snprintf(text.text + used, sizeof(text.text) - used, " and others");
+    return text;
 }
 
 struct seep_error *seep_importing_end(struct seep_importing *importing, const char *output) {
@@ -342,11 +361,17 @@ struct seep_error *seep_importing_end(struct seep_importing *importing, const ch
     seep_profile_derive(profile);
     profile->totals.peak_bytes = (uint64_t)importing->peak_bytes;
     profile->totals.peak_exact = true;
-    if (!error && importing->counts.nr_unknown_frees)
-        error = seep_profile_note(
-            profile, SEEP_NOTE_EVENTS_STRANGE,
-            "frees of blocks that the file does not allocate are left out: %" PRIu64 ", %s",
-            importing->counts.nr_unknown_frees, seep_imported_lines(&importing->counts).text);
+    const struct seep_imported_lines *frees = &importing->counts.unknown_frees,
+                                     *foreign = &importing->counts.foreign;
+    if (!error && frees->nr)
+        error =
+            seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
+                              "frees of blocks that the file does not allocate are left out: %" PRIu64 ", %s",
+                              frees->nr, seep_imported_lines_text(frees).text);
+    if (!error && foreign->nr)
+        error = seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
+                                  "lines that are not of the imported format are left out: %" PRIu64 ", %s",
+                                  foreign->nr, seep_imported_lines_text(foreign).text);
     if (!error && importing->counts.cut_line)
         error =
             seep_profile_note(profile, SEEP_NOTE_TRACE_CUT,

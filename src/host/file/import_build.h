@@ -23,7 +23,8 @@ struct seep_importing {
     const char *name; // of the file, for messages
     struct seep_profile *profile;
     size_t modules_capacity, nodes_capacity, sites_capacity;
-    struct seep_map modules;   // hash of the path to id
+    struct seep_map modules;   // hash of the path, or what follows it where another path has it, to id
+    uint64_t seed;             // of these hashes: a file cannot choose paths that have the same
     struct seep_map nodes;     // hash of (parent, module, offset) to id
     struct seep_map sites;     // node << 32 | via to id
     struct seep_map live;      // address to index + 1 of `blocks`
@@ -63,6 +64,8 @@ SEEP_MUST_CHECK bool seep_import_node(struct seep_importing *importing, uint32_t
                                       uint32_t *ret_node);
 SEEP_MUST_CHECK struct seep_error *seep_import_allocation(struct seep_importing *importing, uint64_t address,
                                                           uint64_t size, uint32_t node, uint32_t via);
+// The line that is read is none of the format.
+void seep_import_foreign(struct seep_importing *importing);
 // `release`: enum seep_release.
 SEEP_MUST_CHECK struct seep_error *seep_import_free(struct seep_importing *importing, uint64_t address,
                                                     uint32_t release);
