@@ -9,7 +9,7 @@ import subprocess
 import pytest
 import messages
 from harness import BUILD, PROGRAMS, SEEP, environment, need, read_witness, run, with_witness
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 LIBRARY = BUILD / 'libseep-record.so'
 TWO = ('sh', '-c', f"{PROGRAMS / 'gcc-O2@plain'} & {PROGRAMS / 'gcc-O2@storm'}; wait")  # at the same time
@@ -178,11 +178,26 @@ def test_a_reader_that_leaves_does_not_end_the_program(tmp_path):
     os.close(read_end)
     trace = tmp_path / 'pipe.seep'
     done = subprocess.run([SEEP, 'run', '-q', '--mode', 'log', '--log-fd', str(write_end), '-o', trace,
-                           PROGRAMS / 'gcc-O2@plain'], pass_fds=[write_end], env=environment(), timeout=60)
+                           PROGRAMS / 'gcc-O2@plain'], pass_fds=[write_end], env=environment(), timeout=60,
+                          stderr=subprocess.PIPE)
     os.close(write_end)
-    assert done.returncode == 0
+    assert done.returncode == 0 and done.stderr.startswith(b'seep: --log-fd: '), done
     process = json.loads(run([SEEP, 'report', '--json', trace]).out)
     assert process['health']['lost']['log'] == process['totals']['allocations'] + process['totals']['frees'] > 0
+
+
+def test_a_disk_without_room(tmp_path):
+    """It is said, whatever -q says. Not each line is tried meanwhile, and those that find room again are whole."""
+    log = tmp_path / 'calls.log'
+    done, (process,) = mode(tmp_path, 'log', built_program('calls_no_room.c', tmp_path, '-O1', '-fno-builtin'),
+                            options=['--log', log], code=1)
+    lost, totals = process['health']['lost']['log'], process['totals']
+    assert done.err.count(b'\n') == 1 and b'%s: %d calls' % (os.fsencode(log), lost) in done.err, done
+    lines = log.read_bytes().splitlines()
+    whole = [line for line in lines if LINE.fullmatch(line)]
+    assert len(lines) - len(whole) == 1  # what found room for its first part only
+    assert len(whole) == totals['allocations'] + totals['frees'] - lost
+    assert 0 < sum(line.startswith(b'malloc\t77\t') for line in whole) < 1000
 
 
 def test_a_file_of_the_program_is_not_written_to(tmp_path):

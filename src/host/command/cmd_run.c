@@ -4,6 +4,7 @@
 // asked for could not be made is no success.
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,6 +233,25 @@ static void fail(struct running *running, struct seep_error *err, bool replaces_
         running->status = 1;
 }
 
+// The log is what was asked for, as a trace is. Of a descriptor it is not known whether its reader left on
+// purpose, so nothing failed there.
+static void check_log(struct running *running, const struct seep_session *session) {
+    const struct seep_run_values *values = running->values;
+    uint64_t nr_lost = 0;
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        nr_lost += session->profiles[i]->health.lost[SEEP_LOST_LOG];
+    if (!nr_lost || (!values->log && !values->quiet))
+        return;
+    const char *place = values->log ? values->log : "--log-fd", *verb = nr_lost == 1 ? " is" : "s are";
+    struct seep_error *err = seep_error_hint(
+        seep_error_create(SEEP_E_IO, "%s: %" PRIu64 " call%s not in the log", place, nr_lost, verb),
+        "'seep report' of the trace says why");
+    if (values->log)
+        fail(running, err, false);
+    else
+        seep_command_fail(err);
+}
+
 // false: something of it failed, which has been said.
 static bool finish(struct running *running, struct seep_session *session) {
     const struct seep_run_values *values = running->values;
@@ -239,6 +259,7 @@ static bool finish(struct running *running, struct seep_session *session) {
     struct seep_error *err = saves ? seep_run_trace_save(&running->trace, session) : NULL;
     if (err)
         fail(running, err, false);
+    check_log(running, session);
     bool looks = !values->quiet || values->html || values->error_exitcode || judged;
     err = looks ? seep_store_complete(session) : NULL;
     if (err) {

@@ -213,9 +213,9 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
     [SEEP_LOST_SWAPPED] =
         "times that records of seep were swapped out and could not all be read back: totals are too low; "
         "give the system more memory, or trace with --sample",
-    [SEEP_LOST_LOG] = "calls that are counted and not in the log: the program closed the descriptor, has a "
-                      "filter of system "
-                      "calls, or there was no room; name a file with --log",
+    [SEEP_LOST_LOG] =
+        "calls that are counted and not in the log: there was no room for them, the program closed the "
+        "descriptor of --log-fd, or it has a filter of system calls; make room, or take --log for --log-fd",
     [SEEP_LOST_EVENT] =
         "events that are counted and not in the recording: the file had no room, or seep was stopped, killed "
         "or too slow, or --drop was given; totals are right, the heap at a moment is not exact",

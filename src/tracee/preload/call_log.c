@@ -16,7 +16,7 @@
 #include "preload/call_counts.h"
 #include "preload/proc_maps.h"
 
-enum { LINE_BYTES = 512 };
+enum { LINE_BYTES = 512, PAUSE_MOST = 1023 };
 
 static struct {
     struct seep_real real; // without the lines
@@ -25,6 +25,10 @@ static struct {
     struct seep_file_id id;
     uint32_t pid;   // that opened it
     uint64_t frame; // where log_lock was taken
+    // Where there is no room, lines are not tried one by one: a disk may take long to say no. Both relaxed.
+    uint32_t pause; // lines to leave out after the next one that finds no room
+    uint32_t left;  // of them
+    bool torn;      // a line found room for its first part only
 } log_g = {.fd = -1};
 
 // ---- where it goes ----
@@ -179,7 +183,8 @@ static void put_columns(struct line *line, const seep_stack_word *frame) {
 
 // The signals that a write to a closed pipe or beyond a limit makes are ours alone: blocked
 // meanwhile, and taken back, unless the same was waiting before.
-static bool write_line(int fd, const char *text, size_t length) {
+// Returns the error, or 0.
+static long write_line(int fd, const char *text, size_t length) {
     const uint64_t ours[SYS_SIGSET_WORDS] = {UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1)};
     uint64_t before[SYS_SIGSET_WORDS] = {0}, waiting[SYS_SIGSET_WORDS] = {0};
     sys6(SYS_rt_sigprocmask, SIG_BLOCK, (long)ours, (long)before, SYS_SIGSET_BYTES, 0, 0);
@@ -193,6 +198,7 @@ static bool write_line(int fd, const char *text, size_t length) {
             break;
         text += written;
         length -= (size_t)written;
+        __atomic_store_n(&log_g.torn, length != 0, __ATOMIC_RELAXED);
     }
     const uint64_t fresh[SYS_SIGSET_WORDS] = {ours[0] & ~waiting[0]};
     if ((written == -EPIPE || written == -EFBIG) && fresh[0]) {
@@ -200,7 +206,23 @@ static bool write_line(int fd, const char *text, size_t length) {
         sys6(SYS_rt_sigtimedwait, (long)fresh, 0, (long)&none, SYS_SIGSET_BYTES, 0, 0);
     }
     sys6(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, SYS_SIGSET_BYTES, 0, 0);
-    return length == 0;
+    return length ? (written ? written : -EIO) : 0;
+}
+
+// A child may have a file of its own, and room in it.
+static bool is_left_out(void) {
+    uint32_t left = __atomic_load_n(&log_g.left, __ATOMIC_RELAXED);
+    if (!left || (log_g.own && log_g.pid != seep_confined.pid))
+        return false;
+    __atomic_store_n(&log_g.left, left - 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+static void keep_pace(bool found_room) {
+    uint32_t pause = found_room ? 0 : __atomic_load_n(&log_g.pause, __ATOMIC_RELAXED);
+    __atomic_store_n(&log_g.left, pause, __ATOMIC_RELAXED);
+    pause = found_room ? 0 : SEEP_MIN(2 * pause + 1, PAUSE_MOST);
+    __atomic_store_n(&log_g.pause, pause, __ATOMIC_RELAXED);
 }
 
 static bool is_at_work(void) {
@@ -214,11 +236,17 @@ static void finish(struct line *line, const seep_stack_word *frame) {
     if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 &&
         !seep_fork_child(CPU_FRAME(), &is_made))
         return;
-    // Each line needs calls that the program may have forbidden itself since the last one.
-    int fd = seep_calls_are_free() ? descriptor() : -1;
     put_columns(line, frame);
     line->text[line->length++] = '\n';
-    if (fd < 0 || !write_line(fd, line->text, line->length))
+    // Each line needs calls that the program may have forbidden itself since the last one.
+    long trouble = -EAGAIN;
+    if (!is_left_out() && seep_calls_are_free()) {
+        int fd = descriptor();
+        trouble = fd < 0 ? -EBADF : write_line(fd, line->text, line->length);
+        if (trouble != -EAGAIN) // a reader that is slow may be back for the next one
+            keep_pace(trouble == 0);
+    }
+    if (trouble)
         seep_lost(SEEP_LOST_LOG);
 }
 
@@ -239,6 +267,8 @@ static SEEP_NOINLINE void tell(const struct call *call, const seep_stack_word *f
         return;
     struct line line;
     line.length = 0;
+    if (__atomic_load_n(&log_g.torn, __ATOMIC_RELAXED))
+        put_text(&line, "\n");
     put_text(&line, call->function);
     put_text(&line, "\t");
     if (call->has_block)
