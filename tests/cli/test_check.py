@@ -330,6 +330,26 @@ def test_github_annotations(run, seep, app):
     assert "::" not in run(seep, "check", "--github", app, "clean").stderr
 
 
+@pytest.mark.parametrize("marked, environment", [("project/.git", {}), (None, {"GITHUB_WORKSPACE": "project"}),
+                                                 (None, {"CI_PROJECT_DIR": "project/"})])
+def test_files_are_named_from_the_projects_folder(run, seep, app, tmp_path, marked, environment):
+    """GitHub and readers of SARIF look a file up from there. CTest runs a test in the folder of the build."""
+    build, log = tmp_path / "project" / "build", tmp_path / "out.sarif"
+    build.mkdir(parents=True)
+    if marked:
+        (tmp_path / marked).mkdir()
+    (tmp_path / "project" / "src").mkdir()
+    (tmp_path / "project" / "src" / "app.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O0", "-o", "app", str(tmp_path / "project" / "src" / "app.c")], check=True, cwd=build)
+    places = {"GITHUB_WORKSPACE": None, "CI_PROJECT_DIR": None, **{name: tmp_path / value for name, value in environment.items()}}
+    done = run(seep, "check", "--github", "--sarif", str(log), "./app", cwd=build, env=places)
+    assert done.returncode == 1
+    assert [line.split(",")[0] for line in done.stderr.splitlines() if ",line=" in line] == ["::error file=src/app.c"] * 2
+    [ran] = json.loads(log.read_text())["runs"]
+    assert ran["originalUriBaseIds"]["SRCROOT"]["uri"] == f"file://{tmp_path}/project/"
+    assert ran["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "src/app.c", "uriBaseId": "SRCROOT"}
+
+
 # ---- frees in a wrong way, and who held the peak ----
 
 WRONG = program_source("check_wrong.cpp")

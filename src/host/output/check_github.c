@@ -37,7 +37,7 @@ static struct seep_error *put_finding(FILE *out, const char *title, const char *
     fputs("::error ", out);
     if (frame && frame->file) {
         fputs("file=", out);
-        put_encoded(out, seep_path_from_here(frame->file), true);
+        put_encoded(out, seep_path_from_root(frame->file), true);
         if (frame->line)
             fprintf(out, ",line=%u", frame->line);
         fputc(',', out);

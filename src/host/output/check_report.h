@@ -63,7 +63,11 @@ void seep_put_check_stack(FILE *out, const struct seep_check_stack *stack, const
 void seep_put_folded_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation);
 // The frame to look at first. NULL: the stack has none.
 const struct seep_leak_frame *seep_check_blamed(const struct seep_check_stack *stack);
-// `path` without the present folder in front of it, where it is in there.
-const char *seep_path_from_here(const char *path);
+// The folder from where GitHub, GitLab and readers of SARIF name a file: GITHUB_WORKSPACE or CI_PROJECT_DIR
+// where the present folder is within one of them, else the nearest folder with a .git, the present one or one
+// above it, else the present one. Found at the first call; not for several threads. "": not known.
+const char *seep_source_root(void);
+// `path` without that folder in front of it, where it is in there.
+const char *seep_path_from_root(const char *path);
 
 #endif

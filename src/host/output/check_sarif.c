@@ -3,7 +3,6 @@
 // A check as SARIF 2.1.0, see check_report.h: a result for each leak, and for each budget that is broken
 // otherwise. A leak's fingerprint is made of its key, so code hosts know it again when lines move.
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "base/map.h"
 #include "base/version.h"
@@ -68,14 +67,14 @@ static json_t *encoded(const char *prefix, const char *path) {
     return value;
 }
 
-// A file in the present folder is named from there, as the hosts of code want it.
+// A file of the project is named from the project's folder, as the hosts of code want it.
 static json_t *artifact_json(const char *path) {
     json_t *object = json_object();
-    const char *from_here = seep_path_from_here(path);
-    if (from_here[0] == '/') {
-        set(&object, "uri", encoded("file://", from_here));
+    const char *from_root = seep_path_from_root(path);
+    if (from_root[0] == '/') {
+        set(&object, "uri", encoded("file://", from_root));
     } else {
-        set(&object, "uri", encoded("", from_here));
+        set(&object, "uri", encoded("", from_root));
         set(&object, "uriBaseId", json_string("SRCROOT"));
     }
     return object;
@@ -253,14 +252,12 @@ static json_t *invocation_json(const struct seep_check *check) {
 }
 
 static json_t *bases_json(void) {
-    char here[4096] = "/";
-    if (!getcwd(here, sizeof(here) - 1))
-        here[1] = '\0';
-    size_t length = strlen(here);
-    if (here[length - 1] != '/')
-        memcpy(&here[length], "/", 2);
+    char root[4096 + sizeof("/")];
+    const char *path = seep_source_root();
+    size_t length = strlen(path);
+    snprintf(root, sizeof(root), "%s%s", path, length && path[length - 1] == '/' ? "" : "/");
     json_t *base = json_object();
-    set(&base, "uri", encoded("file://", here));
+    set(&base, "uri", encoded("file://", root));
     json_t *bases = json_object();
     set(&bases, "SRCROOT", base);
     return bases;

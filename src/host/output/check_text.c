@@ -113,7 +113,8 @@ struct seep_budget_words seep_budget_words(const struct seep_check *check, enum 
     return words;
 }
 
-const char *seep_path_from_here(const char *path) {
+// `path` without the present folder in front of it, where it is in there.
+static const char *path_from_here(const char *path) {
     char here[4096];
     if (!getcwd(here, sizeof(here)))
         return path;
@@ -126,7 +127,7 @@ void seep_put_check_stack(FILE *out, const struct seep_check_stack *stack, const
         const struct seep_leak_frame *frame = &stack->frames[i];
         fputs(indentation, out);
         seep_put_escaped(out, frame->function ? frame->function : "??");
-        seep_put_source(out, frame->file ? seep_path_from_here(frame->file) : NULL, frame->line);
+        seep_put_source(out, frame->file ? path_from_here(frame->file) : NULL, frame->line);
         fputs(" [", out);
         seep_put_escaped(out, seep_file_name(frame->module));
         if (!frame->function)
@@ -185,7 +186,7 @@ static void put_frame(FILE *out, const struct seep_leak_frame *frame, const char
         seep_text_function(out, frame->function);
     if (frame->function && frame->file && frame->line) {
         fputs(" (", out);
-        seep_put_escaped(out, seep_path_from_here(frame->file));
+        seep_put_escaped(out, path_from_here(frame->file));
         fprintf(out, ":%u)\n", frame->line);
         return;
     }
