@@ -28,6 +28,8 @@ UPDATE = "it was made by a newer seep: update seep"
 RECORD = "record it again"
 AGAIN = "nothing of the trace is left: " + RECORD
 MAKE = "make one with: seep run -o NAME.seep -- PROG"
+IMPORT = "what another tool or 'seep run --mode log' wrote: seep import FILE --format NAME -o OUT.seep"
+HEAPTRACK = "%s FILE; what heaptrack wrote: seep import FILE --format heaptrack -o OUT.seep"
 
 NOT_A_TRACE = messages.NOT_A_TRACE
 BEFORE_THE_FIRST = "before its first process is complete"
@@ -162,12 +164,12 @@ READABLE = {
 # Bytes that are no trace -> the message after the name, and the hint.
 FOREIGN = {
     b"": (NOT_A_TRACE + "an empty file", MAKE),
-    b"SEE": (NOT_A_TRACE + "text", MAKE),
-    b"hello\nworld\n": (NOT_A_TRACE + "text", MAKE),
+    b"SEE": (NOT_A_TRACE + "text", IMPORT),
+    b"hello\nworld\n": (NOT_A_TRACE + "text", IMPORT),
     b"\x7fELF\2\1\1" + b"\0" * 9000: (NOT_A_TRACE + "an ELF file",
                                      "to trace a program: seep run -o NAME.seep -- PROG"),
-    b"\x28\xb5\x2f\xfd....": (NOT_A_TRACE + "compressed with zstd", "unpack it first: zstd -d FILE"),
-    b"\x1f\x8b\x08\x00": (NOT_A_TRACE + "compressed with gzip", "unpack it first: gunzip FILE"),
+    b"\x28\xb5\x2f\xfd....": (NOT_A_TRACE + "compressed with zstd", "unpack it first: " + HEAPTRACK % "zstd -d"),
+    b"\x1f\x8b\x08\x00": (NOT_A_TRACE + "compressed with gzip", "unpack it first: " + HEAPTRACK % "gunzip"),
     b"\xfd7zXZ\0": (NOT_A_TRACE + "compressed with xz", "unpack it first: unxz FILE"),
     b"\0\1\2\3": (NOT_A_TRACE + "data", MAKE),
 }

@@ -463,6 +463,9 @@ def test_stdio_and_ssh(shop, tmp_path):  # noqa: F811
     assert done.code == 0 and json.loads(done.out)['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks'], done
     log = (tmp_path / 'bin' / 'ssh.log').read_text()
     assert log.startswith("-T -p 2222 -- me@board7 sh -c '") and f'exec seep serve --listen stdio {program.pid};' in log, log
+    (tmp_path / 'bin' / 'ssh').write_text('#!/bin/sh\necho "ssh: connect to host board7 port 22: Connection refused" >&2\nexit 255\n')
+    done = run([SEEP, 'connect', '-e', 'status', f'ssh://board7/{program.pid}'], env=env)
+    assert done.code == 1 and done.err.endswith(b'(ssh has said why; the other machine needs seep or seep-agent in the PATH that ssh gives)\n'), done
     for address in ('ssh://-oProxyCommand=x/1', 'ssh://host', 'ssh://host/1;x', 'ssh:///1', 'ssh://a b/1', 'ssh://h:x/1'):
         done = run([SEEP, 'connect', '-e', 'status', address], env=env)
         assert done.code == 2 and done.err.count(b'\n') == 1, done

@@ -18,7 +18,9 @@
 #include "source/image/raw_file.h"
 #include "file/trace.h"
 
-#define HINT_MAKE    "make one with: seep run -o NAME.seep -- PROG"
+#define HINT_MAKE "make one with: seep run -o NAME.seep -- PROG"
+#define HINT_IMPORT                                                                                          \
+    "what another tool or 'seep run --mode log' wrote: seep import FILE --format NAME -o OUT.seep"
 #define HINT_DAMAGED "the file is damaged: copy it again from where it was made"
 #define HINT_UPDATE  "it was made by a newer seep: update seep"
 
@@ -36,8 +38,10 @@ static const struct foreign foreigns[] = {
     {"\x7f"
      "ELF",
      4, "an ELF file", "to trace a program: seep run -o NAME.seep -- PROG"},
-    {"\x28\xb5\x2f\xfd", 4, "compressed with zstd", "unpack it first: zstd -d FILE"},
-    {"\x1f\x8b", 2, "compressed with gzip", "unpack it first: gunzip FILE"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed with zstd",
+     "unpack it first: zstd -d FILE; what heaptrack wrote: seep import FILE --format heaptrack -o OUT.seep"},
+    {"\x1f\x8b", 2, "compressed with gzip",
+     "unpack it first: gunzip FILE; what heaptrack wrote: seep import FILE --format heaptrack -o OUT.seep"},
     {"\xfd"
      "7zXZ",
      5, "compressed with xz", "unpack it first: unxz FILE"},
@@ -62,7 +66,7 @@ static struct seep_error *not_a_trace(const unsigned char *bytes, size_t size_by
     if (!size_bytes)
         what = "an empty file";
     else if (looks_like_text(bytes, size_bytes))
-        what = "text";
+        what = "text", hint = HINT_IMPORT;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(foreigns); i++)
         if (begins_with(bytes, size_bytes, foreigns[i].magic, foreigns[i].nr_bytes)) {
             what = foreigns[i].what;

@@ -99,10 +99,10 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
             const struct seep_growth *growth = seep_text_profile(view, p)->growth;
             beside |= growth && seep_growth_is_beside_heap(growth);
         }
-        fputs(beside
-                  ? "No place of the heap grows without bound, but resident memory does: by mappings, "
-                    "stacks, or "
-                    "free memory\nof the heap that cannot be used. 'seep report PID --rss' says what it is.\n"
+        fputs(beside ? "No place of the heap grows without bound, but resident memory does: by mappings, "
+                       "stacks, free memory of\nthe heap that cannot be used, or blocks that are written to "
+                       "for the "
+                       "first time. 'seep report PID --rss' says what it is.\n"
               : seep_growth_is_known(view->session)
                   ? "Nothing grows without bound, as far as the snapshots go.\n"
                   : "Whether anything grows cannot be told from so little.\n",

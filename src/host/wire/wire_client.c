@@ -346,7 +346,10 @@ static struct seep_error *connect_to(struct seep_wire_client *client) {
         error = greet(client);
     if (error && client->program && !error->hint)
         error = seep_error_hint(
-            error, "the command has to run 'seep serve --listen stdio PID' on its standard streams");
+            error, "%s",
+            kind == SEEP_WIRE_KIND_SSH
+                ? "ssh has said why; the other machine needs seep or seep-agent in the PATH that ssh gives"
+                : "the command has to run 'seep serve --listen stdio PID' on its standard streams");
     if (error && kind == SEEP_WIRE_KIND_UNIX && !error->hint && is_of_another_user(client->in_fd))
         error = seep_error_hint(error, OTHER_USER_HINT);
     if (error)
