@@ -133,14 +133,19 @@ size_t seep_text_width(const char *text) {
     return width;
 }
 
-void seep_put_number(FILE *out, uint64_t value) {
-    char digits[20];
+size_t seep_number_text(uint64_t value, char *text) {
+    char digits[SEEP_NUMBER_DIGITS];
     size_t at = sizeof(digits);
     do
         digits[--at] = (char)('0' + value % 10);
     while (value /= 10);
-    while (at < sizeof(digits))
-        putc_unlocked(digits[at++], out);
+    memcpy(text, digits + at, sizeof(digits) - at);
+    return sizeof(digits) - at;
+}
+
+void seep_put_number(FILE *out, uint64_t value) {
+    char digits[SEEP_NUMBER_DIGITS];
+    fwrite_unlocked(digits, 1, seep_number_text(value, digits), out);
 }
 
 void seep_put_signed(FILE *out, int64_t value) {

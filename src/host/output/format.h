@@ -41,7 +41,10 @@ unsigned seep_shown_next(const char *text);
 SEEP_MUST_CHECK char *seep_name_for_file(const char *program);
 
 // Decimal digits, as fprintf() writes them, for formats with millions.
+#define SEEP_NUMBER_DIGITS 20u // of the largest
 void seep_put_number(FILE *out, uint64_t value);
+// The same without a NUL into `text`, which has SEEP_NUMBER_DIGITS bytes: how many of them.
+size_t seep_number_text(uint64_t value, char *text);
 void seep_put_signed(FILE *out, int64_t value);
 
 // Flushes. An error where not everything that was written to `out` arrived: "cannot write <what>:

@@ -75,30 +75,54 @@ static uint64_t shown(uint64_t value) {
     return SEEP_MIN(value, (uint64_t)INT64_MAX);
 }
 
-// Millions of them. Returns what stands between two of them.
-static const char *put_event(const struct document *d, const char *between, char type, uint32_t node,
-                             uint64_t at) {
-    fputs(between, d->out);
-    fputs(type == 'O' ? "{\"type\":\"O\",\"frame\":" : "{\"type\":\"C\",\"frame\":", d->out);
-    seep_put_number(d->out, d->table.nodes[node].frame);
-    fputs(",\"at\":", d->out);
-    seep_put_number(d->out, shown(at));
-    fputc('}', d->out);
-    return ",\n";
+// Events are millions, and most are at the same place as the one before: the text of that place is kept.
+struct events {
+    const struct document *d;
+    uint64_t at;
+    size_t nr_text;
+    char text[SEEP_NUMBER_DIGITS + 4]; // of `at`, and what ends an event
+    bool more;
+};
+
+static void move_to(struct events *events, uint64_t at) {
+    events->at = at;
+    events->nr_text = seep_number_text(shown(at), events->text);
+    events->text[events->nr_text++] = '}';
+}
+
+static void put_event(struct events *events, char type, uint32_t node) {
+    static const char start[] = ",\n{\"type\":\"?\",\"frame\":", middle[] = ",\"at\":";
+    enum { COMMA = 1, TYPE = sizeof(",\n{\"type\":\"") - 1 };
+    char text[sizeof(start) + sizeof(middle) + SEEP_NUMBER_DIGITS + sizeof(events->text)];
+    size_t nr = sizeof(start) - 1;
+    memcpy(text, start, nr);
+    text[TYPE] = type;
+    nr += seep_number_text(events->d->table.nodes[node].frame, text + nr);
+    memcpy(text + nr, middle, sizeof(middle) - 1);
+    nr += sizeof(middle) - 1;
+    memcpy(text + nr, events->text, sizeof(events->text));
+    nr += events->nr_text;
+    size_t from = events->more ? 0 : COMMA;
+    fwrite_unlocked(text + from, 1, nr - from, events->d->out);
+    events->more = true;
 }
 
 // The tree may be as deep as the program's stacks: the callers of a node are found in the table.
 static void put_events(const struct document *d, uint32_t first) {
-    uint64_t at = 0;
-    const char *between = "\n";
+    struct events events = {.d = d};
     uint32_t next = first;
+    move_to(&events, 0);
     while (next) {
         uint32_t node = next - 1;
-        between = put_event(d, between, 'O', node, at);
-        seep_add_up(&at, d->branches[node].own);
+        put_event(&events, 'O', node);
+        if (d->branches[node].own) {
+            uint64_t at = events.at;
+            seep_add_up(&at, d->branches[node].own);
+            move_to(&events, at);
+        }
         next = d->branches[node].first;
         while (!next && node != SEEP_NO_STACK) {
-            between = put_event(d, between, 'C', node, at);
+            put_event(&events, 'C', node);
             next = d->branches[node].next;
             node = d->table.nodes[node].caller;
         }

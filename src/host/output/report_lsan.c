@@ -26,16 +26,25 @@ struct named {
     size_t bare;  // the same; where there is no such line, `whole`
 };
 
-// A cache of frames named lately. The key is the addresses of their strings, which stay valid as long as the
-// view.
-enum { RECENT_BITS = 10 };
-struct recent {
-    const char *function, *linkage, *module;
-    size_t named; // index + 1; 0: none
+// A frame of a return address: its lines, and whether it is the program's start.
+struct line_of {
+    uint32_t named;
+    uint8_t tier;
+    bool is_main;
+};
+
+// The frames of each return address of one view, the innermost first. They are found once, because stacks
+// share their addresses.
+struct addresses {
+    struct seep_view *view;
+    size_t *first; // by frame of the view's stacks: index in `lines` + 1; 0: not found yet
+    struct line_of *lines;
+    size_t nr_lines;
+    size_t capacity;
 };
 
 struct seep_lsan_census {
-    struct recent recent[1u << RECENT_BITS];
+    struct addresses addresses;
     struct seep_map named_ids; // hash of these three -> index in named + 1; where two share it, the next
     struct named *named;
     size_t nr_named;
@@ -91,7 +100,7 @@ static struct seep_error *make_lines(const struct seep_view_frame *frame, struct
 }
 
 static enum tier tier_of(const struct seep_view_frame *frame, const struct seep_lsan_lines *lines) {
-    if (frame->folded || is_main(frame) || (frame->function && is_allocator(frame->function)))
+    if (is_main(frame) || (frame->function && is_allocator(frame->function)))
         return TIER_NONE;
     if (frame->runtime || seep_function_is_std(frame->function, frame->path))
         return TIER_RUNTIME;
@@ -112,17 +121,6 @@ static struct seep_error *share_of(struct seep_lsan_census *census, const char *
     }
     *ret_share = *id;
     return NULL;
-}
-
-static struct recent *recent_of(struct seep_lsan_census *census, const struct seep_view_frame *frame) {
-    uint64_t mixed = (uintptr_t)frame->function ^ (uintptr_t)frame->linkage << 20;
-    mixed = (mixed ^ (frame->function ? 0 : (uintptr_t)frame->module)) * UINT64_C(0x9e3779b97f4a7c15);
-    return &census->recent[mixed >> (64 - RECENT_BITS)];
-}
-
-static bool is_recent(const struct recent *recent, const struct seep_view_frame *frame) {
-    return recent->named && recent->function == frame->function && recent->linkage == frame->linkage &&
-           (frame->function || recent->module == frame->module);
 }
 
 // Valid until the next one.
@@ -153,18 +151,48 @@ static struct seep_error *find_name(struct seep_lsan_census *census, const struc
     }
 }
 
-static struct seep_error *name_of(struct seep_lsan_census *census, const struct seep_view_frame *frame,
-                                  const struct named **ret_named) {
-    struct recent *recent = recent_of(census, frame);
-    if (is_recent(recent, frame)) {
-        *ret_named = &census->named[recent->named - 1];
+static void addresses_deinit(struct addresses *addresses) {
+    free(addresses->first);
+    free(addresses->lines);
+    *addresses = (struct addresses){NULL};
+}
+
+static struct seep_error *addresses_init(struct addresses *addresses, struct seep_view *view) {
+    addresses_deinit(addresses);
+    addresses->view = view;
+    addresses->first = calloc((size_t)view->stacks->nr_frames + 1, sizeof(*addresses->first));
+    return addresses->first ? NULL : seep_error_no_memory();
+}
+
+// `ret_lines` is valid until the next call.
+static struct seep_error *lines_of(struct seep_lsan_census *census, uint32_t frame,
+                                   const struct line_of **ret_lines, unsigned *ret_nr) {
+    struct addresses *addresses = &census->addresses;
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(addresses->view->stacks, frame, &symbol);
+    if (error)
+        return error;
+    *ret_nr = symbol->nr_frames;
+    if (addresses->first[frame]) {
+        *ret_lines = addresses->lines + addresses->first[frame] - 1;
         return NULL;
     }
-    struct seep_error *error = find_name(census, frame, ret_named);
-    if (!error)
-        *recent = (struct recent){frame->function, frame->linkage, frame->module,
-                                  (size_t)(*ret_named - census->named) + 1};
-    return error;
+    if (!seep_grow(&addresses->lines, &addresses->capacity, addresses->nr_lines + symbol->nr_frames,
+                   sizeof(*addresses->lines)))
+        return seep_error_no_memory();
+    size_t first = addresses->nr_lines;
+    for (unsigned i = 0; i < symbol->nr_frames; i++) {
+        const struct seep_view_frame shown = seep_view_frame_of(addresses->view, frame, symbol, i);
+        const struct named *named = NULL;
+        error = find_name(census, &shown, &named);
+        if (error)
+            return error;
+        addresses->lines[addresses->nr_lines++] = (struct line_of){
+            (uint32_t)(named - census->named), (uint8_t)tier_of(&shown, &named->lines), is_main(&shown)};
+    }
+    addresses->first[frame] = first + 1;
+    *ret_lines = addresses->lines + first;
+    return NULL;
 }
 
 static void count_line(struct seep_lsan_census *census, size_t line, size_t index,
@@ -178,21 +206,24 @@ static void count_line(struct seep_lsan_census *census, size_t line, size_t inde
     seep_add_signed(&share->taken.bytes, row->live_bytes - row->suppressed_bytes);
 }
 
-static struct seep_error *count_row(struct seep_lsan_census *census, struct seep_view *all, size_t index) {
-    const struct seep_view_row *row = &all->rows[index];
-    const struct seep_view_frame *frames = NULL;
-    size_t nr = 0;
-    uint32_t more = 0;
-    struct seep_error *error = seep_view_frames(all, row, &frames, &nr, &more);
-    for (size_t i = 0; !error && i < nr; i++) {
-        const struct named *named;
-        error = frames[i].folded ? NULL : name_of(census, &frames[i], &named);
-        if (error || frames[i].folded)
+static struct seep_error *count_row(struct seep_lsan_census *census, size_t index) {
+    const struct seep_view *all = census->addresses.view;
+    const struct seep_stack_node *nodes = all->stacks->nodes;
+    for (uint32_t node = all->rows[index].node; node; node = nodes[node].parent) {
+        const struct line_of *lines;
+        unsigned nr;
+        if (nodes[node].frame == SEEP_NO_FRAME)
             continue;
-        count_line(census, named->whole, index, row);
-        count_line(census, named->bare, index, row);
+        struct seep_error *error = lines_of(census, nodes[node].frame, &lines, &nr);
+        if (error)
+            return error;
+        for (unsigned i = 0; i < nr; i++) {
+            const struct named *named = &census->named[lines[i].named];
+            count_line(census, named->whole, index, &all->rows[index]);
+            count_line(census, named->bare, index, &all->rows[index]);
+        }
     }
-    return error;
+    return NULL;
 }
 
 struct seep_error *seep_lsan_census_create(const struct seep_view *view,
@@ -207,12 +238,14 @@ struct seep_error *seep_lsan_census_create(const struct seep_view *view,
     struct seep_error *error =
         census ? seep_view_create(view->session, SIZE_MAX, view->stacks->symbols, &options, &all)
                : seep_error_no_memory();
+    if (!error)
+        error = addresses_init(&census->addresses, all);
     for (size_t i = 0; !error && i < all->nr_rows; i++)
         if (all->rows[i].live_blocks > all->rows[i].suppressed_blocks)
-            error = count_row(census, all, i);
+            error = count_row(census, i);
     seep_view_destroy(all);
     if (census)
-        memset(census->recent, 0, sizeof(census->recent));
+        addresses_deinit(&census->addresses);
     if (error)
         seep_lsan_census_destroy(census);
     else
@@ -229,6 +262,7 @@ void seep_lsan_census_destroy(struct seep_lsan_census *census) {
     seep_map_deinit(&census->named_ids);
     seep_map_deinit(&census->ids);
     free(census->shares);
+    addresses_deinit(&census->addresses);
     free(census);
 }
 
@@ -241,30 +275,43 @@ static bool is_better(const struct candidate *best, enum tier tier, const struct
     return tier != TIER_RUNTIME && taken->nr_rows < best->taken.nr_rows;
 }
 
-static struct seep_error *consider(struct seep_lsan_census *census, const struct seep_view_frame *frame,
-                                   struct candidate *best) {
-    const struct named *named;
-    struct seep_error *error = name_of(census, frame, &named);
-    if (error)
-        return error;
-    enum tier tier = tier_of(frame, &named->lines);
+static void consider(const struct seep_lsan_census *census, const struct line_of *line,
+                     struct candidate *best) {
     // What both lines take: a suppression that has the first has the second.
-    const struct seep_lsan_taken *taken = &census->shares[named->bare].taken;
+    const struct seep_lsan_taken *taken = &census->shares[census->named[line->named].bare].taken;
+    enum tier tier = (enum tier)line->tier;
     if (tier != TIER_NONE && is_better(best, tier, taken))
-        *best = (struct candidate){tier, (size_t)(named - census->named) + 1, *taken};
+        *best = (struct candidate){tier, (size_t)line->named + 1, *taken};
+}
+
+static struct seep_error *choose(struct seep_lsan_census *census, const struct seep_view_row *row,
+                                 struct candidate *best) {
+    const struct seep_stack_node *nodes = census->addresses.view->stacks->nodes;
+    for (uint32_t node = row->node; node; node = nodes[node].parent) {
+        const struct line_of *lines;
+        unsigned nr;
+        if (nodes[node].frame == SEEP_NO_FRAME)
+            continue;
+        struct seep_error *error = lines_of(census, nodes[node].frame, &lines, &nr);
+        if (error)
+            return error;
+        for (unsigned i = 0; i < nr; i++) {
+            if (lines[i].is_main)
+                return NULL;
+            consider(census, &lines[i], best);
+        }
+    }
     return NULL;
 }
 
 struct seep_error *seep_lsan_choose(struct seep_lsan_census *census, struct seep_view *view,
                                     const struct seep_view_row *row, char **ret_lines,
                                     struct seep_lsan_taken *ret_taken) {
-    const struct seep_view_frame *frames = NULL;
-    size_t nr = 0;
-    uint32_t more = 0;
     struct candidate best = {.tier = TIER_NONE};
-    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
-    for (size_t i = 0; !error && i < nr && !is_main(&frames[i]); i++)
-        error = consider(census, &frames[i], &best);
+    struct seep_error *error =
+        census->addresses.view == view ? NULL : addresses_init(&census->addresses, view);
+    if (!error)
+        error = choose(census, row, &best);
     const struct seep_lsan_lines *lines = best.named ? &census->named[best.named - 1].lines : NULL;
     char *text = NULL;
     if (!error && lines &&
