@@ -246,6 +246,15 @@ def test_a_block_that_grows_by_realloc(run, seep, tmp_path):
                      found["churn"]["text"]), found
 
 
+def test_a_block_that_grows_by_realloc_beside_many_others(run, seep, tmp_path):
+    """Where no place has half of the allocations, the place with most of the bytes is named. There was no such line."""
+    run(seep, "run", "-q", "-o", "grows.seep", built(tmp_path, "first_realloc"), "beside")
+    found, _ = findings_of(run, seep, "grows.seep")
+    assert re.fullmatch(r"99\.\d% of the 19\d MiB allocated in all from add_line \(first_realloc.c:\d+\), by realloc: "
+                        r"at most 195 KiB at once", found["churn"]["text"]), found
+    assert found["churn"]["value"] > 100000, found
+
+
 def test_suppressed_blocks_are_among_all_that_is_held(run, seep, tmp_path):
     """The blocks that are not suppressed counted as all."""
     (tmp_path / "known.supp").write_text("leak:keep_known\n")

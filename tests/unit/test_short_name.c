@@ -244,6 +244,11 @@ static void test_wrappers(void **state) {
             fail_msg("%s is none", not_passed[i]);
     assert_true(seep_function_is_std("push", "/rustc/9fc6b4/library/alloc/src/vec/mod.rs"));
     assert_false(seep_function_is_passed(NULL, NULL));
+    assert_true(seep_function_is_passed("boost::make_tree()", "/usr/include/boost/tree.hpp"));
+    assert_true(
+        seep_function_is_passed("boost::make_tree()", "/usr/aarch64-linux-gnu/include/boost/tree.hpp"));
+    assert_false(seep_function_is_passed("boost::make_tree()", "/usr/src/boost/include/boost/tree.hpp"));
+    assert_false(seep_function_is_passed("make_tree", "/home/user/include/tree.h"));
 }
 
 // Each would take minutes if the time grew with the square of the length.

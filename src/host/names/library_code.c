@@ -279,8 +279,15 @@ bool seep_function_is_wrapper(const char *function) {
            (strncmp(word, "cgo_", 4) == 0 && strstr(word, "cmalloc"));
 }
 
+// A template or an inline function of an installed library, as those of Boost: compiled into the program, and
+// none of its own lines. Sources below /usr/src are what the program itself was built from.
+static bool is_installed_header(const char *file) {
+    return file && strncmp(file, "/usr/", 5) == 0 && strstr(file, "/include/") && !strstr(file, "/src/");
+}
+
 bool seep_function_is_passed(const char *function, const char *file) {
-    return seep_function_is_std(function, file) || seep_function_is_wrapper(function);
+    return seep_function_is_std(function, file) || is_installed_header(file) ||
+           seep_function_is_wrapper(function);
 }
 
 enum seep_blame seep_blame_of(const char *function, const char *file, unsigned line, bool runtime) {

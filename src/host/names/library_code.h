@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Functions that no report names as the place of an allocation: those of the standard libraries of C++ and
-// Rust, and those that allocate for their callers under a name of their own ("xmalloc", "sqlite3DbMallocRaw",
-// "g_strdup"). Name and file alone decide.
+// Rust, those in headers of installed libraries, and those that allocate for their callers under a name of
+// their own ("xmalloc", "sqlite3DbMallocRaw", "g_strdup"). Name and file alone decide.
 #ifndef SEEP_NAMES_LIBRARY_CODE_H
 #define SEEP_NAMES_LIBRARY_CODE_H
 
@@ -16,7 +16,7 @@ bool seep_module_is_tracer(const char *path);
 // Demangled; both may be NULL.
 bool seep_function_is_std(const char *function, const char *file);
 bool seep_function_is_wrapper(const char *function);
-bool seep_function_is_passed(const char *function, const char *file); // one or the other
+bool seep_function_is_passed(const char *function, const char *file); // one of these
 
 // Which frame of a stack to name as the line to look at: the innermost of those that are first in this order.
 enum seep_blame {

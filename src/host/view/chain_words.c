@@ -402,6 +402,7 @@ static struct seep_error *put_block(struct seep_chain_words *words, const struct
     put_text(words, link->lost ? "lost block of " : "block of ");
     put_number(words, link->at, 10);
     put_text(words, " B");
+    words->size_end = words->used;
     struct seep_error *err = put_kind(words, link);
     if (!err)
         err = put_site(words, link->id);
@@ -505,16 +506,11 @@ struct run {
 
 #define RUN_LEAST 3u
 
-// What follows the size of the block whose text begins at `from`.
-static size_t tail_of(const struct seep_chain_words *words, size_t from) {
-    const char *size = strstr(words->text + from, " B");
-    return size ? (size_t)(size - words->text) + strlen(" B") : words->used;
-}
-
+// `nr_tail`: how many of the last bytes of the text follow its size. The same in goes_on().
 static void begin_run(const struct seep_chain_words *words, const struct seep_link *link, size_t from,
-                      struct run *run) {
+                      size_t nr_tail, struct run *run) {
     *run = (struct run){.from = from,
-                        .tail = tail_of(words, from),
+                        .tail = words->used - nr_tail,
                         .end = words->used,
                         .nr = 1,
                         .least = link->at,
@@ -522,12 +518,11 @@ static void begin_run(const struct seep_chain_words *words, const struct seep_li
                         .lost = link->lost};
 }
 
-// Whether the link whose text begins at `from` goes on with the run.
-static bool goes_on(const struct seep_chain_words *words, const struct seep_link *link, size_t from,
+// Whether the link that was put last goes on with the run.
+static bool goes_on(const struct seep_chain_words *words, const struct seep_link *link, size_t nr_tail,
                     const struct run *run) {
-    size_t tail = tail_of(words, from), nr = words->used - tail;
-    return run->nr && link->lost == run->lost && nr == run->end - run->tail &&
-           memcmp(words->text + run->tail, words->text + tail, nr) == 0;
+    return run->nr && link->lost == run->lost && nr_tail == run->end - run->tail &&
+           memcmp(words->text + run->tail, words->text + words->used - nr_tail, nr_tail) == 0;
 }
 
 static void end_run(struct seep_chain_words *words, struct run *run) {
@@ -562,7 +557,8 @@ struct seep_error *seep_chain_put_all(struct seep_chain_words *words, const stru
         err = seep_chain_put_link(words, link);
         if (err || link->kind != SEEP_LINK_BLOCK)
             continue;
-        if (!joined && goes_on(words, link, from, &run)) {
+        size_t nr_tail = words->used - words->size_end;
+        if (!joined && goes_on(words, link, nr_tail, &run)) {
             run.least = SEEP_MIN(run.least, link->at);
             run.most = SEEP_MAX(run.most, link->at);
             if (++run.nr >= RUN_LEAST)
@@ -580,7 +576,7 @@ struct seep_error *seep_chain_put_all(struct seep_chain_words *words, const stru
             put_text(words, text);
             free(text);
         }
-        begin_run(words, link, from, &run);
+        begin_run(words, link, from, nr_tail, &run);
     }
     end_run(words, &run);
     return err;

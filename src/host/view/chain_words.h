@@ -15,6 +15,7 @@ struct seep_chain_words {
     const uint32_t *nodes;            // of the profile to nodes of stacks
     char text[SEEP_CHAIN_TEXT_BYTES]; // what was put since the last clearing
     size_t used;
+    size_t size_end;              // where the size of the block that was put last ends in the text
     const struct seep_type *type; // of the memory that the latest link leads to; NULL: not known
 };
 

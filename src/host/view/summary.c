@@ -789,6 +789,63 @@ static struct seep_error *answer_peak(struct maker *maker) {
     return add(maker, &finding, "%s%s", seep_format_bytes(finding.value).text, who);
 }
 
+// What the first place of the leaders has allocated, and what it held at most.
+struct turnover {
+    uint64_t allocations;
+    uint64_t allocated;
+    uint64_t held; // of several sites: no more than that
+    bool exact;
+    bool by_realloc; // all of it: blocks are only made longer
+};
+
+static struct turnover turnover_of(const struct seep_view *view, const struct seep_view_leaders *leaders,
+                                   const struct places *places) {
+    struct turnover sum = {.exact = view->nr_processes == 1, .by_realloc = true};
+    for (size_t i = 0; i < leaders->nr_rows; i++) {
+        const struct seep_view_leader *row = &leaders->rows[i];
+        if (!is_of_first(places, i))
+            continue;
+        sum.exact = sum.exact && row->peak_exact;
+        sum.by_realloc = sum.by_realloc && row->via == SEEP_VIA_REALLOC;
+        seep_add_up(&sum.allocations, row->allocations);
+        seep_add_up(&sum.allocated, row->allocated_bytes);
+        seep_add_up(&sum.held, row->peak_bytes);
+    }
+    return sum;
+}
+
+// Few blocks that are made or made longer again and again, beside many others: the bytes tell it, not the
+// number of allocations.
+static struct seep_error *answer_bytes(struct maker *maker) {
+    enum { LEAST_ALLOCATIONS = 1000, LEAST_BYTES = 10 << 20, LEAST_TIMES = 20 };
+    const struct seep_view *view = maker->view;
+    const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_BYTES];
+    struct seep_finding finding = {.kind = SEEP_FINDING_CHURN};
+    struct places places;
+    struct seep_error *error = find_places(maker, leaders, &places);
+    if (error)
+        return error;
+    put_place(&places, &finding);
+    if (!finding.place || view->sampled || view->filtered || leaders->all < LEAST_BYTES ||
+        finding.place_value < leaders->all / 2)
+        return NULL;
+    const struct turnover sum = turnover_of(view, leaders, &places);
+    if (sum.allocations < LEAST_ALLOCATIONS || sum.allocated / LEAST_TIMES < sum.held)
+        return NULL;
+    if (view->options.sort != SEEP_SORT_BYTES)
+        show_by(&finding, "report", "--sort bytes", "who allocates most bytes");
+    const char *caller;
+    error = name_caller(maker, leaders, &places, true, &caller);
+    if (error)
+        return error;
+    finding.value = view->all.counters.allocations;
+    finding.place_value = sum.allocations;
+    return add(maker, &finding, "%s of the %s allocated in all from %s%s%s: %s %s at once",
+               seep_format_share(sum.allocated, leaders->all).text, seep_format_bytes(leaders->all).text,
+               finding.place, caller, sum.by_realloc ? ", by realloc" : "", sum.exact ? "at most" : "about",
+               seep_format_bytes(sum.held).text);
+}
+
 // Blocks that live a while and are then replaced, as a new container for each round: no block is freed at
 // once, but the place has allocated many times what it ever held.
 static struct seep_error *answer_turnover(struct maker *maker) {
@@ -803,19 +860,10 @@ static struct seep_error *answer_turnover(struct maker *maker) {
     put_place(&places, &finding);
     if (!finding.place || view->sampled || view->filtered || finding.place_value < LEAST_ALLOCATIONS ||
         finding.place_value < finding.value / 2)
-        return NULL;
-    uint64_t allocated = 0, held = 0;
-    bool exact = true;
-    for (size_t i = 0; i < leaders->nr_rows; i++) {
-        const struct seep_view_leader *row = &leaders->rows[i];
-        if (!is_of_first(&places, i))
-            continue;
-        exact = exact && row->peak_exact && view->nr_processes == 1;
-        seep_add_up(&allocated, row->allocated_bytes);
-        seep_add_up(&held, row->peak_bytes); // of several sites: no more than that
-    }
-    if (allocated / LEAST_TIMES < held)
-        return NULL;
+        return answer_bytes(maker);
+    const struct turnover sum = turnover_of(view, leaders, &places);
+    if (sum.allocated / LEAST_TIMES < sum.held)
+        return answer_bytes(maker);
     if (view->options.sort != SEEP_SORT_ALLOCATIONS)
         show_by(&finding, "report", "--sort allocations", "who allocates most");
     const char *caller;
@@ -825,29 +873,21 @@ static struct seep_error *answer_turnover(struct maker *maker) {
     return add(maker, &finding, "%s of %s allocations from %s%s: %s in all, %s %s at once",
                seep_format_share(finding.place_value, finding.value).text,
                seep_format_count(finding.value).text, finding.place, caller,
-               seep_format_bytes(allocated).text, exact ? "at most" : "about", seep_format_bytes(held).text);
+               seep_format_bytes(sum.allocated).text, sum.exact ? "at most" : "about",
+               seep_format_bytes(sum.held).text);
 }
 
 // ", by realloc: 296 MiB in all, at most 399 KiB at once", for a place where blocks are only made longer. "":
 // for any other place.
 static struct seep_error *name_growing(struct maker *maker, const struct seep_view_leaders *leaders,
                                        const struct places *places, const char **ret_text) {
-    uint64_t allocated = 0, held = 0;
-    bool exact = true;
+    const struct turnover sum = turnover_of(maker->view, leaders, places);
     *ret_text = "";
-    for (size_t i = 0; i < leaders->nr_rows; i++) {
-        const struct seep_view_leader *row = &leaders->rows[i];
-        if (!is_of_first(places, i))
-            continue;
-        if (row->via != SEEP_VIA_REALLOC || maker->view->sampled)
-            return NULL;
-        exact = exact && row->peak_exact && maker->view->nr_processes == 1;
-        seep_add_up(&allocated, row->allocated_bytes);
-        seep_add_up(&held, row->peak_bytes); // of several sites: no more than that
-    }
+    if (!sum.by_realloc || maker->view->sampled)
+        return NULL;
     *ret_text = seep_arena_printf(&maker->view->arena, ", by realloc: %s in all, %s %s at once",
-                                  seep_format_bytes(allocated).text, exact ? "at most" : "about",
-                                  seep_format_bytes(held).text);
+                                  seep_format_bytes(sum.allocated).text, sum.exact ? "at most" : "about",
+                                  seep_format_bytes(sum.held).text);
     return *ret_text ? NULL : seep_error_no_memory();
 }
 

@@ -286,6 +286,7 @@ enum seep_lead {
     SEEP_LEAD_PEAK,      // bytes live at the peak
     SEEP_LEAD_TEMPORARY, // allocations that were freed at once
     SEEP_LEAD_ALLOCATED, // allocations
+    SEEP_LEAD_BYTES,     // bytes of all allocations
     SEEP_LEAD_NR
 };
 

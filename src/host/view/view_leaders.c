@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What the summary of a view is about: the rows that have most of what is lost, of what is live, of the peak,
-// of what was freed at once, and of all allocations, whatever the order of the rows is; and what the rows
-// with cut stacks come to.
+// of what was freed at once, and of all allocations by number and by bytes, whatever the order of the rows
+// is; and what the rows with cut stacks come to.
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +26,8 @@ static uint64_t value_of(enum seep_lead lead, const struct seep_view_row *row) {
         return row->known & SEEP_KNOWN_TEMPORARY ? row->counters.temporary : 0;
     case SEEP_LEAD_ALLOCATED:
         return row->counters.allocations;
+    case SEEP_LEAD_BYTES:
+        return row->counters.allocated_bytes;
     default:
         return 0;
     }
