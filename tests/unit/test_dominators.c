@@ -23,6 +23,7 @@ struct example {
     uint64_t words[BLOCKS_MAX][WORDS];
     uint64_t roots[ROOTS_MAX];
     uint32_t holders[ROOTS_MAX];
+    bool passing[HOLDERS];
     struct seep_graph *graph;
 };
 
@@ -44,36 +45,50 @@ static bool is_lost(const struct example *example, uint32_t block) {
     return kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT;
 }
 
-static void visit(const struct example *example, uint32_t block, uint32_t without, bool *seen) {
+static void visit(const struct example *example, uint32_t block, uint32_t without, const bool *lasting,
+                  bool *seen) {
     if (seen[block] || block == without)
         return;
     seen[block] = true;
     const struct seep_graph *graph = example->graph;
     for (uint64_t e = graph->first_edge[block]; e < graph->first_edge[block + 1]; e++)
-        if (!is_lost(example, block) || is_lost(example, graph->edges[e].target))
-            visit(example, graph->edges[e].target, without, seen);
+        if ((!is_lost(example, block) || is_lost(example, graph->edges[e].target)) &&
+            (lasting[block] || !lasting[graph->edges[e].target]))
+            visit(example, graph->edges[e].target, without, lasting, seen);
 }
 
-// What is reached without vertex `without`.
-static void reach(const struct example *example, uint32_t without, bool *seen) {
+// What holders that do or do not last lead to, without vertex `without`.
+static void visit_holders(const struct example *example, bool passing, uint32_t without, const bool *lasting,
+                          bool *seen) {
+    const struct seep_graph *graph = example->graph;
+    for (size_t i = 0; i < graph->nr_roots; i++)
+        if (example->nr_blocks + example->holders[i] != without &&
+            example->passing[example->holders[i]] == passing && !(passing && lasting[graph->roots[i].target]))
+            visit(example, graph->roots[i].target, without, lasting, seen);
+}
+
+// What is reached without vertex `without`; `lasting` is what lasting holders lead to.
+static void reach(const struct example *example, uint32_t without, const bool *lasting, bool *seen) {
     memset(seen, 0, BLOCKS_MAX);
-    for (size_t i = 0; i < example->graph->nr_roots; i++)
-        if (example->nr_blocks + example->holders[i] != without)
-            visit(example, example->graph->roots[i].target, without, seen);
+    visit_holders(example, false, without, lasting, seen);
+    visit_holders(example, true, without, lasting, seen);
     for (uint32_t i = 0; i < example->nr_blocks; i++)
         if (example->graph->kinds[i] == SEEP_KIND_LOST)
-            visit(example, i, without, seen);
+            visit(example, i, without, lasting, seen);
 }
 
 static void check(const struct example *example) {
     struct seep_dominators *dominators;
-    assert_null(seep_dominators_create(example->graph, example->holders, HOLDERS, &dominators));
-    bool all[BLOCKS_MAX], rest[BLOCKS_MAX];
-    reach(example, UINT32_MAX, all);
+    assert_null(
+        seep_dominators_create(example->graph, example->holders, example->passing, HOLDERS, &dominators));
+    const bool none[BLOCKS_MAX] = {false};
+    bool lasting[BLOCKS_MAX] = {false}, all[BLOCKS_MAX], rest[BLOCKS_MAX];
+    visit_holders(example, false, UINT32_MAX, none, lasting);
+    reach(example, UINT32_MAX, lasting, all);
     for (uint32_t v = 0; v < dominators->nr_vertices; v++) {
         uint64_t bytes = 0;
         uint32_t blocks = 0;
-        reach(example, v, rest);
+        reach(example, v, lasting, rest);
         for (uint32_t i = 0; i < example->nr_blocks; i++) {
             if (all[i] && !rest[i]) {
                 bytes += example->blocks[i].size;
@@ -114,6 +129,8 @@ static void random_graphs(void **state) {
         for (int r = 0; r < ROOTS_MAX; r++)
             if (random() % 3 == 0)
                 example.roots[r] = at((uint32_t)random() % example.nr_blocks);
+        for (int h = 0; h < HOLDERS; h++)
+            example.passing[h] = random() % 2;
         make(&example);
         check(&example);
         seep_graph_destroy(example.graph);
@@ -136,8 +153,9 @@ static void long_list(void **state) {
     }
     assert_null(seep_graph_classify(graph));
     uint32_t holder = 0;
+    bool passing = false;
     struct seep_dominators *dominators;
-    assert_null(seep_dominators_create(graph, &holder, 1, &dominators));
+    assert_null(seep_dominators_create(graph, &holder, &passing, 1, &dominators));
     assert_int_equal(dominators->items[NR].bytes, 10 * (uint64_t)NR);
     assert_int_equal(dominators->items[NR].idom, NR + 1);
     assert_int_equal(dominators->items[0].idom, NR);
@@ -153,7 +171,7 @@ static void nothing(void **state) {
     struct seep_dominators *dominators;
     assert_null(seep_graph_create(NULL, 0, &graph));
     assert_null(seep_graph_classify(graph));
-    assert_null(seep_dominators_create(graph, NULL, 0, &dominators));
+    assert_null(seep_dominators_create(graph, NULL, NULL, 0, &dominators));
     assert_int_equal(dominators->nr_vertices, 0);
     seep_dominators_destroy(dominators);
     seep_graph_destroy(graph);

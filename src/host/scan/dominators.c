@@ -46,8 +46,10 @@ struct tree {
     const struct seep_graph *graph;
     uint32_t nr_vertices; // without the top
     uint32_t nr_blocks;
-    uint32_t *root_order; // indices of roots, by holder
-    uint64_t *root_first; // by holder, and one more
+    const bool *passing;    // by holder
+    uint32_t first_passing; // number of the first of those holders; NONE: there is none
+    uint32_t *root_order;   // indices of roots, by holder
+    uint64_t *root_first;   // by holder, and one more
     uint32_t *records;
     size_t nr_words; // of them
     uint64_t *seen;  // while walking: a bit for RECORD_TARGETS words; no two records begin in the same ones
@@ -143,14 +145,23 @@ static void fill_records(struct tree *tree) {
         uint32_t holder = v - tree->nr_blocks;
         for (uint64_t r = tree->root_first[holder]; r < tree->root_first[holder + 1]; r++)
             add_target(tree, record, tree->graph->roots[tree->root_order[r]].target);
-        add_target(tree, top, v);
     }
+    // What passes comes after all that lasts: so the numbers of what lasting holders lead to are the lower
+    // ones.
+    for (int passing = 0; passing < 2; passing++)
+        for (uint32_t v = tree->nr_blocks; v < tree->nr_vertices; v++)
+            if (tree->passing[v - tree->nr_blocks] == passing)
+                add_target(tree, top, v);
     for (uint32_t b = 0; b < tree->nr_blocks; b++)
         if (tree->graph->kinds[b] == SEEP_KIND_LOST)
             add_target(tree, top, b);
 }
 
 // ---- numbers ----
+
+static bool is_passing(const struct tree *tree, uint32_t vertex) {
+    return vertex >= tree->nr_blocks && vertex < tree->nr_vertices && tree->passing[vertex - tree->nr_blocks];
+}
 
 static bool is_seen(const struct tree *tree, uint32_t record) {
     return tree->seen[record / (64 * RECORD_TARGETS)] >> (record / RECORD_TARGETS % 64) & 1;
@@ -170,6 +181,8 @@ static bool number_all(struct tree *tree) {
         tree->seen[step.record / (64 * RECORD_TARGETS)] |= UINT64_C(1) << (step.record / RECORD_TARGETS % 64);
         uint32_t number = tree->nr++;
         uint32_t *record = &tree->records[step.record];
+        if (tree->first_passing == NONE && is_passing(tree, record[RECORD_VERTEX]))
+            tree->first_passing = number;
         record[RECORD_NUMBER] = number;
         record[RECORD_SEMI] = step.parent;
         tree->order[number] = step.record;
@@ -214,6 +227,8 @@ static bool take_arcs(struct tree *tree) {
                 target[RECORD_SEMI] = SEEP_MIN(target[RECORD_SEMI], i);
                 continue;
             }
+            if (i >= tree->first_passing && target[RECORD_NUMBER] < tree->first_passing)
+                continue; // what lasts holds it
             if (tree->nr_arcs == tree->arcs_capacity &&
                 !seep_large_grow(&tree->arcs, &tree->arcs_capacity, sizeof(*tree->arcs)))
                 return false;
@@ -387,14 +402,18 @@ static bool work(struct tree *tree, const uint32_t *holders, uint32_t nr_holders
 }
 
 struct seep_error *seep_dominators_create(const struct seep_graph *graph, const uint32_t *holders,
-                                          uint32_t nr_holders, struct seep_dominators **ret_dominators) {
+                                          const bool *passing, uint32_t nr_holders,
+                                          struct seep_dominators **ret_dominators) {
     uint64_t nr_words = ((uint64_t)graph->nr_blocks + nr_holders + 1) * (RECORD_TARGETS + 1) +
                         graph->nr_edges + graph->nr_roots;
     if (nr_words >= WORDS_MAX)
         return seep_error_create(SEEP_E_UNSUPPORTED, "%u blocks with %zu pointers are more than can be held",
                                  graph->nr_blocks, graph->nr_edges);
-    struct tree tree = {
-        .graph = graph, .nr_blocks = graph->nr_blocks, .nr_vertices = graph->nr_blocks + nr_holders};
+    struct tree tree = {.graph = graph,
+                        .passing = passing,
+                        .first_passing = NONE,
+                        .nr_blocks = graph->nr_blocks,
+                        .nr_vertices = graph->nr_blocks + nr_holders};
     struct seep_dominators *dominators = calloc(1, sizeof(*dominators));
     bool fits = dominators && work(&tree, holders, nr_holders, dominators);
     release(&tree);

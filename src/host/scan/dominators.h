@@ -6,8 +6,9 @@
 // Vertices are the blocks, then the holders: roots in groups, as one variable, or the stack and
 // registers of one thread. Above them is the top: it leads to all holders and to the blocks that are
 // lost, so that a lost block retains what is indirectly lost with it. Pointers of every kind count, but
-// those that lost blocks have to others that are not lost.
-// Source: L. Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems", 2005, the
+// those that lost blocks have to others that are not lost, and those that what passes has to what lasts:
+// stacks and registers, and the blocks that only they lead to, hold nothing that another holder leads to as
+// well. Source: L. Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems", 2005, the
 // semi-NCA algorithm. Proof: tests/unit/test_dominators.c, against the definition.
 #ifndef SEEP_SCAN_DOMINATORS_H
 #define SEEP_SCAN_DOMINATORS_H
@@ -26,10 +27,12 @@ struct seep_dominators {
     struct seep_dominated *items; // by vertex
 };
 
-// `holders`: of each root of the graph, below nr_holders. The graph is classified.
+// `holders`: of each root of the graph, below nr_holders. `passing`: by holder, whether it is what a thread
+// works with at the moment. The graph is classified.
 // Memory while it works: 32 bytes a block, and at most 12 an edge; 16 a block for the result.
 SEEP_MUST_CHECK struct seep_error *seep_dominators_create(const struct seep_graph *graph,
-                                                          const uint32_t *holders, uint32_t nr_holders,
+                                                          const uint32_t *holders, const bool *passing,
+                                                          uint32_t nr_holders,
                                                           struct seep_dominators **ret_dominators);
 // By site: what all its blocks retain together, nothing twice. `blocks` are those of the graph.
 SEEP_MUST_CHECK struct seep_error *seep_dominators_by_site(const struct seep_dominators *dominators,

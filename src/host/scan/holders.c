@@ -468,13 +468,26 @@ static struct seep_error *group(const struct seep_chains *chains, struct seep_ho
     return err;
 }
 
+// What a thread works with at the moment.
+static bool is_passing(const struct seep_chains *chains, uint32_t root) {
+    enum seep_root_kind kind = chains->ranges->items[chains->graph->roots[root].range].kind;
+    return kind == SEEP_ROOT_STACK || kind == SEEP_ROOT_REGISTERS || kind == SEEP_ROOT_REALLOC;
+}
+
 struct seep_error *seep_holders_create(const struct seep_chains *chains, struct seep_holders **ret_holders) {
     struct seep_holders *holders = calloc(1, sizeof(*holders));
     if (!holders)
         return seep_error_no_memory();
     struct seep_error *err = group(chains, holders);
+    bool *passing = calloc(SEEP_MAX(holders->nr, 1u), sizeof(*passing));
+    if (!err && !passing)
+        err = seep_error_no_memory();
+    for (uint32_t i = 0; !err && i < holders->nr; i++)
+        passing[i] = is_passing(chains, holders->first[i]);
     if (!err)
-        err = seep_dominators_create(chains->graph, holders->of_root, holders->nr, &holders->dominators);
+        err = seep_dominators_create(chains->graph, holders->of_root, passing, holders->nr,
+                                     &holders->dominators);
+    free(passing);
     if (err) {
         seep_holders_destroy(holders);
         return err;

@@ -83,7 +83,7 @@ def keep_in_frame(p):
     p.line(f'void *volatile {variable} = NULL;')
     p.line(f'{name}((void **)&{variable});')
     p.line('scrub();')
-    p.bodies[-1].last.append(f'KEEP({variable});')
+    p.bodies[-1].last.append(f'{variable} = NULL;')  # no later frame has to cover it
     p.allocate(site, size, 1, of_frame(p.bodies[-1].name))
 
 

@@ -103,5 +103,6 @@ def timer_with_threads(p):
                    'CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);',
                    'struct itimerspec soon = {{0, 0}, {0, 100000}};', 'CHECK(timer_settime(timer, 0, &soon, NULL) == 0);',
                    f'wait_for(&done_{name});', 'CHECK(timer_delete(timer) == 0);'])
-    p.life.old_words = p.life.timer_thread = True
+    p.life.timer_thread = True
+    p.life.old_words = p.life.dangling = True  # that thread keeps the address of the timer that was deleted
     p.pairs(site, size, 1, temporary=None)

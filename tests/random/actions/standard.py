@@ -47,6 +47,7 @@ def weak(p):
     else:
         p.pairs(site, 128, 1, temporary=None)
         group = p.allocate(counts, 24, 1, model.held())
+        p.life.dangling = True  # the weak_ptr keeps the address of the object
 
     p.free_later('drops_weak', [f'{variable}->reset();'], group)
 
