@@ -189,6 +189,24 @@ def test_a_look_without_descriptors_is_no_end(shop, serve):  # noqa: F811
     assert figures_of(client) == figures(client.places[0][0])[1]
 
 
+def test_answers_under_a_limit_of_file_sizes(shop, serve, tmp_path):  # noqa: F811
+    """Answers are memory files. The soft limit is raised; what the hard one forbids is an error of that question."""
+    program = shop()
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    limited = tmp_path / 'limited'
+    limited.write_text(f'#!/bin/sh\nulimit -S -f 0\nexec {SEEP} "$@"\n')
+    limited.chmod(0o755)
+    server = serve(program.pid, program=limited)
+    client = server.client()
+    assert client.top(1)
+    pid = server.process.pid
+    assert resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0)) == (hard, hard)
+    with pytest.raises(wire_client.ServerError):
+        client.top(1)
+    client.pull()
+    assert figures_of(client) == figures(program.pid)[1]
+
+
 def test_clients_leave_descriptors_for_answers(shop, serve):  # noqa: F811
     server = serve(shop().pid)
     client = server.client()

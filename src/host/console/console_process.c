@@ -50,7 +50,7 @@ static struct seep_error *run_status(struct seep_console *console, char *const *
         bool known;
         uint64_t value;
     } numbers[] = {{true, session->nr_profiles},
-                   {console->source->is_pid, console->live.look.nr_untraced},
+                   {console->source->is_pid, console->live.look.nr_unseen},
                    {true, totals->live_bytes},
                    {true, totals->live_blocks},
                    {session->nr_profiles == 1, totals->peak_bytes},

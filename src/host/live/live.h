@@ -38,7 +38,7 @@ struct seep_look {
     uint64_t limit_bytes;
     char limit[160]; // what that is: "memory.max of /job"
     uint32_t nr_threads;
-    uint64_t nr_untraced; // descendants without an image, or beyond SEEP_LOOK_PROCESSES
+    uint64_t nr_unseen; // descendants without an image, or beyond SEEP_LOOK_PROCESSES
 };
 
 // What is looked at. Safe to be called from another thread than the one that has the struct seep_live.

@@ -132,7 +132,7 @@ static void look_over_link(const struct seep_live_source *source, struct seep_lo
     look->limit_bytes = told.limit_bytes;
     snprintf(look->limit, sizeof(look->limit), "%s", told.limit);
     look->nr_threads = (uint32_t)told.nr_threads;
-    look->nr_untraced = told.nr_untraced;
+    look->nr_unseen = told.nr_unseen;
 }
 
 void seep_look_make(const struct seep_live_source *source, const struct seep_look *before,

@@ -144,14 +144,14 @@ static struct seep_error *look_at_family(const struct seep_live_source *source, 
     struct seep_error *error = seep_pids_add_family(&pids, source->pid);
     for (size_t i = 1; i < pids.nr_items && !error; i++) {
         if (making->now.nr >= SEEP_LOOK_PROCESSES) {
-            making->now.nr_untraced++;
+            making->now.nr_unseen++;
             continue;
         }
         struct seep_error *refused = look_at(making, pids.items[i]);
         if (refused && refused->code == SEEP_E_MEMORY) {
             error = refused;
         } else if (refused) { // it is not traced, has no image yet, or has ended
-            making->now.nr_untraced += !seep_process_is_ending(pids.items[i]);
+            making->now.nr_unseen += !seep_process_is_ending(pids.items[i]);
             seep_error_destroy(refused);
         }
     }

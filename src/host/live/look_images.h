@@ -20,7 +20,7 @@ struct seep_images {
     uint64_t limit_bytes;
     char limit[160];
     uint32_t nr_threads;
-    uint64_t nr_untraced; // descendants without an image, or beyond SEEP_LOOK_PROCESSES
+    uint64_t nr_unseen; // descendants without an image, or beyond SEEP_LOOK_PROCESSES
 };
 
 void seep_images_deinit(struct seep_images *images); // of zeros, too

@@ -183,14 +183,14 @@ static void look_at_all(const struct seep_live_source *source, const struct seep
     look->error = seep_pids_add_family(&pids, source->pid);
     for (size_t i = 1; i < pids.nr_items && !look->error; i++) {
         if (look->session->nr_profiles >= SEEP_LOOK_PROCESSES) {
-            look->nr_untraced++;
+            look->nr_unseen++;
             continue;
         }
         struct seep_error *error = look_at(look, before, pids.items[i]);
         if (error && error->code == SEEP_E_MEMORY) {
             look->error = error;
         } else if (error) { // it is not traced, has no image yet, or has ended
-            look->nr_untraced += !seep_process_is_ending(pids.items[i]);
+            look->nr_unseen += !seep_process_is_ending(pids.items[i]);
             seep_error_destroy(error);
         }
     }

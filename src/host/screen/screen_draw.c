@@ -36,7 +36,7 @@ static void draw_title(const struct seep_screen *screen, struct seep_canvas *can
     struct seep_screen_pen pen = {canvas, 1, y};
     seep_screen_write_piece(&pen, SEEP_ATTR_BOLD, "%.60s %" PRIu32, process->name, process->pid);
     pen.x += 2;
-    uint64_t nr_unseen = screen->live->look.nr_untraced;
+    uint64_t nr_unseen = screen->live->look.nr_unseen;
     size_t nr_seen = session->nr_profiles - 1;
     if (nr_unseen)
         seep_screen_write_piece(&pen, SEEP_ATTR_WARN, "+%zu of %" PRIu64 " processes  ", nr_seen,

@@ -59,7 +59,7 @@ static struct seep_error *make_pull(struct seep_server *server, struct seep_serv
                                   .limit_bytes = now->limit_bytes,
                                   .limit = now->limit,
                                   .nr_threads = now->nr_threads,
-                                  .nr_untraced = now->nr_untraced};
+                                  .nr_unseen = now->nr_unseen};
     return seep_deltas_answer(server->deltas, now->items, now->nr, &look, pull, stream, client->takes,
                               &client->out);
 }

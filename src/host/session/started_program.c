@@ -144,6 +144,12 @@ static struct seep_error *ended_early(struct seep_started *started, char *const 
     return seep_error_hint(error, "'%s %s' shows what it did", runner[0], runner[1]);
 }
 
+static struct seep_error *not_begun(const struct seep_started *started) {
+    return seep_error_hint(
+        seep_error_create(SEEP_E_NOT_FOUND, "no program has begun within %d s", (int)(WAIT_NS / 1000000000)),
+        "process %d, which starts it, still runs", (int)started->run);
+}
+
 struct seep_error *seep_started_look_error(struct seep_started *started, char *const *runner,
                                            struct seep_error *error) {
     if (!error || error->code != SEEP_E_NOT_FOUND || !seep_process_is_ending(started->program))
@@ -188,7 +194,9 @@ struct seep_error *seep_started_begin(char *const *runner, char *const *program,
             usleep(STEP_NS / 1000);
     }
     if (!found) {
-        error = ended || !started.program ? ended_early(&started, runner, status) : not_traced(&started, why);
+        error = ended             ? ended_early(&started, runner, status)
+                : started.program ? not_traced(&started, why)
+                                  : not_begun(&started);
         close(started.output_fd);
         free(why);
         return error;

@@ -123,7 +123,7 @@ struct seep_wire_look {
     uint64_t limit_bytes;
     const char *limit; // borrowed; of a taken one: within the payload
     uint64_t nr_threads;
-    uint64_t nr_untraced;
+    uint64_t nr_unseen;
     uint64_t nr_processes;
 };
 

@@ -201,7 +201,7 @@ static struct seep_error *put_look(struct answer *answer, const struct seep_delt
     seep_put_leb(put, look->limit_bytes);
     seep_put_text(put, look->limit);
     seep_put_leb(put, look->nr_threads);
-    seep_put_leb(put, look->nr_untraced);
+    seep_put_leb(put, look->nr_unseen);
     seep_put_leb(put, nr_processes);
     return send(answer, SEEP_WIRE_LOOK);
 }

@@ -138,7 +138,7 @@ static struct seep_error *take_look(struct seep_replica *replica, struct seep_ta
              limit ? limit : "");
     look.limit = replica->limit;
     look.nr_threads = seep_take_leb(take);
-    look.nr_untraced = seep_take_leb(take);
+    look.nr_unseen = seep_take_leb(take);
     look.nr_processes = seep_take_leb(take);
     if (take->failed || !look.nr_processes || look.nr_processes > SEEP_WIRE_IMAGES_MAX || !look.server)
         return bad("a look");
