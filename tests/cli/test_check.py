@@ -330,6 +330,32 @@ def test_github_annotations(run, seep, app):
     assert "::" not in run(seep, "check", "--github", app, "clean").stderr
 
 
+def test_all_lines_of_a_leak_are_named(run, seep, tmp_path):
+    """A baseline has no lines, so stacks that differ in lines only are one leak. To mend it takes all its lines."""
+    (tmp_path / "app.c").write_text(program_source("check_lines.c"))
+    subprocess.run(["gcc", "-g", "-O1", "-o", "app", "app.c"], check=True, cwd=tmp_path)
+    done = run(seep, "check", "--sarif", "out.sarif", "--junit", "out.xml", "--github", "./app")
+    line = 1 + program_source("check_lines.c").splitlines().index("    void *p = malloc(300); USE(p);")
+    at = [f"    of these 800 bytes in 4 blocks at app.c:{line + 1}", f"    of these 80 bytes in 4 blocks at app.c:{line + 3}"]
+    text = [row for row in done.stderr.splitlines() if "::" not in row]
+    assert [row for row in text if row.startswith("    of these")] == at, done.stderr
+    assert text[text.index(at[0]) - 2] == f"    order (app.c:{line})"
+    assert text[text.index(at[1]) - 2] == f"    order (app.c:{line + 2})"
+    assert done.stderr.count(f"%0A  of these 800 bytes in 4 blocks at app.c:{line + 1}") == 1
+    failure, = (tmp_path / "out.xml").read_text().split("</failure>")[:-1]
+    assert all(row in failure for row in at)
+    [ran] = json.loads((tmp_path / "out.sarif").read_text())["runs"]
+    assert [[stack["frames"][0]["location"]["physicalLocation"]["region"]["startLine"] for stack in result["stacks"]]
+            for result in ran["results"]] == [[line, line + 1], [line - 2] * 2]
+    sarif.check({"version": "2.1.0", "runs": [ran]})
+    # Beyond a baseline that accepts a part, the amounts of the lines are not known.
+    run(seep, "check", "-q", "--baseline", "leaks.txt", "--update-baseline", "./app")
+    leaks = (tmp_path / "leaks.txt").read_text()
+    (tmp_path / "leaks.txt").write_text(leaks.replace("2000 bytes in 8 blocks", "1900 bytes in 7 blocks"))
+    done = run(seep, "check", "--baseline", "leaks.txt", "./app")
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == f"    at app.c:{line + 1}, too", done.stderr
+
+
 @pytest.mark.parametrize("marked, environment", [("project/.git", {}), (None, {"GITHUB_WORKSPACE": "project"}),
                                                  (None, {"CI_PROJECT_DIR": "project/"})])
 def test_files_are_named_from_the_projects_folder(run, seep, app, tmp_path, marked, environment):

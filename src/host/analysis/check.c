@@ -8,6 +8,7 @@
 
 #include "base/sum.h"
 #include "analysis/check.h"
+#include "analysis/leak_places.h"
 #include "base/file_name.h"
 #include "names/library_code.h"
 #include "profile/verdict.h"
@@ -249,6 +250,8 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
         error = find_leak(builder, s->via, &leak);
     if (error)
         return error;
+    if (!seep_leak_add_place(&builder->check->arena, leak, &stack, leaks->own.blocks, leaks->own.bytes))
+        return seep_error_no_memory();
     if (!leak->stack.frames || leaks->own.bytes > leak->most_bytes) {
         leak->stack = stack;
         leak->most_bytes = leaks->own.bytes;
@@ -577,6 +580,8 @@ struct seep_error *seep_check_create(const struct seep_session *session, struct 
         seep_check_destroy(check);
         return error;
     }
+    for (size_t i = 0; i < check->nr_leaks; i++)
+        seep_leak_join_places(&check->leaks[i]);
     compare_with_baseline(check);
     if (check->nr_leaks)
         qsort(check->leaks, check->nr_leaks, sizeof(*check->leaks), compare_leaks);

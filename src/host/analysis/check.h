@@ -56,12 +56,23 @@ struct seep_leak_share { // what one process has of a leak
     uint64_t bytes;
 };
 
+// Another line of the source that a leak comes from: keys have no lines.
+struct seep_leak_place {
+    struct seep_check_stack stack; // the first one of that line
+    const struct seep_leak_frame
+        *frame; // of the program, the innermost whose line is not that of the leak's stack
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
 struct seep_leak {
     const char *key; // the lines of the baseline
     uint32_t via;
-    uint8_t kind;                  // the worst
-    struct seep_check_stack stack; // of the site that leaks most
-    uint64_t most_bytes;           // of that site
+    uint8_t kind;                   // the worst
+    struct seep_check_stack stack;  // of the site that leaks most
+    uint64_t most_bytes;            // of that site
+    struct seep_leak_place *places; // of the other sites, most bytes first
+    uint32_t nr_places;
     uint64_t blocks;
     uint64_t bytes;
     uint64_t owned_blocks; // its lost blocks that count, and those that count and hang under them

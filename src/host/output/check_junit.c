@@ -117,6 +117,7 @@ static struct seep_error *put_stacks(FILE *out, const struct seep_check *check, 
                 continue;
             fprintf(stacks, "%s\n", seep_leak_words(leak, share).text);
             seep_put_check_stack(stacks, &leak->stack, "    ");
+            seep_put_leak_places(stacks, leak, leak->nr_shares == 1, "    ");
         }
     }
     if (fclose(stacks) == 0)

@@ -149,7 +149,13 @@ static json_t *leak_json(const struct seep_check *check, const struct seep_leak 
     json_t *result = result_json(rule_of(leak), is_new ? "error" : "note",
                                  text_object(seep_leak_words(leak, is_new ? beyond : all).text),
                                  location_json(frame, program));
-    set(&result, "stacks", list_of(stack_json(&leak->stack, "allocated here")));
+    json_t *stacks = list_of(stack_json(&leak->stack, "allocated here"));
+    for (uint32_t i = 0; i < leak->nr_places; i++) {
+        char words[sizeof(struct seep_leak_words) + 16];
+        snprintf(words, sizeof(words), "%s allocated here", seep_leak_place_words(&leak->places[i]).text);
+        append(&stacks, stack_json(&leak->places[i].stack, words));
+    }
+    set(&result, "stacks", stacks);
     set(&result, "partialFingerprints", fingerprint_json(leak->key));
     if (check->options.baseline)
         set(&result, "baselineState",

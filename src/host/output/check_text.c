@@ -16,6 +16,7 @@
 #define FRAMES_SHOWN    64u // of one stack; recursion fills the rest
 #define FRAMES_OF_STACK 12u // of one for people; the files for servers have the rest
 #define HOLDERS_SHOWN   3u  // of the peak
+#define PLACES_SHOWN    5u  // of a leak, beside the line that leaks most
 
 // ---- words ----
 
@@ -37,6 +38,13 @@ struct seep_leak_words seep_leak_words(const struct seep_leak *leak, struct seep
              seep_format_count(amount.bytes).text, seep_plural(amount.bytes),
              seep_format_count(amount.blocks).text, seep_plural(amount.blocks),
              kinds[leak->kind < SEEP_KIND_NR ? leak->kind : 0], seep_via_name(leak->via));
+    return words;
+}
+
+struct seep_leak_words seep_leak_place_words(const struct seep_leak_place *place) {
+    struct seep_leak_words words;
+    snprintf(words.text, sizeof(words.text), "%s byte%s in %s block%s", seep_format_count(place->bytes).text,
+             seep_plural(place->bytes), seep_format_count(place->blocks).text, seep_plural(place->blocks));
     return words;
 }
 
@@ -233,6 +241,21 @@ void seep_put_folded_stack(FILE *out, const struct seep_check_stack *stack, cons
         fprintf(out, "%s(stack not recorded)\n", indentation);
 }
 
+void seep_put_leak_places(FILE *out, const struct seep_leak *leak, bool amounts, const char *indentation) {
+    for (uint32_t i = 0; i < leak->nr_places && i < PLACES_SHOWN; i++) {
+        const struct seep_leak_place *place = &leak->places[i];
+        fputs(indentation, out);
+        if (amounts)
+            fprintf(out, "of these %s ", seep_leak_place_words(place).text);
+        fputs("at ", out);
+        seep_put_escaped(out, path_from_here(place->frame->file));
+        fprintf(out, ":%u%s\n", place->frame->line, amounts ? "" : ", too");
+    }
+    if (leak->nr_places > PLACES_SHOWN)
+        fprintf(out, "%sand at %u more line%s\n", indentation, leak->nr_places - PLACES_SHOWN,
+                seep_plural(leak->nr_places - PLACES_SHOWN));
+}
+
 static bool is_beyond(const struct seep_leak *leak) {
     struct seep_leaked beyond = seep_leak_beyond(leak);
     return beyond.blocks || beyond.bytes;
@@ -257,6 +280,7 @@ static void put_leaks(FILE *out, const struct seep_check *check, uint64_t top) {
                     seep_format_count(leak->owned_bytes).text, seep_format_count(leak->owned_blocks).text);
         put_shares(out, check, leak);
         seep_put_folded_stack(out, &leak->stack, "    ");
+        seep_put_leak_places(out, leak, !leak->accepted_blocks, "    ");
     }
     if (shown < nr_all)
         fprintf(out, "%s more leak%s: --top 0 shows all\n", seep_format_count(nr_all - shown).text,
