@@ -12,11 +12,11 @@
 #include "base/sum.h"
 #include "base/text_same.h"
 #include "base/words.h"
-#include "names/short_name.h"
 #include "profile/verdict.h"
 #include "view/exception_pool.h"
 #include "view/stacks.h"
 #include "view/summary.h"
+#include "view/summary_places.h"
 
 struct maker {
     struct seep_view *view;
@@ -28,277 +28,10 @@ const char *seep_finding_name(enum seep_finding_kind kind) {
     return names[kind];
 }
 
-// ---- places ----
-
-// A place is a part of a sentence.
-#define PLACE_COLUMNS 64u
-
-// "serve (shop.c:5)", "serve [shop]", "shop+0x1234"; "libstdc++.so.6 itself".
-static struct seep_error *describe(struct seep_view *view, uint32_t frame, unsigned inlined,
-                                   const char **ret_place) {
-    const struct seep_symbol *symbol;
-    struct seep_error *error = seep_stacks_resolve(view->stacks, frame, &symbol);
-    if (error)
-        return error;
-    const struct seep_symbol_frame *f = &symbol->frames[inlined];
-    const struct seep_stack_module *in = &view->stacks->modules[view->stacks->frames[frame].module];
-    const char *module = seep_file_name(in->path);
-    const char *file = f->file ? seep_file_name(f->file) : NULL;
-    char *name = NULL;
-    if (f->function && !view->options.full_names)
-        error = seep_name_shorten_to(f->function, PLACE_COLUMNS, 0, &name);
-    if (error)
-        return error;
-    const char *function = name ? name : f->function;
-    if (in->runtime) // no frame of the program's has anything to do with it
-        *ret_place = seep_arena_printf(&view->arena, "%s itself", module);
-    else if (function && file && f->line)
-        *ret_place = seep_arena_printf(&view->arena, "%s (%s:%u)", function, file, f->line);
-    else if (function)
-        *ret_place = seep_arena_printf(&view->arena, "%s [%s]", function, module);
-    else
-        *ret_place =
-            seep_arena_printf(&view->arena, "%s+0x%" PRIx64, module, view->stacks->frames[frame].offset);
-    free(name);
-    return *ret_place ? NULL : seep_error_no_memory();
-}
-
-// The place of a row: its innermost frame in the program's own code, or else its innermost frame. The C++
-// library's exception pool has a name of its own.
-struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, const char **ret_place) {
-    uint32_t frame;
-    unsigned inlined;
-    *ret_place = NULL;
-    bool is_pool = false;
-    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
-    if (!error && frame != SEEP_NO_FRAME)
-        error = seep_is_exception_pool(view->stacks, node, &is_pool);
-    if (is_pool)
-        *ret_place = SEEP_EXCEPTION_POOL;
-    if (error || frame == SEEP_NO_FRAME || is_pool)
-        return error;
-    return describe(view, frame, inlined, ret_place);
-}
-
-struct seep_error *seep_summary_place_of(struct seep_view *view, uint32_t node, uint64_t allocations,
-                                         const char **ret_place) {
-    bool is_stdio = false;
-    struct seep_error *error =
-        allocations <= SEEP_STANDARD_STREAMS ? seep_is_stdio_buffer(view->stacks, node, &is_stdio) : NULL;
-    if (!is_stdio)
-        return error ? error : seep_summary_place(view, node, ret_place);
-    *ret_place = SEEP_STDIO_BUFFERS;
-    return NULL;
-}
-
-// The places of the leaders, most of it first: rows of one place are one. `name` is NULL for stacks that are
-// not known. A view that has no leaders has no places.
-struct places {
-    struct place {
-        const char *name;
-        uint64_t value;
-        size_t first; // row of the leaders: the first of the place
-    } * of;
-    size_t nr;
-    uint16_t *of_row; // index in `of`, by row of the leaders
-};
-
-static int compare_places(const void *left, const void *right) {
-    const struct place *a = left;
-    const struct place *b = right;
-    if (a->value != b->value)
-        return a->value < b->value ? 1 : -1;
-    return (a->first > b->first) - (a->first < b->first);
-}
-
-static struct seep_error *find_places(struct maker *maker, const struct seep_view_leaders *leaders,
-                                      struct places *ret_places) {
-    struct places found = {
-        .of = seep_arena_alloc(&maker->view->arena, leaders->nr_rows + 1, sizeof(*found.of)),
-        .of_row = seep_arena_alloc(&maker->view->arena, leaders->nr_rows + 1, sizeof(*found.of_row))};
-    size_t first_row[SEEP_VIEW_LEADERS];
-    if (!found.of || !found.of_row)
-        return seep_error_no_memory();
-    for (size_t i = 0; i < leaders->nr_rows; i++) {
-        const char *name;
-        bool is_leaked = leaders == &maker->view->leaders[SEEP_LEAD_LEAKED];
-        struct seep_error *error = is_leaked ? seep_summary_place(maker->view, leaders->rows[i].node, &name)
-                                             : seep_summary_place_of(maker->view, leaders->rows[i].node,
-                                                                     leaders->rows[i].allocations, &name);
-        if (error)
-            return error;
-        size_t at = 0;
-        while (at < found.nr && !seep_text_same(found.of[at].name, name))
-            at++;
-        if (at == found.nr)
-            found.of[found.nr++] = (struct place){.name = name, .first = i};
-        seep_add_up(&found.of[at].value, leaders->rows[i].value);
-        found.of_row[i] = (uint16_t)at;
-    }
-    for (size_t at = 0; at < found.nr; at++)
-        first_row[at] = found.of[at].first;
-    if (found.nr)
-        qsort(found.of, found.nr, sizeof(*found.of), compare_places);
-    uint16_t by_first[SEEP_VIEW_LEADERS];
-    for (size_t at = 0; at < found.nr; at++)
-        by_first[found.of[at].first] = (uint16_t)at;
-    for (size_t i = 0; i < leaders->nr_rows; i++)
-        found.of_row[i] = by_first[first_row[found.of_row[i]]];
-    *ret_places = found;
-    return NULL;
-}
-
-// Whether the row is of the place that has most.
-static bool is_of_first(const struct places *places, size_t row) {
-    return places->nr && places->of_row[row] == places->of_row[places->of[0].first];
-}
-
 // The finding gets the place that has most of it. Without leaders it has none.
-static void put_place(const struct places *places, struct seep_finding *finding) {
+static void put_place(const struct seep_places *places, struct seep_finding *finding) {
     finding->place = places->nr ? places->of[0].name : NULL;
     finding->place_value = places->nr ? places->of[0].value : 0;
-}
-
-struct seep_error *seep_summary_called(struct seep_view *view, uint32_t node, const char **ret_name) {
-    uint32_t blamed, called = SEEP_NO_FRAME;
-    unsigned inlined;
-    const struct seep_symbol *symbol;
-    const char *function = NULL;
-    *ret_name = NULL;
-    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &blamed, &inlined);
-    if (error || blamed == SEEP_NO_FRAME)
-        return error;
-    for (; node && view->stacks->nodes[node].frame != blamed; node = view->stacks->nodes[node].parent)
-        called = view->stacks->nodes[node].frame != SEEP_NO_FRAME ? view->stacks->nodes[node].frame : called;
-    error = seep_stacks_resolve(view->stacks,
-                                inlined                   ? blamed
-                                : called == SEEP_NO_FRAME ? blamed
-                                                          : called,
-                                &symbol);
-    if (error)
-        return error;
-    if (inlined)
-        function = symbol->frames[inlined - 1].function;
-    else if (called != SEEP_NO_FRAME)
-        function = symbol->frames[symbol->nr_frames - 1].function;
-    if (!function)
-        return NULL;
-    char *name = NULL;
-    error = view->options.full_names ? NULL : seep_name_shorten(function, &name);
-    *ret_name = error ? NULL : seep_arena_strdup(&view->arena, name ? name : function);
-    free(name);
-    return error || *ret_name ? error : seep_error_no_memory();
-}
-
-// ---- callers ----
-
-// The callers of the place of a row, as "add (table.c:13)", the nearest first, up to main: how many of the
-// first `most`.
-static struct seep_error *find_callers(struct seep_view *view, uint32_t node, size_t most,
-                                       const char **callers, size_t *ret_nr) {
-    uint32_t frame;
-    unsigned inlined;
-    const struct seep_symbol *symbol;
-    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
-    *ret_nr = 0;
-    while (!error && frame != SEEP_NO_FRAME && *ret_nr < most) {
-        error = seep_stacks_caller(view->stacks, node, frame, inlined, &frame, &inlined);
-        if (error || frame == SEEP_NO_FRAME)
-            break;
-        error = seep_stacks_resolve(view->stacks, frame, &symbol);
-        if (error || strcmp(symbol->frames[inlined].function, "main") == 0)
-            break;
-        error = describe(view, frame, inlined, &callers[(*ret_nr)++]);
-    }
-    return error;
-}
-
-struct seep_error *seep_summary_caller(struct seep_view *view, uint32_t node, const char **ret_place) {
-    size_t nr;
-    *ret_place = NULL;
-    return find_callers(view, node, 1, ret_place, &nr);
-}
-
-enum { CALLERS_MOST = 4 };
-
-// The rows of the first place, each with its callers.
-struct called {
-    const char *callers[SEEP_VIEW_LEADERS][CALLERS_MOST];
-    size_t nr_callers[SEEP_VIEW_LEADERS];
-    uint64_t values[SEEP_VIEW_LEADERS];
-    size_t nr;
-};
-
-static const char *caller_at(const struct called *called, size_t row, size_t depth) {
-    return depth < called->nr_callers[row] ? called->callers[row][depth] : NULL;
-}
-
-// How many callers, the nearest first, all rows have in common.
-static size_t nr_shared(const struct called *called) {
-    for (size_t depth = 0;; depth++) {
-        const char *first = caller_at(called, 0, depth);
-        for (size_t i = 0; i < called->nr; i++)
-            if (!first || !seep_text_same(caller_at(called, i, depth), first))
-                return depth;
-    }
-}
-
-// The caller at `depth` that has most; NULL: main, or it is not known.
-static const char *most_of(const struct called *called, size_t depth, uint64_t *ret_value) {
-    const char *most = NULL;
-    *ret_value = 0;
-    for (size_t i = 0; i < called->nr; i++) {
-        uint64_t value = 0;
-        for (size_t k = i; k < called->nr; k++)
-            if (seep_text_same(caller_at(called, k, depth), caller_at(called, i, depth)))
-                seep_add_up(&value, called->values[k]);
-        if (value > *ret_value) {
-            *ret_value = value;
-            most = caller_at(called, i, depth);
-        }
-    }
-    return most;
-}
-
-static struct seep_error *collect_callers(struct maker *maker, const struct seep_view_leaders *leaders,
-                                          const struct places *places, struct called *called) {
-    struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < leaders->nr_rows; i++) {
-        if (!is_of_first(places, i))
-            continue;
-        called->values[called->nr] = leaders->rows[i].value;
-        error = find_callers(maker->view, leaders->rows[i].node, CALLERS_MOST, called->callers[called->nr],
-                             &called->nr_callers[called->nr]);
-        called->nr++;
-    }
-    return error;
-}
-
-// Callers are named because some functions only allocate for their callers. First the only caller, if
-// `with_only`: ", called by add (table.c:13)". Then, of several callers, the caller with more than half of
-// the value: ", 95.8% of that for parse (tree.c:18)". "": main is the caller, the caller is not known, or no
-// caller has more than half.
-static struct seep_error *name_caller(struct maker *maker, const struct seep_view_leaders *leaders,
-                                      const struct places *places, bool with_only, const char **ret_text) {
-    struct called *called = calloc(1, sizeof(*called));
-    struct seep_error *error =
-        called ? collect_callers(maker, leaders, places, called) : seep_error_no_memory();
-    *ret_text = "";
-    if (!error && called->nr) {
-        uint64_t value = 0;
-        size_t depth = nr_shared(called);
-        const char *most = called->nr > 1 ? most_of(called, depth, &value) : NULL;
-        const char *share = most && value > places->of[0].value / 2
-                                ? seep_arena_printf(&maker->view->arena, ", %s of that for %s",
-                                                    seep_format_share(value, places->of[0].value).text, most)
-                                : "";
-        if (share && depth && with_only)
-            share = seep_arena_printf(&maker->view->arena, ", called by %s%s", called->callers[0][0], share);
-        *ret_text = share;
-        error = share ? NULL : seep_error_no_memory();
-    }
-    free(called);
-    return error;
 }
 
 static SEEP_PRINTF(3, 4) struct seep_error *add(struct maker *maker, struct seep_finding *finding,
@@ -412,7 +145,7 @@ static struct seep_error *name_owner(struct seep_view *view, const struct seep_v
 }
 
 // ", 18.6% from PLACE": the next place, where it has a part that is worth to be mended.
-static struct seep_error *name_next(struct maker *maker, const struct places *places,
+static struct seep_error *name_next(struct maker *maker, const struct seep_places *places,
                                     const struct seep_finding *finding, const char **ret_text) {
     *ret_text = "";
     size_t next = 1;
@@ -470,10 +203,10 @@ static struct seep_error *answer_leaks(struct maker *maker) {
     }
     const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_LEAKED];
     const char *possible;
-    struct places places;
+    struct seep_places places;
     struct seep_error *error = name_possible(maker->view, bytes, &possible);
     if (!error)
-        error = find_places(maker, leaders, &places);
+        error = seep_places_find(maker->view, leaders, &places);
     if (error)
         return error;
     put_place(&places, &finding);
@@ -484,7 +217,7 @@ static struct seep_error *answer_leaks(struct maker *maker) {
     const char *owner, *next, *caller;
     error = name_owner(maker->view, &leaders->rows[0], &owner);
     if (!error)
-        error = name_caller(maker, leaders, &places, true, &caller);
+        error = seep_places_caller(maker->view, leaders, &places, true, &caller);
     if (!error)
         error = name_next(maker, &places, &finding, &next);
     if (error)
@@ -535,15 +268,15 @@ static struct seep_error *answer_may_grow(struct maker *maker) {
         profile->process.duration_ns < least_ns || !is_to_run_on(&profile->process))
         return NULL;
     struct seep_finding finding = {.kind = SEEP_FINDING_GROWS};
-    struct places places;
-    struct seep_error *error = find_places(maker, leaders, &places);
+    struct seep_places places;
+    struct seep_error *error = seep_places_find(maker->view, leaders, &places);
     if (error)
         return error;
     put_place(&places, &finding);
     finding.value = finding.place_value;
     uint64_t allocations = 0, frees = 0;
     for (size_t i = 0; i < leaders->nr_rows; i++)
-        if (is_of_first(&places, i)) {
+        if (seep_places_first_has(&places, i)) {
             seep_add_up(&allocations, leaders->rows[i].allocations);
             seep_add_up(&frees, leaders->rows[i].frees);
         }
@@ -621,7 +354,7 @@ static struct seep_error *answer_frees(struct maker *maker) {
 }
 
 // Removes the place of that name, which tells nothing about the program. Returns its bytes.
-static uint64_t take_out(struct places *places, const char *name) {
+static uint64_t take_out(struct seep_places *places, const char *name) {
     size_t at = 0;
     while (at < places->nr && !seep_text_same(places->of[at].name, name))
         at++;
@@ -637,7 +370,7 @@ enum { NR_NAMED = 3 };
 
 // As few places as have most of it, each with its share: ", 64.0% from PLACE, 30.1% from PLACE". Where it is
 // spread over more places, those of them that have a tenth of it, but at least one.
-static struct seep_error *name_places(struct maker *maker, const struct places *places, uint64_t all,
+static struct seep_error *name_places(struct maker *maker, const struct seep_places *places, uint64_t all,
                                       const char *rest, const char **ret_text) {
     uint64_t part = 0;
     size_t nr = 0;
@@ -678,9 +411,9 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
                                             struct seep_finding *finding, const char **ret_text,
                                             uint64_t *ret_rest) {
     const struct seep_view_leaders *leaders = &maker->view->leaders[lead];
-    struct places places;
+    struct seep_places places;
     *ret_text = "";
-    struct seep_error *error = find_places(maker, leaders, &places);
+    struct seep_error *error = seep_places_find(maker->view, leaders, &places);
     if (error)
         return error;
     // Suppressed blocks are among live blocks, and not among leaders.
@@ -705,7 +438,7 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     error = name_places(maker, &places, *ret_rest, *taken_out ? " of the rest" : "", ret_text);
     const char *caller = "";
     if (!error && (double)places.of[0].value >= 0.8 * (double)*ret_rest) // it alone is named
-        error = name_caller(maker, leaders, &places, false, &caller);
+        error = seep_places_caller(maker->view, leaders, &places, false, &caller);
     if (error || (!*taken_out && !*caller))
         return error;
     *ret_text = seep_arena_printf(&maker->view->arena, "%s%s%s%s", *taken_out ? ": " : "", taken_out,
@@ -799,11 +532,11 @@ struct turnover {
 };
 
 static struct turnover turnover_of(const struct seep_view *view, const struct seep_view_leaders *leaders,
-                                   const struct places *places) {
+                                   const struct seep_places *places) {
     struct turnover sum = {.exact = view->nr_processes == 1, .by_realloc = true};
     for (size_t i = 0; i < leaders->nr_rows; i++) {
         const struct seep_view_leader *row = &leaders->rows[i];
-        if (!is_of_first(places, i))
+        if (!seep_places_first_has(places, i))
             continue;
         sum.exact = sum.exact && row->peak_exact;
         sum.by_realloc = sum.by_realloc && row->via == SEEP_VIA_REALLOC;
@@ -821,8 +554,8 @@ static struct seep_error *answer_bytes(struct maker *maker) {
     const struct seep_view *view = maker->view;
     const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_BYTES];
     struct seep_finding finding = {.kind = SEEP_FINDING_CHURN};
-    struct places places;
-    struct seep_error *error = find_places(maker, leaders, &places);
+    struct seep_places places;
+    struct seep_error *error = seep_places_find(maker->view, leaders, &places);
     if (error)
         return error;
     put_place(&places, &finding);
@@ -835,7 +568,7 @@ static struct seep_error *answer_bytes(struct maker *maker) {
     if (view->options.sort != SEEP_SORT_BYTES)
         show_by(&finding, "report", "--sort bytes", "who allocates most bytes");
     const char *caller;
-    error = name_caller(maker, leaders, &places, true, &caller);
+    error = seep_places_caller(maker->view, leaders, &places, true, &caller);
     if (error)
         return error;
     finding.value = view->all.counters.allocations;
@@ -853,8 +586,8 @@ static struct seep_error *answer_turnover(struct maker *maker) {
     const struct seep_view *view = maker->view;
     const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_ALLOCATED];
     struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = view->all.counters.allocations};
-    struct places places;
-    struct seep_error *error = find_places(maker, leaders, &places);
+    struct seep_places places;
+    struct seep_error *error = seep_places_find(maker->view, leaders, &places);
     if (error)
         return error;
     put_place(&places, &finding);
@@ -867,7 +600,7 @@ static struct seep_error *answer_turnover(struct maker *maker) {
     if (view->options.sort != SEEP_SORT_ALLOCATIONS)
         show_by(&finding, "report", "--sort allocations", "who allocates most");
     const char *caller;
-    error = name_caller(maker, leaders, &places, true, &caller);
+    error = seep_places_caller(maker->view, leaders, &places, true, &caller);
     if (error)
         return error;
     return add(maker, &finding, "%s of %s allocations from %s%s: %s in all, %s %s at once",
@@ -880,7 +613,7 @@ static struct seep_error *answer_turnover(struct maker *maker) {
 // ", by realloc: 296 MiB in all, at most 399 KiB at once", for a place where blocks are only made longer. "":
 // for any other place.
 static struct seep_error *name_growing(struct maker *maker, const struct seep_view_leaders *leaders,
-                                       const struct places *places, const char **ret_text) {
+                                       const struct seep_places *places, const char **ret_text) {
     const struct turnover sum = turnover_of(maker->view, leaders, places);
     *ret_text = "";
     if (!sum.by_realloc || maker->view->sampled)
@@ -899,8 +632,8 @@ static struct seep_error *answer_churn(struct maker *maker) {
     struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = view->all.counters.temporary};
     if (!(view->all.known & SEEP_KNOWN_TEMPORARY))
         return NULL;
-    struct places places;
-    struct seep_error *error = find_places(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &places);
+    struct seep_places places;
+    struct seep_error *error = seep_places_find(maker->view, &view->leaders[SEEP_LEAD_TEMPORARY], &places);
     if (error)
         return error;
     put_place(&places, &finding);
@@ -909,7 +642,7 @@ static struct seep_error *answer_churn(struct maker *maker) {
     if (view->options.sort != SEEP_SORT_TEMPORARY)
         show_by(&finding, "report", "--sort temporary", "who allocates only to free at once");
     const char *caller, *growing;
-    error = name_caller(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &places, true, &caller);
+    error = seep_places_caller(maker->view, &view->leaders[SEEP_LEAD_TEMPORARY], &places, true, &caller);
     if (!error)
         error = name_growing(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &places, &growing);
     if (error)
