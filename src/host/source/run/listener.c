@@ -130,9 +130,15 @@ static void drop_spare(struct seep_listener *listener) {
     listener->spare = -1;
 }
 
+// The kernel makes a socket for an accept before it sees that there is no connection, so it is asked first.
+static bool is_knocked(const struct seep_listener *listener) {
+    struct pollfd asked = {.fd = listener->fd, .events = POLLIN};
+    return poll(&asked, 1, 0) != 0;
+}
+
 static struct seep_error *accept_all(struct seep_listener *listener) {
     listener->out_of_descriptors = !keep_spare(listener);
-    while (!listener->out_of_descriptors) {
+    while (!listener->out_of_descriptors && is_knocked(listener)) {
         if (!seep_grow(&listener->peers, &listener->capacity, listener->nr_peers + 1,
                        sizeof(*listener->peers)))
             return seep_error_no_memory();

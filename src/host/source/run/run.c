@@ -205,7 +205,7 @@ static struct seep_error *supervise(struct seep_run_supervisor *supervisor,
         err = last_words(supervisor);
     if (!err)
         err = finish_notices(supervisor, library);
-    if (!err && !supervisor->ignore_children)
+    if (!err && !supervisor->ignore_children && !supervisor->none_left)
         err = seep_run_find_idle(supervisor->run, supervisor->listener.path, &supervisor->last_of_pid,
                                  &supervisor->notice_of_pid, &supervisor->image_files);
     supervisor->run->nr_refused = supervisor->listener.nr_refused;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file_name.h"
 #include "base/map_line.h"
 #include "process/proc_fields.h"
@@ -77,30 +78,80 @@ static struct seep_error *add_idle(struct seep_run *run, pid_t pid) {
 // No machine starts more processes in a second.
 #define STARTS_PER_S_MAX 1000000
 
-// No descendant has a smaller number. Numbers are given in turn, and only after pid_max anew from the
-// small ones on: after a short run, those of most of the machine's processes need no look at them.
-static pid_t least_pid(const struct seep_run *run) {
+// So many numbers can begin anew within a run. A larger machine has more, and a longer list of interrupts.
+#define FEW_NUMBERS 65536
+
+static long most_numbers(void) {
     long pid_max = 0;
     FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
     bool known = file && fscanf(file, "%ld", &pid_max) == 1;
     if (file)
         fclose(file);
-    int64_t nr_started = run->duration_ns / (INT64_C(1000000000) / STARTS_PER_S_MAX);
-    return known && run->main_pid + nr_started < pid_max ? run->main_pid : 0;
+    return known ? pid_max : 0;
+}
+
+// Processes and threads that the machine has started. 0: not known, or not worth its time.
+static uint64_t started_until_now(long pid_max) {
+    unsigned long long nr = 0;
+    FILE *file = pid_max && pid_max <= FEW_NUMBERS ? fopen("/proc/stat", "re") : NULL;
+    char *line = NULL;
+    size_t room = 0;
+    while (file && !nr && getline(&line, &room, file) > 0)
+        if (sscanf(line, "processes %llu", &nr) != 1)
+            nr = 0;
+    free(line);
+    if (file)
+        fclose(file);
+    return nr;
+}
+
+void seep_run_idle_begin(struct seep_run *run) {
+    run->nr_started_before = started_until_now(most_numbers());
+}
+
+// Where descendants can be: numbers after `after` up to `last`, which may be smaller: then the numbers began
+// anew. Numbers are given in turn, and only after pid_max anew from the small ones on: most of the machine's
+// processes need no look at them.
+struct numbers {
+    pid_t after;
+    pid_t last; // 0: not known
+};
+
+static bool is_among(const struct numbers *numbers, pid_t pid) {
+    if (!numbers->last)
+        return pid > numbers->after;
+    return numbers->last >= numbers->after ? pid > numbers->after && pid <= numbers->last
+                                           : pid > numbers->after || pid <= numbers->last;
+}
+
+// The number that was given last, and all threads of the machine. Source: proc(5), loadavg.
+static bool read_latest(int *ret_pid, long *ret_nr_threads) {
+    FILE *file = fopen("/proc/loadavg", "re");
+    bool known = file && fscanf(file, "%*s %*s %*s %*d/%ld %d", ret_nr_threads, ret_pid) == 2;
+    if (file)
+        fclose(file);
+    return known && *ret_pid > 0;
+}
+
+// Half of all numbers are not used up: what the machine started, and the used numbers that it passed over.
+static bool is_less_than_a_turn(const struct seep_run *run, long pid_max, long nr_threads) {
+    int64_t nr_at_most = (seep_monotonic_ns() - run->start_ns) / (INT64_C(1000000000) / STARTS_PER_S_MAX);
+    if (nr_at_most + nr_threads < pid_max / 2)
+        return true;
+    uint64_t now = run->nr_started_before ? started_until_now(pid_max) : 0;
+    return now && now - run->nr_started_before + (uint64_t)nr_threads < (uint64_t)pid_max / 2;
+}
+
+static struct numbers numbers_of(const struct seep_run *run) {
+    int latest;
+    long nr_threads, pid_max = most_numbers();
+    if (!read_latest(&latest, &nr_threads) || !is_less_than_a_turn(run, pid_max, nr_threads))
+        return (struct numbers){0, 0};
+    return (struct numbers){run->main_pid, latest};
 }
 
 // So many are asked for one by one, which costs less than the list of all processes.
 enum { NUMBERS_FEW = 32 };
-
-// The number that was given last, if that is not long after `least`; else 0. Source: proc(5), the last field.
-static pid_t latest_pid(pid_t least) {
-    int latest = 0;
-    FILE *file = least ? fopen("/proc/loadavg", "re") : NULL;
-    bool known = file && fscanf(file, "%*s %*s %*s %*s %d", &latest) == 1;
-    if (file)
-        fclose(file);
-    return known && latest >= least && latest - least <= NUMBERS_FEW ? (pid_t)latest : 0;
-}
 
 // /proc has a folder for each thread, too, though it does not list it.
 static bool is_process(pid_t pid) {
@@ -137,12 +188,12 @@ static struct seep_error *look_at(const struct search *search, pid_t pid) {
     return found ? add_idle(search->run, pid) : NULL;
 }
 
-static struct seep_error *look_at_listed(const struct search *search, pid_t least) {
+static struct seep_error *look_at_listed(const struct search *search, const struct numbers *numbers) {
     struct seep_error *err = NULL;
     DIR *all = opendir("/proc");
     for (struct dirent *entry; !err && all && (entry = readdir(all));) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > least)
+        if (pid > 0 && is_among(numbers, pid))
             err = look_at(search, pid);
     }
     if (all)
@@ -159,12 +210,11 @@ struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
     if (!seep_proc_is_ours())
         return NULL;
     search.started = start_of(getpid());
-    pid_t least = least_pid(run);
-    pid_t latest = latest_pid(least);
+    const struct numbers numbers = numbers_of(run);
     struct seep_error *err = NULL;
-    if (!latest)
-        return look_at_listed(&search, least);
-    for (pid_t pid = least + 1; !err && pid <= latest; pid++)
+    if (numbers.last < numbers.after || numbers.last - numbers.after > NUMBERS_FEW || !numbers.last)
+        return look_at_listed(&search, &numbers);
+    for (pid_t pid = numbers.after + 1; !err && pid <= numbers.last; pid++)
         err = look_at(&search, pid);
     return err;
 }

@@ -6,6 +6,9 @@
 #include "base/map.h"
 #include "source/run/run.h"
 
+// Before the program starts: how many processes there were until then, by which the search is shorter.
+void seep_run_idle_begin(struct seep_run *run);
+
 // Fills run->idle: descendants that run on and are a key of neither map (the second: with a value that is not
 // 0). They are known by the socket that their environment names, or by the image of an ancestor.
 SEEP_MUST_CHECK struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,

@@ -104,8 +104,10 @@ struct seep_error *seep_run_wait_for_left(struct seep_run_supervisor *supervisor
         size_t nr_images = supervisor->run->nr_images;
         if (!err && !supervisor->nr_left)
             err = seep_run_read_listener(supervisor);
-        if (err || (!supervisor->nr_left && supervisor->run->nr_images == nr_images))
+        if (err || (!supervisor->nr_left && supervisor->run->nr_images == nr_images)) {
+            supervisor->none_left = !err;
             break;
+        }
         if (!supervisor->nr_left)
             continue;
         if (seep_monotonic_ns() >= say_ns) {

@@ -93,6 +93,8 @@ extern pid_t __vfork(void) __attribute__((returns_twice));
 struct seep_error *seep_run_start(struct seep_run_supervisor *supervisor, const char *path, char *const *argv,
                                   char *const *environment, int *ret_trouble) {
     volatile int trouble = 0;
+    if (!supervisor->ignore_children)
+        seep_run_idle_begin(supervisor->run);
     supervisor->run->start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
     supervisor->run->start_ns = seep_monotonic_ns();
     pid_t pid = vfork();
