@@ -81,6 +81,10 @@ sys.exit(run.returncode)
 '''
 
 
+def has_limit_of_namespace():
+    return tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 14)
+
+
 def test_numbers_of_more_than_16_bits(tmp_path):
     """On the wire, in a scan and in the trace."""
     need('unshare')
@@ -88,8 +92,7 @@ def test_numbers_of_more_than_16_bits(tmp_path):
                  '[ $(cat $m) -gt 80000 ] || echo 100000 >$m; exec "$@"', 'sh']
     # A kernel before 6.14 has one limit for all namespaces: that of the machine is not changed for a test.
     enough = int(Path('/proc/sys/kernel/pid_max').read_text()) > 80000
-    of_namespace = tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 14)
-    if os.geteuid() != 0 or not (enough or of_namespace):
+    if os.geteuid() != 0 or not (enough or has_limit_of_namespace()):
         pytest.skip('numbers of processes end at 32,768 here, or cannot be chosen (root)')
     trace = tmp_path / 't.seep'
     done = run([*namespace, '/usr/bin/python3', '-S', '-c', HIGH, SEEP, BUILD / 'tests/live/live-attach-steps', trace])
@@ -107,3 +110,53 @@ def test_a_helper_of_the_tool_with_the_number_of_a_child(namespace, tmp_path):
     for _ in range(8):
         done = run([*namespace, SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', '/usr/bin/python3', '-S', '-c', KILLED])
         assert (done.code, done.err) == (0, b''), done
+
+
+# The child has a smaller number than the program, and runs on without a heap operation.
+BEFORE = r'''
+import os, sys
+with open('/proc/sys/kernel/ns_last_pid', 'w') as file:
+    file.write(str(os.getpid() // 2))
+os.posix_spawn(sys.argv[1], [sys.argv[1], 'idle', '5'], os.environ)
+'''
+
+# Arguments: seep and how it runs. 40 processes are there before.
+AMONG_OTHERS = r'''
+import subprocess, sys
+others = [subprocess.Popen(['sleep', '1000']) for _ in range(40)]
+done = subprocess.run(sys.argv[1:])
+for other in others:
+    other.kill()
+    other.wait()
+print(*(other.pid for other in others))
+sys.exit(done.returncode)
+'''
+
+
+def test_a_child_with_a_smaller_number_runs_on(namespace, tmp_path):
+    """Numbers begin anew, so descendants are sought among small ones, too."""
+    trace = tmp_path / 't.seep'
+    begin = ['sh', '-c', 'echo 600 >/proc/sys/kernel/ns_last_pid; "$@"', 'sh']
+    done = run([*namespace, *begin, SEEP, 'run', '-q', '--no-wait', '-o', trace, '--', '/usr/bin/python3', '-S', '-c', BEFORE, PROGRAM])
+    assert done.code == 0, done
+    (note,) = [note for process in report(trace) for note in process['health']['notes'] if note.code == 'left_running']
+    assert '(live-processes)' in note, note
+
+
+def test_older_processes_are_not_read_at_the_end(namespace, tmp_path):
+    """The end of a run reads /proc only of processes whose numbers were given after the program's."""
+    need('strace')
+    limit = Path('/proc/sys/kernel/pid_max')
+    if int(limit.read_text()) > 65536 and not has_limit_of_namespace():
+        pytest.skip('there are more than 65,536 numbers of processes here, which only Linux 6.14 changes for a namespace alone')
+    few = ['sh', '-c', f'[ $(cat {limit}) -le 65536 ] || echo 32768 >{limit}; exec "$@"', 'sh']
+    calls = tmp_path / 'calls'
+    done = run([*namespace, *few, '/usr/bin/python3', '-S', '-c', AMONG_OTHERS, 'strace', '-o', calls, '-e', 'trace=openat',
+                SEEP, 'run', '-q', '--scan', 'no', '-o', tmp_path / 't.seep', '--', 'sleep', '0.1'])
+    if not calls.exists() or not calls.stat().st_size:
+        pytest.skip(f'strace cannot trace here: {done}')
+    assert done.code == 0, done
+    text = calls.read_text()
+    others = done.out.decode().split()
+    assert '/proc/loadavg' in text and len(others) == 40
+    assert not [pid for pid in others if f'"/proc/{pid}/' in text]
