@@ -188,16 +188,26 @@ static struct seep_error *look_at(const struct search *search, pid_t pid) {
     return found ? add_idle(search->run, pid) : NULL;
 }
 
-static struct seep_error *look_at_listed(const struct search *search, const struct numbers *numbers) {
+// The last number is read after the list, so that it is not before a number in the list.
+static struct seep_error *look_at_listed(const struct search *search) {
     struct seep_error *err = NULL;
+    pid_t *pids = NULL;
+    size_t nr = 0, capacity = 0;
     DIR *all = opendir("/proc");
     for (struct dirent *entry; !err && all && (entry = readdir(all));) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && is_among(numbers, pid))
-            err = look_at(search, pid);
+        if (pid > 0 && !seep_grow(&pids, &capacity, nr + 1, sizeof(*pids)))
+            err = seep_error_no_memory();
+        else if (pid > 0)
+            pids[nr++] = pid;
     }
     if (all)
         closedir(all);
+    const struct numbers numbers = numbers_of(search->run);
+    for (size_t i = 0; !err && i < nr; i++)
+        if (is_among(&numbers, pids[i]))
+            err = look_at(search, pids[i]);
+    free(pids);
     return err;
 }
 
@@ -213,7 +223,7 @@ struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
     const struct numbers numbers = numbers_of(run);
     struct seep_error *err = NULL;
     if (numbers.last < numbers.after || numbers.last - numbers.after > NUMBERS_FEW || !numbers.last)
-        return look_at_listed(&search, &numbers);
+        return look_at_listed(&search);
     for (pid_t pid = numbers.after + 1; !err && pid <= numbers.last; pid++)
         err = look_at(&search, pid);
     return err;
