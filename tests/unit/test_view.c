@@ -431,6 +431,12 @@ static void test_same_stack_of_processes_is_one_row(void **state) {
     assert_int_equal(view->rows[0].live_bytes, 1800);
     assert_false(view->rows[0].known & SEEP_KNOWN_PEAK); // peaks of three processes do not add up
     assert_true(view->rows[1].known & SEEP_KNOWN_PEAK);
+    for (unsigned i = 0; i < 3; i++) { // the same build, by its other name where /lib is a link
+        struct seep_module *app = &f.session->profiles[i]->modules[i == 1 ? 2 : 1];
+        assert_memory_equal(app->path, "/opt/", 5);
+        app->path = i == 1 ? "/lib/libapp.so" : "/usr/lib/libapp.so";
+    }
+    assert_int_equal(make(&f)->nr_rows, 2);
     f.session->profiles[1]->modules[2].build_id[0] ^= 1; // another build of the same path
     assert_int_equal(make(&f)->nr_rows, 3);
     stop(&f);

@@ -77,8 +77,15 @@ struct seep_error *seep_stacks_copy(const struct seep_stacks *from, struct seep_
 
 // ---- adding ----
 
+// Where /lib is a link to /usr/lib, the loader names libc.so.6 by either: the other libraries decide it.
+static const char *below_usr(const struct seep_module *module) {
+    bool is_known = module->build_id_bytes && strncmp(module->path, "/usr/", 5) == 0;
+    return module->path + (is_known ? 4 : 0);
+}
+
 static bool same_module(const struct seep_stack_module *a, const struct seep_module *b) {
-    return strcmp(a->path, b->path) == 0 && a->build_id_bytes == b->build_id_bytes &&
+    const struct seep_module known = {.path = a->path, .build_id_bytes = a->build_id_bytes};
+    return strcmp(below_usr(&known), below_usr(b)) == 0 && a->build_id_bytes == b->build_id_bytes &&
            memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
 }
 
@@ -106,7 +113,8 @@ static struct seep_error *new_module(struct seep_stacks *stacks, const struct se
 
 static struct seep_error *add_module(struct seep_stacks *stacks, const struct seep_module *module,
                                      bool kernel, uint32_t *ret_id) {
-    uint64_t key = seep_hash_bytes(module->path, strlen(module->path)) ^
+    const char *path = below_usr(module);
+    uint64_t key = seep_hash_bytes(path, strlen(path)) ^
                    seep_hash_bytes(module->build_id,
                                    SEEP_MIN(module->build_id_bytes, (uint32_t)sizeof(module->build_id)));
     for (;; key = seep_hash64(key + 1)) {
