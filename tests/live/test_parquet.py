@@ -113,7 +113,7 @@ def test_more_than_one_group(tmp_path):
     assert len(groups) == 2 and all(later > before - 100_000 for before, later in zip(at_ns, at_ns[1:]))
     found = [len(columns['size']), sum(columns['size']), sum(at_ns), sum(at % 65536 for at in columns['address'])]
     assert sql.out.decode().split()[-1] == ','.join(str(number) for number in found), sql
-    assert table.stat().st_size < 4 * len(columns['size'])
+    assert table.stat().st_size < 2.85 * len(columns['size'])  # 3.03 with indexes packed at level 9 alone
 
 
 def test_small_ones(tmp_path):

@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "output/parquet.h"
 
-enum { LEVEL = 9, SLOT_BITS = 18, DISTINCT_MAX = 1 << 16, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
+enum { SLOT_BITS = 18, DISTINCT_MAX = 1 << 16, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
 
 // Of parquet.thrift.
 enum { TYPE_INT64 = 2, TYPE_BYTE_ARRAY = 6 };
@@ -166,12 +166,33 @@ static bool find_distinct(struct seep_parquet *parquet, const int64_t *values, u
 
 // ---- pages -----------------------------------------------------------------------------------------------
 
+// Indexes of a dictionary have few repetitions, so choosing matches well gains more than looking for long
+// ones: a fifth of an address. Differences gain nothing by it.
+enum { LEVEL = 9 };
+static const struct {
+    ZSTD_cParameter parameter;
+    int value[2]; // otherwise, and of indexes
+} parameters[] = {{ZSTD_c_strategy, {0, ZSTD_btultra}},
+                  {ZSTD_c_searchLog, {0, 2}},
+                  {ZSTD_c_minMatch, {0, 3}},
+                  {ZSTD_c_targetLength, {0, 32}},
+                  {ZSTD_c_compressionLevel, {LEVEL, LEVEL}}};
+
+static bool set_parameters(ZSTD_CCtx *zstd, bool of_indexes) {
+    bool good = true;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(parameters); i++)
+        good &= !ZSTD_isError(
+            ZSTD_CCtx_setParameter(zstd, parameters[i].parameter, parameters[i].value[of_indexes]));
+    return good;
+}
+
 static struct seep_error *pack(struct seep_parquet *parquet, const struct seep_put *raw, void **packed,
                                size_t *capacity, size_t *ret_nr) {
     size_t bound = ZSTD_compressBound(raw->used);
-    if (raw->failed || !seep_grow(packed, capacity, bound, 1))
+    if (raw->failed || !seep_grow(packed, capacity, bound, 1) ||
+        !set_parameters(parquet->zstd, raw == &parquet->other))
         return seep_error_no_memory();
-    *ret_nr = ZSTD_compressCCtx(parquet->zstd, *packed, bound, raw->bytes, raw->used, LEVEL);
+    *ret_nr = ZSTD_compress2(parquet->zstd, *packed, bound, raw->bytes, raw->used);
     return ZSTD_isError(*ret_nr) ? seep_error_create(SEEP_E_IO, "cannot pack: %s", ZSTD_getErrorName(*ret_nr))
                                  : NULL;
 }
@@ -275,9 +296,9 @@ static void put_plain_numbers(struct seep_put *put, const int64_t *values, size_
     }
 }
 
-// The dictionary is in `raw`, the indexes in `other`.
+// The dictionary is in `raw`, the indexes are in `other` and, packed, in `packed_other`.
 static struct seep_error *write_with_dictionary(struct seep_parquet *parquet, uint32_t nr_distinct,
-                                                struct chunk *chunk) {
+                                                size_t packed_bytes, struct chunk *chunk) {
     struct page page = {.type = PAGE_DICTIONARY,
                         .encoding = ENCODING_PLAIN,
                         .nr_values = nr_distinct,
@@ -290,14 +311,19 @@ static struct seep_error *write_with_dictionary(struct seep_parquet *parquet, ui
     page = (struct page){.type = PAGE_DATA,
                          .encoding = ENCODING_DICTIONARY,
                          .nr_values = parquet->group_rows,
-                         .raw_bytes = parquet->other.used};
-    if (!error)
-        error =
-            pack(parquet, &parquet->other, &parquet->packed, &parquet->packed_capacity, &page.packed_bytes);
+                         .raw_bytes = parquet->other.used,
+                         .packed_bytes = packed_bytes};
     chunk->data_off = parquet->at;
     chunk->encoding = ENCODING_DICTIONARY;
     chunk->raw_bytes = parquet->raw.used + parquet->other.used;
-    return error ? error : write_page(parquet, &page, parquet->packed);
+    return error ? error : write_page(parquet, &page, parquet->packed_other);
+}
+
+static struct seep_error *pack_indexes(struct seep_parquet *parquet, const uint32_t *indexes,
+                                       uint32_t nr_distinct, size_t *ret_packed_bytes) {
+    put_indexes(&parquet->other, indexes, parquet->group_rows, nr_distinct);
+    return pack(parquet, &parquet->other, &parquet->packed_other, &parquet->packed_other_capacity,
+                ret_packed_bytes);
 }
 
 static struct seep_error *write_deltas(struct seep_parquet *parquet, size_t packed_bytes,
@@ -330,18 +356,14 @@ struct seep_error *seep_parquet_numbers(struct seep_parquet *parquet, const int6
         put_deltas(&parquet->raw, values, parquet->group_rows);
         error = pack(parquet, &parquet->raw, &parquet->packed, &parquet->packed_capacity, &nr_deltas);
     }
-    if (!error && fits) {
-        put_indexes(&parquet->other, parquet->indexes, parquet->group_rows, nr_distinct);
-        if (nr_deltas)
-            error = pack(parquet, &parquet->other, &parquet->packed_other, &parquet->packed_other_capacity,
-                         &nr_indexes);
-    }
+    if (!error && fits)
+        error = pack_indexes(parquet, parquet->indexes, nr_distinct, &nr_indexes);
     if (error)
         return error;
     if (fits && (!nr_deltas || nr_indexes + (size_t)nr_distinct * 4 < nr_deltas)) {
         parquet->raw.used = 0;
         put_plain_numbers(&parquet->raw, parquet->distinct, nr_distinct);
-        error = write_with_dictionary(parquet, nr_distinct, &chunk);
+        error = write_with_dictionary(parquet, nr_distinct, nr_indexes, &chunk);
     } else {
         error = write_deltas(parquet, nr_deltas, &chunk);
     }
@@ -361,8 +383,10 @@ struct seep_error *seep_parquet_texts(struct seep_parquet *parquet, const uint32
         seep_put_bytes(&parquet->raw, length, sizeof(length));
         seep_put_bytes(&parquet->raw, texts[i], nr);
     }
-    put_indexes(&parquet->other, indexes, parquet->group_rows, nr_texts);
-    struct seep_error *error = write_with_dictionary(parquet, nr_texts, &chunk);
+    size_t nr_indexes = 0;
+    struct seep_error *error = pack_indexes(parquet, indexes, nr_texts, &nr_indexes);
+    if (!error)
+        error = write_with_dictionary(parquet, nr_texts, nr_indexes, &chunk);
     if (!error)
         put_chunk(parquet, &chunk);
     return error;
