@@ -770,6 +770,81 @@ def test_any_moment_is_what_the_events_until_then_make(name, tmp_path):
         assert blocks == live, (part, len(blocks), len(live))
 
 
+def what_a_child_did(times, until_ns):
+    """Its own blocks (None: freed), and what it freed first: blocks of its parent."""
+    own, taken = {}, {}
+    for when, event in times:
+        if int(max(when, 0)) > until_ns:
+            continue
+        is_made = event.kind in (ALLOCATION, KEPT)
+        if not is_made and event.address not in own:
+            taken[event.address] = event.size
+        own[event.address] = event.size if is_made else None
+    return own, taken
+
+
+def blocks_after_each(began_with, times):
+    """(address that changed, what is live) of a process before its first event and after each; the same dictionary each time."""
+    live = dict(began_with)
+    yield None, live
+    for _, event in times:
+        if event.kind in (ALLOCATION, KEPT):
+            live[event.address] = event.size
+        else:
+            live.pop(event.address, None)
+        yield event.address, live
+
+
+def fork_points(began_with, times, wanted):
+    """After how many of its events the parent had just these blocks."""
+    different, points = set(), set()
+    for number, (changed, live) in enumerate(blocks_after_each(began_with, times)):
+        for address in {*live, *wanted} if changed is None else {changed}:
+            if live.get(address) == wanted.get(address):
+                different.discard(address)
+            else:
+                different.add(address)
+        if not different:
+            points.add(number)
+    return points
+
+
+def test_any_moment_of_forked_children_is_what_the_events_make(tmp_path):
+    """Of each child one point of its parent's events, the fork, explains all moments: its blocks are the parent's then, less what
+    the child freed, with what it made. By the second reader, and nothing of the first one but the blocks that it shows."""
+    trace = record(tmp_path, built_program('recording_tree.c', tmp_path, '-O1', '-fno-builtin'))
+    parents = {process['process']['pid']: process['process']['parent'] for process in report(trace)}
+    times, starts = collections.defaultdict(list), {}
+    for chunk in chunks(trace):
+        (begin, begin_ns), (end, end_ns) = chunk.begin, chunk.end
+        starts[chunk.pid] = chunk.start
+        times[chunk.pid] += [(begin_ns + (event.stamp - begin) * (end_ns - begin_ns) / max(end - begin, 1), event) for event in chunk.events]
+    assert times.keys() == parents.keys() and len(times) == 7
+    (main,) = (pid for pid, parent in parents.items() if parent not in parents)
+    last_ns = max(of[-1][0] + starts[pid] - starts[main] for pid, of in times.items())
+    moments = [int(last_ns * part) for part in (0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1)]
+    shown = {at_ns: {process['process']['pid']: process for process in report(trace, '--at', f'{at_ns}ns')} for at_ns in moments}
+    began_with, compared, waiting = {main: {}}, 0, [pid for pid in parents if pid != main]
+    while waiting:
+        pid = next(pid for pid in waiting if parents[pid] in began_with)
+        waiting.remove(pid)
+        points = None
+        for at_ns in moments:
+            if pid not in shown[at_ns]:
+                continue
+            own, taken = what_a_child_did(times[pid], at_ns - (starts[pid] - starts[main]))
+            blocks = {int(b['address'], 16): b['size'] for site in shown[at_ns][pid]['sites'] for b in site.get('blocks', [])}
+            assert {address: blocks.get(address) for address in own} == own, (pid, at_ns)
+            wanted = {address: size for address, size in blocks.items() if address not in own} | taken
+            found = fork_points(began_with[parents[pid]], times[parents[pid]], wanted)
+            points = found if points is None else points & found
+            assert points, (pid, at_ns, len(blocks), len(own))
+            compared += len(blocks) > 0
+        began_with[pid] = next(dict(live) for number, (_, live) in enumerate(blocks_after_each(began_with[parents[pid]], times[parents[pid]]))
+                               if number in points)
+    assert compared > 6
+
+
 def test_damage_makes_the_processes_behind_it_incomplete(tmp_path):
     """Of each process: the figures of the undamaged recording, or not complete."""
     script = 'for i in 1 2 3; do perl -e \'@a = map { $_ x 9 } 1..900; fork; @b = map { $_ x 9 } 1..900; wait\'; done'
