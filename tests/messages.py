@@ -49,6 +49,7 @@ NO_PROBES_ON = "the kernel puts no probes on"
 
 # ---- options and names ----
 EXCLUDE = "exclude one another"
+NOT_IN_LOG = "not in the log"
 WRITES_TO_STDOUT = "it writes to standard output: "
 BAD_INTERVAL = "INTERVAL: bad value '%s'"
 MIN_OVER_MAX = "--min-size 10 is more than --max-size 5"
