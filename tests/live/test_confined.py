@@ -2,6 +2,7 @@
 """Programs that confine themselves, or are confined: limits, locked memory, closed descriptors, chroot, dropped rights,
 namespaces, filters of system calls, full file systems, little memory. They run as before; what seep sees is exact, and
 what it cannot see is counted and said."""
+import json
 import os
 import subprocess
 import tempfile
@@ -30,6 +31,8 @@ COVERS = [
     ('RLIMIT_AS', 'covered', 'test_address_space_limited_before_the_start', ''),
     ('RLIMIT_AS', 'declared', 'test_little_address_space',
      'where image and program do not both fit, the image stops growing: counted'),
+    ('RLIMIT_AS', 'declared', 'test_address_space_of_the_program_only',
+     'less than the image takes, for good, set by a program of one thread: the image goes, and the report says so'),
     ('RLIMIT_FSIZE', 'covered', 'test_the_program_confines_itself', ''),
     ('RLIMIT_FSIZE', 'declared', 'test_the_program_confines_itself',
      'children of fork can have no image: counted (fork)'),
@@ -153,6 +156,36 @@ def test_little_address_space(tmp_path):
     plain, trace = both(tmp_path, ['as-small', 'no-fork'])
     assert plain.code == 6 and b'20 MiB more: yes' in plain.out, plain
     check_counts(report(trace)[0], thread=False)
+
+
+@pytest.mark.parametrize('mode', ['live', 'count', 'log', 'record'])
+def test_address_space_of_the_program_only(mode, tmp_path):
+    """A limit that leaves the image no room: the image goes, and the program has all of it."""
+    program = built_program('confined_least_space.c', tmp_path, '-O1', '-fno-builtin')
+    trace = tmp_path / 't.seep'
+    log = ['--log', tmp_path / 'log'] if mode == 'log' else []
+    for command in ([program], [SEEP, 'run', '-q', '--mode', mode, *log, '-o', trace, '--', program]):
+        done = run(command)
+        assert (done.code, done.out, done.err) == (0, b'16 MiB\n', b''), (command, done)
+    process = report_json.spread(json.loads(run([SEEP, 'report', '--json', trace]).out))
+    assert (process['totals']['allocations'], process['health']['complete']) == (100, False), process['totals']
+    assert 'gave_up' in report_json.codes(process) and 'address_limit' not in report_json.codes(process)
+
+
+@pytest.mark.parametrize('what', ['unmap', 'protect', 'over', 'lock'])
+def test_memory_that_processes_of_a_fork_share(what, tmp_path):
+    """As the image: it is neither unmapped, protected nor locked, and where it is mapped over, recording ends before."""
+    program = built_program('confined_shared.c', tmp_path, '-O1', '-fno-builtin')
+    trace = tmp_path / 't.seep'
+    plain, under = (run(command) for command in ([program, what], [SEEP, 'run', '-q', '-o', trace, '--', program, what]))
+    children, locked_kib = map(int, plain.out.split())
+    children_under, locked_kib_under = map(int, under.out.split() or (0, 0))
+    assert (plain.code, under.code, children, children_under) == (0, 0, 2, 2), (plain, under)
+    assert locked_kib <= locked_kib_under < locked_kib + 5000  # the library itself is locked, too
+    processes = report(trace)
+    assert [p['health']['complete'] for p in processes] == ([False, True] if what == 'over' else [True] * 3)
+    if what != 'over':
+        assert [p['totals']['allocations'] for p in processes[1:]] == [300, 300]
 
 
 @pytest.mark.parametrize('kib', [100_000, 300_000, 600_000])

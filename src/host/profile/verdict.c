@@ -255,8 +255,8 @@ static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
     [SEEP_PASSIVE_NO_MEMORY_FILE] =
         "the memory file could not be made, so nothing was traced: allow memfd_create in the sandbox",
     // In parentheses: clang takes two strings side by side for a forgotten comma.
-    [SEEP_PASSIVE_NO_MAP] = ("the memory file could not be mapped, so nothing was traced: raise the limit of "
-                             "address space (ulimit -v)"),
+    [SEEP_PASSIVE_NO_MAP] = ("there was no address space for the image, so nothing was traced from then on: "
+                             "raise the limit of address space (ulimit -v)"),
     [SEEP_PASSIVE_DISABLED] = "tracing was switched off: unset SEEP_DISABLE",
     [SEEP_PASSIVE_FORK] = ("this forked child could not make an image of its own: raise the limit of open "
                            "files, of file size or of memory (ulimit -n, -f, -v)"),

@@ -57,6 +57,11 @@ void seep_news_begin(void) {
     seep_own_note(fresh, NEWS_BYTES);
 }
 
+uint64_t seep_news_part(uint64_t *ret_bytes) {
+    *ret_bytes = news ? NEWS_BYTES : 0;
+    return (uintptr_t)news;
+}
+
 void seep_news_tell(enum seep_lost reason, uint32_t change) {
     if (news)
         atomic_fetch_add_explicit(reason == SEEP_LOST_FORK ? &news->forks : &news->execs, change,

@@ -70,6 +70,12 @@ static struct undo_log *shared_log(void) {
     return log;
 }
 
+uint64_t seep_undo_part(int number, uint64_t *ret_bytes) {
+    const struct undo_log *log = __atomic_load_n(&logs[number], __ATOMIC_RELAXED);
+    *ret_bytes = log ? sizeof(*log) : 0;
+    return (uintptr_t)log;
+}
+
 // Zeroes what was used, and opens the log. Only by the process whose array it is in.
 static void open_log(struct undo_log *log) {
     uint32_t nr = SEEP_MIN(atomic_load_explicit(&log->nr, memory_order_relaxed), (uint32_t)NR_ENTRIES);

@@ -32,6 +32,9 @@ void seep_undo_note_odd(
 // the parent's was at the fork. false: not exactly.
 bool seep_undo_apply(unsigned char *fresh);
 
+// Where a log is. 0 bytes: there is none. Anywhere, without a lock.
+uint64_t seep_undo_part(int number, uint64_t *ret_bytes);
+
 // This process needs the log no longer. seep_undo_need_again: it does after all (exec failed).
 void seep_undo_leave(void);
 void seep_undo_need_again(void);

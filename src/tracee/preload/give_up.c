@@ -3,7 +3,9 @@
 // The program may unmap, protect or map over the image: at an address of its own choice, or because it does
 // so to all mappings that it does not know. The library skips an munmap or mprotect of the image: the program
 // has nothing there. Before an mmap over the image, recording ends for good, and the image says so.
-// System calls by an instruction of the program's own are not seen.
+// System calls by an instruction of the program's own are not seen. Recording ends, too, where the program
+// sets a limit of address space that leaves no room for the image.
+#include "preload/fork_undo.h"
 #include "preload/image_window.h"
 
 static bool overlap(uint64_t start, uint64_t bytes, uint64_t other, uint64_t other_bytes) {
@@ -11,8 +13,10 @@ static bool overlap(uint64_t start, uint64_t bytes, uint64_t other, uint64_t oth
 }
 
 // The parts of the image: what is opened at the moment, the header, the areas, and the seeds of children's
-// views. Also those of the view that a forked child has of its parent's image.
-enum { NR_PARTS = 2 + SEEP_AREA_PAGED_NR + SEEP_WINDOW_SEEDS };
+// views. Also those of the view that a forked child has of its parent's image. And the memory that processes
+// of a fork share: the first logs, for no more than three are written at a time, and the news of children.
+enum { NR_LOGS = 6, NR_IMAGE_PARTS = 2 + SEEP_AREA_PAGED_NR + SEEP_WINDOW_SEEDS };
+enum { NR_PARTS = NR_IMAGE_PARTS + NR_LOGS + 1 };
 
 static uint64_t part_of_image(int number, uint64_t *ret_bytes) {
     uint64_t base = (uintptr_t)seep_g.base;
@@ -23,6 +27,9 @@ static uint64_t part_of_image(int number, uint64_t *ret_bytes) {
         *ret_bytes = opening & -page;
         return base + (opening ? seep_g.area_off[opening % page - 1] : 0);
     }
+    if (number >= NR_IMAGE_PARTS)
+        return number == NR_IMAGE_PARTS ? seep_news_part(ret_bytes)
+                                        : seep_undo_part(number - NR_IMAGE_PARTS - 1, ret_bytes);
     if (seed >= 0) {
         *ret_bytes = seep_window_seed(seed) ? SEEP_LARGEST_PAGE : 0;
         return seep_window_seed(seed);
@@ -91,9 +98,10 @@ static void turn_away(uint64_t nr_slots) {
             struct seep_thread *thread = seep_g.thread_of_slot[i];
             if (!thread)
                 continue;
-            // Of sampled blocks, where the guard is not asked.
+            // Of sampled blocks and of calls that are only counted, where the guard is not asked.
             __atomic_store_n(&thread->filter, NULL, __ATOMIC_RELEASE);
             __atomic_store_n(&thread->sample_at, 0, __ATOMIC_RELEASE);
+            __atomic_store_n(&thread->called, NULL, __ATOMIC_RELEASE);
             uint64_t guard = __atomic_load_n(&thread->guard, __ATOMIC_ACQUIRE);
             if (guard == SEEP_GUARD_WIPED)
                 continue;
@@ -107,12 +115,12 @@ static void turn_away(uint64_t nr_slots) {
     }
 }
 
-static void give_up(void) {
+static void give_up(enum seep_passive_reason reason) {
     struct seep_image_header *header = seep_g.header;
     uint64_t nr_slots = 0;
     if (seep_image_is_ours()) {
         nr_slots = header->areas[SEEP_AREA_THREADS].used;
-        header->passive_reason = SEEP_PASSIVE_UNMAPPED;
+        header->passive_reason = reason;
         header->state = SEEP_STATE_PASSIVE;
         seep_lost(SEEP_LOST_PASSIVE);
     } else { // a child of fork, which sees its parent's
@@ -125,5 +133,9 @@ static void give_up(void) {
 
 void seep_memory_goes(uint64_t start, uint64_t bytes) {
     if (seep_memory_is_ours(start, bytes))
-        give_up();
+        give_up(SEEP_PASSIVE_UNMAPPED);
+}
+
+void seep_memory_gives_way(void) {
+    give_up(SEEP_PASSIVE_NO_MAP);
 }

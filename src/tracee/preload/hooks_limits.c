@@ -145,14 +145,7 @@ static bool is_in(uint64_t address, uint64_t start, uint64_t bytes) {
 
 // By its first byte: what is ours differs from its neighbours in file or advice, so nothing is both.
 static bool is_ours(uint64_t start) {
-    if (seep_g.reserved && is_in(start, (uintptr_t)seep_g.base, seep_g.window_bytes))
-        return true;
-    if (is_in(start, (uintptr_t)seep_g.base, SEEP_LARGEST_PAGE))
-        return true;
-    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
-        if (is_in(start, (uintptr_t)seep_g.base + seep_g.area_off[i], seep_g.opened[i]))
-            return true;
-    if (seep_window_has_seed(start))
+    if (seep_memory_is_ours(start, 1))
         return true;
     for (int i = 0; i < SEEP_IMAGE_OWN_RANGES; i++)
         if (is_in(start, seep_g.header->own[i].start, seep_g.header->own[i].bytes))

@@ -51,8 +51,6 @@ void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA
                             const struct seep_file_id *file);
 // Called before address space is limited, because the one seed is then too few.
 void seep_window_spread_seeds(void);
-// Whether the address lies in one of them.
-bool seep_window_has_seed(uint64_t address);
 // The first byte of each, of SEEP_LARGEST_PAGE bytes; 0: it is not there.
 enum { SEEP_WINDOW_SEEDS = SEEP_AREA_PAGED_NR + 1 };
 uint64_t seep_window_seed(int number);
