@@ -7,6 +7,7 @@ import subprocess
 
 import harness
 from harness import SEEP, environment, run, wait_until
+from small_programs import program_source
 from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
 
 
@@ -44,6 +45,26 @@ def test_figures_are_those_of_the_report(shop):  # noqa: F811
     rows = by_function(console.ask('functions 0'))
     assert rows['session_new']['live_blocks'] == 10 + 1000 + 17 and rows['parse_header']['allocations'] == 300
     console.end()
+
+
+def test_temporary_is_of_the_allocations_beside_it(tmp_path):
+    """Two looks at nearly the same time say nothing of the time between them: a site with 1,000 kept blocks had 100 %, because
+    the one allocation since the look before was temporary."""
+    (tmp_path / 'kept.c').write_text(program_source('kept_and_passing.c'))
+    assert run(['gcc', '-O0', '-pthread', 'kept.c', '-o', 'kept'], cwd=tmp_path).code == 0
+    program = harness.Told(tmp_path, 'x.seep', [], [tmp_path / 'kept'])
+    rows = []
+
+    def looks_follow_at_once():
+        done = run([SEEP, 'connect', '--json', '-e', 'sites 0', program.pid])
+        rows[:] = json.loads(done.out)['rows'][:1]
+        return rows[0]['allocations_per_s'] is None
+
+    for _ in range(5):
+        wait_until(looks_follow_at_once, 'two looks within 40 ms')
+        allocations, kept = rows[0]['allocations'], rows[0]['live_blocks']
+        assert rows[0]['temporary_percent'] in {100 * (allocations - nr) // allocations for nr in (kept, kept - 1)}
+    program.end()
 
 
 def test_descendants_that_are_not_seen_are_counted(tmp_path):
