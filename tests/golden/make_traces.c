@@ -245,6 +245,16 @@ static void make_foreign(struct seep_session *session) {
     session->profiles[0]->process.platform = (struct seep_platform){EM_PPC, 4, 1};
 }
 
+// libseep.so gave memory to the program before there was an allocator.
+static void make_given(struct seep_session *session) {
+    make_tiny(session);
+    struct seep_profile *profile = session->profiles[0];
+    static struct seep_image_range given = {.bytes = UINT64_C(0x800)};
+    given.start = profile->modules[1].start_rt + 0x100;
+    profile->hints.own = &given;
+    profile->hints.nr_own = 1;
+}
+
 // Memory of the kernel: what slabs gave for it, by process.
 static void make_slabs(struct seep_session *session) {
     make_tiny(session);
@@ -614,7 +624,7 @@ static const struct recipe {
     {"mapped", make_mapped},   {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
     {"named", make_named},     {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
     {"arrived", make_arrived}, {"several", make_several}, {"kernel", make_kernel},   {"noted", make_noted},
-    {"foreign", make_foreign}, {"slabs", make_slabs},     {"lined", make_lined},
+    {"foreign", make_foreign}, {"slabs", make_slabs},     {"lined", make_lined},     {"given", make_given},
 };
 
 static struct seep_session *make(const char *name) {

@@ -16,7 +16,7 @@ import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-        "freed", "arrived", "noted", "foreign", "several", "slabs", "lined")
+        "freed", "arrived", "noted", "foreign", "several", "slabs", "lined", "given")
 
 
 def make(tool, name):
@@ -287,6 +287,15 @@ def broken_lines(lined):
     yield "lines-same-place", changed(b"\1\2" + b"\0\1\0\0\0" * 2)
 
 
+def broken_given(given):
+    def with_raw(raw):
+        return trace([Section(s.kind, raw if s.kind == reader.GIVEN else s.stored) for s in plain(given)], header(minor=2))
+    yield "given-nowhere", with_raw(b"\0\1")
+    yield "given-nothing", with_raw(b"\1\0")
+    yield "given-beyond", with_raw(b"\2" + b"\xff" * 9 + b"\1")
+    yield "given-cut", with_raw(b"\1")
+
+
 def seeds(good):
     """Small files without compression, so that a fuzzer's change of a byte changes a number."""
     for name in ("empty", "tiny", "cut", "huge"):
@@ -302,6 +311,7 @@ def seeds(good):
     yield "foreign", trace(plain(good["foreign"]), header(minor=2))
     yield "slabs", trace(plain(good["slabs"]), header(minor=2))
     yield "lined", trace(plain(good["lined"]), header(minor=2))
+    yield "given", trace(plain(good["given"]), header(minor=2))
     sections = [s for s in plain(good["indexed"]) if s.kind != reader.INDEX]
     yield "indexed", trace(sections + [index_of(sections)])
     yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=9, extra=b"later"))
@@ -320,6 +330,7 @@ def main():
     broken += broken_platforms(good["foreign"])
     broken += broken_slabs(good["slabs"])
     broken += broken_lines(good["lined"])
+    broken += broken_given(good["given"])
     corpus = os.path.join(HERE, "..", "fuzz", "corpus", "trace")
     os.makedirs(corpus, exist_ok=True)
     files = [(os.path.join(HERE, "v1-%s.seep" % name), data) for name, data in broken]

@@ -15,7 +15,7 @@ MAJOR, MINOR = 1, 2
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
 MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS, SNAPSHOTS = range(13, 20)
-HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD, SLABS, LINES = 20, 21, 22, 23, 24, 25, 29, 30, 33, 36, 37
+HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD, SLABS, LINES, GIVEN = 20, 21, 22, 23, 24, 25, 29, 30, 33, 36, 37, 38
 NR_ACCOUNT = 9
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 48, 8, 16, 8, 64
 U64 = (1 << 64) - 1
@@ -156,7 +156,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD, SLABS, LINES):
+        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD, SLABS, LINES, GIVEN):
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -645,6 +645,13 @@ def take_platform(take, profile):
     profile["process"]["platform"] = platform
 
 
+def take_given(take, profile):
+    start, size = take.leb(), take.leb()
+    if not start or not size or start + size > U64:
+        raise BadTrace("given")
+    profile["process"]["given"] = [start, size]
+
+
 def take_slabs(take, profile):
     for row in profile["thread_sites"]:
         slab_bytes = take.leb()
@@ -686,7 +693,7 @@ def derive(profile):
 ONE_RECORD = {MAPPINGS: take_mappings, WRONG_RELEASES: take_wrong_releases, POOLS: take_pools, PIECES: take_pieces,
               MARKS: take_mark, SNAPSHOTS: take_snapshot, NAMES: take_names,
               FIRST_RELEASES: take_first_releases, ARRIVALS: take_arrivals, PLATFORM: take_platform, HELD: take_held,
-              SLABS: take_slabs, LINES: take_lines}
+              SLABS: take_slabs, LINES: take_lines, GIVEN: take_given}
 
 
 def new_profile(process, promised):

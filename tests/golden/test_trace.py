@@ -18,10 +18,10 @@ import messages  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-            "freed", "arrived", "several", "kernel", "noted", "foreign", "slabs", "lined")
+            "freed", "arrived", "several", "kernel", "noted", "foreign", "slabs", "lined", "given")
 # Golden files that are whole: what they hold is the session of that name still.
 GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-                "freed", "arrived", "noted", "foreign", "several", "slabs", "lined")
+                "freed", "arrived", "noted", "foreign", "several", "slabs", "lined", "given")
 
 DAMAGED = "the file is damaged: copy it again from where it was made"
 UPDATE = "it was made by a newer seep: update seep"
@@ -44,6 +44,7 @@ PROCESSES = "does not agree with the processes"
 LEFT_OVER = "bytes left over: %d"
 BEYOND_THE_INDEX = "a process beyond the index"
 NO_MACHINE = "no machine is like that"
+NO_MEMORY = "no memory is there"
 INDEX_LENGTH = "its length is not at its end"
 
 # Golden file -> the message after its name, and the hint.
@@ -126,6 +127,10 @@ BROKEN = {
     "lines-text": ("section LINES at offset 563: " + RANGE, DAMAGED),
     "lines-no-frames": ("section LINES at offset 563: " + RANGE, DAMAGED),
     "lines-same-place": ("section LINES at offset 563: " + RANGE, DAMAGED),
+    "given-nowhere": ("section GIVEN at offset 563: " + NO_MEMORY, DAMAGED),
+    "given-nothing": ("section GIVEN at offset 563: " + NO_MEMORY, DAMAGED),
+    "given-beyond": ("section GIVEN at offset 563: " + NO_MEMORY, DAMAGED),
+    "given-cut": ("section GIVEN at offset 563: " + RANGE, DAMAGED),
     "slabs-longer": ("section SLABS at offset 609: " + LEFT_OVER % 1, DAMAGED),
     "arrivals-cut": ("section ARRIVALS at offset 905: " + RANGE, DAMAGED),
     "arrivals-steps": ("section ARRIVALS at offset 905: " + RANGE, DAMAGED),

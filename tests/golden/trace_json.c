@@ -49,7 +49,8 @@ static void set(json_t *object, const char *key, json_t *value) {
     json_object_set_new(object, key, value);
 }
 
-static json_t *process_json(const struct seep_process *process) {
+static json_t *process_json(const struct seep_profile *profile) {
+    const struct seep_process *process = &profile->process;
     json_t *json = json_object();
     set(json, "pid", number(process->pid));
     set(json, "ppid", number(process->ppid));
@@ -63,6 +64,9 @@ static json_t *process_json(const struct seep_process *process) {
     set(json, "exit_kind", number(process->exit_kind));
     set(json, "exit_value", json_integer(process->exit_value));
     const struct seep_platform *platform = &process->platform;
+    const struct seep_image_range *given = profile->hints.own;
+    if (profile->hints.nr_own)
+        set(json, "given", json_pack("[o,o]", number(given->start), number(given->bytes)));
     if (platform->word_bytes)
         set(json, "platform",
             json_pack("[i,i,b]", platform->machine, platform->word_bytes, platform->big_endian));
@@ -375,7 +379,7 @@ static void set_annotations(json_t *json, const struct seep_profile *profile) {
 
 static json_t *profile_json(const struct seep_profile *profile) {
     json_t *json = json_object();
-    set(json, "process", process_json(&profile->process));
+    set(json, "process", process_json(profile));
     set(json, "health", health_json(&profile->health));
     set(json, "totals", totals_json(&profile->totals));
     json_t *modules = json_array(), *nodes = json_array(), *sites = json_array(), *threads = json_array(),

@@ -64,6 +64,18 @@ def need_bpf(*more):
     return {name for name in bpf if bpf[name]['verdict'] == 'good'}
 
 
+def word_in_library(place):
+    """Arguments of exit_scan_data_of_library.c: a word of libseep.so that this program never sees in use, as the one near the end of
+    bare_areas, or of seep_boot_memory, the memory that the library gives before there is an allocator."""
+    if place in ('', 'data'):
+        return [place] if place else []
+    symbols = [line.split() for line in run(['nm', '-S', LIBSEEP]).out.decode().splitlines()]
+    ends = [int(line[0], 16) + int(line[1], 16) for line in symbols if len(line) == 4 and line[3] == place]
+    if not ends:
+        pytest.skip('the library has no symbols')
+    return [hex(end - 24) for end in ends]
+
+
 def environment(**more):
     """A small environment, the same for traced and untraced runs."""
     env = {

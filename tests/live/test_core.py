@@ -16,7 +16,7 @@ import harness
 import messages
 from harness import BUILD, LIBSEEP, SEEP, environment
 import report_json
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 CRASH = BUILD / 'tests/live/live-crash'
 LOST, INDIRECT, POSSIBLE = set(range(1000, 1005)), set(range(2000, 2005)), {3000}
@@ -85,6 +85,16 @@ def test_core_of_the_kernel(tmp_path, how, signal_number):
     text = harness.run([SEEP, 'scan', core, '--trace', renamed, '-o', saved])
     assert b'paused' not in text.out and b' in live-crash -> block of 4000 B' in text.out
     check(report_json.loads(harness.run([SEEP, 'report', saved, '--json', '--blocks']).out))
+
+
+@pytest.mark.parametrize('place, kind', [('bare_areas', 'lost'), ('seep_boot_memory', 'reachable'), ('data', 'lost')])
+def test_the_data_of_the_library_holds_nothing_but_what_it_gave(place, kind, tmp_path):
+    harness.need('gcc', 'nm')
+    (tmp_path / 'run').mkdir()
+    program = built_program('exit_scan_data_of_library.c', tmp_path, '-O1')
+    core, trace, _ = kernel_core(tmp_path / 'run', *harness.word_in_library(place), 'die', program=program)
+    kinds = {block['size']: block['kind'] for site in scan(core, '--trace', trace, cwd=tmp_path)['sites'] for block in site['blocks']}
+    assert kinds[3005] == kind
 
 
 def test_core_of_gcore(tmp_path):

@@ -73,6 +73,7 @@ enum seep_trace_type {
     SEEP_TRACE_EVENT_SUMS = 35,     // of recordings: counts of sites up to there; of no group
     SEEP_TRACE_SLABS = 36,          // only of the kernel's memory
     SEEP_TRACE_LINES = 37,          // one section a module that has lines of its own
+    SEEP_TRACE_GIVEN = 38,          // only where libseep.so was in the process
     SEEP_TRACE_TYPE_NR
 };
 

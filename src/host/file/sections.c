@@ -66,3 +66,51 @@ static const char *slabs_take(struct seep_take *take, struct seep_profile *profi
 
 const struct seep_section seep_section_slabs = {SEEP_TRACE_SLABS, "SLABS",   false,
                                                 slabs_nr,         slabs_put, SEEP_READS(slabs_take)};
+
+// ---- GIVEN ----
+
+#ifndef SEEP_AGENT
+static bool is_in_module(const struct seep_profile *profile, uint64_t address) {
+    for (uint32_t i = 1; i < profile->nr_modules; i++)
+        if (address >= profile->modules[i].start_rt && address < profile->modules[i].end_rt)
+            return true;
+    return false;
+}
+
+// The only memory of the library that lies in a module, which is the library. NULL: none.
+static const struct seep_image_range *given_of(const struct seep_profile *profile) {
+    const struct seep_hints *hints = &profile->hints;
+    for (size_t i = 0; i < hints->nr_own; i++)
+        if (is_in_module(profile, hints->own[i].start))
+            return &hints->own[i];
+    return NULL;
+}
+
+static uint32_t given_nr(const struct seep_profile *profile) {
+    return given_of(profile) != NULL;
+}
+
+static void given_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    (void)index;
+    const struct seep_image_range *given = given_of(profile);
+    seep_put_leb(put, given->start);
+    seep_put_leb(put, given->bytes);
+}
+
+static const char *given_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    struct seep_image_range *given = seep_arena_alloc(&profile->arena, 1, sizeof(*given));
+    *ret_no_memory = !given;
+    if (!given)
+        return NULL;
+    given->start = seep_take_leb(take);
+    given->bytes = seep_take_leb(take);
+    if (!take->failed && (!given->start || !given->bytes || given->bytes > UINT64_MAX - given->start))
+        return "no memory is there";
+    profile->hints.own = given;
+    profile->hints.nr_own = 1;
+    return NULL;
+}
+
+const struct seep_section seep_section_given = {SEEP_TRACE_GIVEN, "GIVEN",   false,
+                                                given_nr,         given_put, given_take};
+#endif

@@ -29,6 +29,13 @@ struct seep_section {
 #define SEEP_READS(take) (take)
 #endif
 
+// The agent does not save it. Only a scan of a core file asks for it.
+#ifdef SEEP_AGENT
+#define SEEP_SECTION_GIVEN(SECTION)
+#else
+#define SEEP_SECTION_GIVEN(SECTION) SECTION(given)
+#endif
+
 // In the order of their types, which is that of the file: each may use what those before it have made.
 #define SEEP_SECTIONS(SECTION)                                                                               \
     SECTION(leaks)                                                                                           \
@@ -49,7 +56,8 @@ struct seep_section {
     SECTION(platform)                                                                                        \
     SECTION(held)                                                                                            \
     SECTION(slabs)                                                                                           \
-    SECTION(lines)
+    SECTION(lines)                                                                                           \
+    SEEP_SECTION_GIVEN(SECTION)
 
 #define SEEP_SECTION_DECLARE(name) extern const struct seep_section seep_section_##name;
 SEEP_SECTIONS(SEEP_SECTION_DECLARE)

@@ -32,6 +32,7 @@ static bool hide_process(struct seep_profile *profile, size_t index) {
     struct seep_process *process = &profile->process;
     process->nr_args = process->nr_args_all = 0;
     memset(&process->platform, 0, sizeof(process->platform));
+    profile->hints.nr_own = 0;
     if (!number(profile, "program", index + 1, &process->exe))
         return false;
     process->name = process->exe;

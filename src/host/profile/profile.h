@@ -282,7 +282,8 @@ struct seep_snapshot {
         *sites; // by id: those that are not as in the snapshot before; at first, as nothing
     uint32_t nr_sites;
 };
-// What the image knows of the process's memory beside blocks and mappings. Not saved.
+// What the image knows of the process's memory beside blocks and mappings. A trace keeps one of `own`: what
+// the library gave before there was an allocator.
 struct seep_hints {
     const struct seep_image_range *own; // private memory of the library
     size_t nr_own;

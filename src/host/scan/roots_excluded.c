@@ -211,24 +211,17 @@ static bool exclude_areas(struct seep_root_finder *finder) {
 static const struct seep_image_range *given_at_start(const struct seep_root_finder *finder) {
     const struct seep_hints *hints = &finder->profile->hints;
     const uint64_t start = finder->ranges->modules[finder->module].module.start_rt;
-    for (size_t i = 0; i < hints->nr_own; i++) {
-        const struct seep_image_range *own = &hints->own[i];
-        if (own->start < start || own->start >= finder->data_end ||
-            own->bytes > finder->data_end - own->start)
-            continue;
-        const struct seep_memory_area *mapping = seep_memory_find(finder->memory, own->start);
-        if (mapping && !mapping->of_seep)
-            return own;
-    }
+    for (size_t i = 0; i < hints->nr_own; i++)
+        if (hints->own[i].start - start < finder->data_end - start)
+            return &hints->own[i];
     return NULL;
 }
 
-// The library's own zeroed data have addresses of stacks, mappings and code of the program, which hold
-// nothing. musl's allocator uses what is left of a page that data begin or end in; the zeroed data begin with
-// a page.
+// The library's own data have addresses of stacks, mappings and code of the program, which hold nothing.
+// musl's allocator uses what is left of a page that data begin or end in; the zeroed data begin with a page.
 static bool exclude_data_of_library(struct seep_root_finder *finder, const struct seep_memory_area *mapping) {
-    bool may_be = seep_root_is_anonymous(mapping) && seep_root_is_of_module(finder, mapping);
-    const struct seep_image_range *given = may_be ? given_at_start(finder) : NULL;
+    const struct seep_image_range *given =
+        seep_root_is_of_module(finder, mapping) ? given_at_start(finder) : NULL;
     if (!given)
         return true;
     uint64_t end = SEEP_MIN(mapping->end, finder->ranges->modules[finder->module].module.end_rt);
