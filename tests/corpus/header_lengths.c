@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Texts behind a header of 1, 3, 5 or 9 bytes, by their length, from a function around malloc that serves
-// others too; an allocator whose loop is written out four times; headers of 1 and 4 bytes; and buffers of which
+// others too; an allocator whose loop is written out four times; headers of 1, 2 and 4 bytes; and buffers of which
 // a pointer was left in the middle, near the end, anywhere, in a text or at a member, which have no header.
 #include "corpus.h"
 
 enum { NR = 20 };
-char *hosts[2][NR], *options[NR], *members[NR], *packets[NR], *pascal[NR], *texts[4][NR], *small[4][8],
+char *hosts[2][NR], *options[NR], *members[NR], *packets[NR], *pascal[NR], *marked[NR], *texts[4][NR], *small[4][8],
     *halves[NR * 4], *ends[NR * 4], *anywhere[NR * 4];
 
 static NOINLINE char *text(size_t length) {
@@ -88,7 +88,7 @@ static void left_at_members(void) {
         members[i] = buffer(40) + 4; // EXPECT: 20 possible
 }
 
-// A length of 1 or 4 bytes in front.
+// A length of 1 or 4 bytes in front, or of 1 byte with a letter behind it.
 static void held_behind_lengths(void) {
     for (int i = 0; i < NR; i++) {
         packets[i] = buffer((size_t)(60 + i)) + 4; // EXPECT: 20 reachable
@@ -98,6 +98,11 @@ static void held_behind_lengths(void) {
         memset(block, 'x', (size_t)(40 + i));
         *block = (char)(40 + i - 2);
         pascal[i] = block + 1;
+        block = buffer((size_t)(70 + i)); // EXPECT: 20 reachable
+                                          // VALGRIND: possible: it does not know the header
+        memset(block, 'x', (size_t)(70 + i));
+        *block = (char)(70 + i - 3);
+        marked[i] = block + 2;
     }
 }
 

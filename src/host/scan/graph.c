@@ -160,7 +160,8 @@ static bool is_exception(const struct seep_graph *graph, uint64_t size, const vo
 #else
 // Of a string whose length is in its first byte, that byte may look like a character.
 static bool begins_with_text(uint64_t size, const unsigned char *bytes, size_t nr_bytes) {
-    if (size - 2 == bytes[0] || size - 2 == bytes[0] >> 3u) // Pascal strings; short ones of sds
+    // Pascal strings, with a byte more in the header and a zero at the end; short ones of sds.
+    if (size - 2 - bytes[0] <= 2 || size - 2 == bytes[0] >> 3u)
         return false;
     size_t nr = SEEP_MIN(SEEP_MIN(size - 1, nr_bytes), 8u);
     for (size_t i = 0; i < nr; i++)
