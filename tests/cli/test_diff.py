@@ -243,6 +243,18 @@ def test_a_program_that_starts_to_leak(run, seep, root, leaky):
     assert run(seep, "diff", "--error-exitcode", "9", new, old).returncode == 0
 
 
+def test_a_leak_that_is_known_is_not_lost(run, seep, root, leaky, tmp_path):
+    """As with a report of each: the program's own list, and a file."""
+    (tmp_path / "a.supp").write_text("leak:fill\n")
+    for flags, more, lost in ((["-O1"], [], 4000), (["-O1"], ["--suppressions", tmp_path / "a.supp"], 0),
+                              (["-O1", "-DKNOWN"], [], 0), (["-O1", "-DKNOWN"], ["--no-default-suppressions"], 4000)):
+        old, new = leaky("old.seep", "keep", *flags), leaky("new.seep", "leak", *flags)
+        got = diff(run, seep, root, old, new, *more)
+        assert (got["totals"]["live_bytes"], got["totals"]["lost_bytes"]) == (0, lost), (flags, more)
+        assert got["changes"]["worse"] == (1 if lost else 0)
+        assert run(seep, "diff", "--error-exitcode", "9", *more, old, new).returncode == (9 if lost else 0)
+
+
 def test_only_one_was_scanned(run, seep, root, leaky, tmp_path):
     old = leaky("old.seep")
     assert run(seep, "run", "-q", "--scan", "no", "-o", tmp_path / "new.seep", "--", tmp_path / "w", "leak").returncode == 0

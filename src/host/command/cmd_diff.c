@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "command/command.h"
 #include "command/report_options.h"
+#include "command/suppress_options.h"
 #include "session/session_at_mark.h"
 #include "output/output.h"
 #include "output/report_diff.h"
@@ -106,6 +107,17 @@ static bool fails(const struct seep_diff *diff) {
     return true;
 }
 
+// What a report of it alone suppresses: the program's own rules may differ between the two.
+static struct seep_error *suppress_in(struct seep_session *session, const struct seep_arguments *arguments,
+                                      struct seep_symbols *symbols) {
+    struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
+    struct seep_error *error = seep_suppress_read(arguments, &suppress);
+    if (!error)
+        error = seep_suppress_apply(&suppress, session, symbols);
+    seep_suppress_deinit(&suppress);
+    return error;
+}
+
 static struct seep_error *run_diff(const struct seep_arguments *arguments, int *ret_status) {
     const struct diff_values *values = seep_arguments_values(arguments, &diff_group);
     struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
@@ -124,6 +136,10 @@ static struct seep_error *run_diff(const struct seep_arguments *arguments, int *
         error = seep_at_mark_open(names.after, &after);
     if (!error)
         error = seep_report_symbols_of_text(options, names.after, &symbols);
+    if (!error)
+        error = suppress_in(before, arguments, symbols);
+    if (!error)
+        error = suppress_in(after, arguments, symbols);
     if (!error)
         error = select_of(before, options, &some_before, &old);
     if (!error)
@@ -152,7 +168,8 @@ const struct seep_command seep_command_diff = {
         "at\n"
         "a mark: app.seep@loaded. Of several marks of one name @NAME is the last, @NAME#2 the second.\n"
         "Stacks are matched by module, function and line; where code has moved, by module and function.\n",
-    .groups = (const struct seep_option_group *const[]){&diff_group, &seep_report_group, NULL},
+    .groups = (const struct seep_option_group *const[]){&diff_group, &seep_report_group, &seep_suppress_group,
+                                                        NULL},
     .meant = meant,
     .examples =
         (const struct seep_example[]){
