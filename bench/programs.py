@@ -284,6 +284,8 @@ EXPLAINED = [
     (None, ('reachable possible',), r'^allocate_dtv ', "only the control block of its thread points to a dtv, behind the dtv's first element, and memcheck "
      'does not know the one nor the other'),
     (None, ('None possible', 'None reachable', 'reachable None'), r'^allocate_dtv ', THREADS),
+    (None, ('reachable None', 'None reachable'), r'^_nc_first_db ', 'ncurses frees its list of folders when it has used the list, if the clock has come to '
+     'another second since it made the list (cache_expired of db_iterator.c), and keeps the list otherwise'),
     (None, ('reachable possible', 'possible reachable'), r'^_dl_find_object_update ', 'the loader keeps the address of the first multiple of 64 in the block: '
      'whether the block starts there is for its allocator to choose'),
     (None, ('possible reachable', 'possible None', 'None reachable', 'None possible', 'reachable possible', 'reachable None'), r'libgobject-2\.0',
