@@ -5,8 +5,8 @@
 #include "corpus.h"
 
 enum { NR = 20 };
-char *hosts[2][NR], *options[NR], *members[NR], *packets[NR], *pascal[NR], *marked[NR], *texts[4][NR], *small[4][8],
-    *halves[NR * 4], *ends[NR * 4], *anywhere[NR * 4];
+char *hosts[2][NR], *options[NR], *members[NR], *packets[NR], *pascal[NR], *marked[NR], *texts[4][NR],
+    *small[4][8], *halves[NR * 4], *ends[NR * 4], *anywhere[NR * 4];
 
 static NOINLINE char *text(size_t length) {
     size_t header = length < 32 ? 1 : length < 256 ? 3 : length < 4096 ? 5 : 9;

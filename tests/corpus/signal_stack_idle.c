@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Alternate stacks that wait for their signal: only the kernel has their addresses. One that was replaced or
-// taken back, or whose thread has ended, is lost.
+// taken back, or whose thread has ended, is lost. What a handler left on such a stack is a word of the stack's memory.
 #include "corpus.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -39,6 +39,27 @@ static void *wait_with_stack(void *unused) {
     return unused;
 }
 
+static char of_handler[64 << 10];
+
+static void leave_word(int number) {
+    void *volatile frame[16];
+    for (int i = 0; i < 16; i++)
+        frame[i] = NULL;
+    frame[8] = make(40); // EXPECT: reachable
+    // TRUTH: gone: libseep.so tells where an alternate stack begins, and not where it ends
+    // VALGRIND: lost: it knows the stack from the system call
+    KEEP(frame);
+    (void)number;
+}
+
+static void *handle_signal(void *unused) {
+    struct sigaction action = {.sa_handler = leave_word, .sa_flags = SA_ONSTACK};
+    set_stack(of_handler);
+    if (sigaction(SIGUSR1, &action, NULL) || raise(SIGUSR1))
+        _exit(3);
+    return unused;
+}
+
 static void *end_with_stack(void *unused) {
     set_stack(make(64 << 10)); // EXPECT: lost
     return unused;
@@ -62,6 +83,7 @@ int main(void) {
     play(install);
     pthread_join(start(take_back), NULL);
     pthread_join(start(end_with_stack), NULL);
+    pthread_join(start(handle_signal), NULL);
     start(wait_with_stack);
     sem_wait(&installed);
     park();
