@@ -143,6 +143,28 @@ def test_a_root_with_nothing_else(root, tmp_path, agent):
     program.stdout.close(), program.stderr.close()
 
 
+@pytest.mark.parametrize('name', ['header_lengths.c', 'objects_private.c'])
+def test_a_scan_knows_headers_and_objects_as_that_of_seep(name, agent, tmp_path):
+    need('gcc')
+    corpus = os.path.join(ROOT, 'tests/corpus')
+    assert run(['gcc', '-g', '-O2', f'-I{corpus}', f'{corpus}/{name}', '-o', 'program'], cwd=tmp_path).code == 0
+    program = subprocess.Popen([agent, 'run', tmp_path / 'program'], stdout=subprocess.PIPE, env=environment())
+    served = None
+    try:
+        pid = program.stdout.readline().split()[1].decode()
+        served = subprocess.Popen([agent, 'serve', '--listen', f'unix:{tmp_path}/s', pid], stdout=subprocess.PIPE)
+        assert served.stdout.readline()
+        done = run([SEEP, 'connect', '--json', '-e', 'scan', f'unix:{tmp_path}/s'])
+        found = {row['class']: row['blocks'] for row in json.loads(done.out)['rows']}
+        leaks = json.loads(run([SEEP, 'scan', '--json', pid]).out)['leaks']
+    finally:
+        for process in (served, program):
+            if process:
+                process.terminate()
+                process.communicate(timeout=harness.TIMEOUT)
+    assert found['reachable'] and all(found.get(kind, 0) == leaks[kind]['blocks'] for kind in ('lost', 'indirect', 'possible', 'reachable')), (found, leaks)
+
+
 def test_a_root_without_proc(root):
     for make in (lambda: None, (root / 'proc').rmdir):  # it is empty, or not there
         make()

@@ -155,9 +155,6 @@ static bool is_exception(const struct seep_graph *graph, uint64_t size, const vo
     return kind == classes[0] || kind == classes[1];
 }
 
-#ifdef SEEP_AGENT // it learns no short headers
-#define begins_with_text(size, bytes, nr_bytes) false
-#else
 // Of a string whose length is in its first byte, that byte may look like a character.
 static bool begins_with_text(uint64_t size, const unsigned char *bytes, size_t nr_bytes) {
     // Pascal strings, with a byte more in the header and a zero at the end; short ones of sds.
@@ -169,7 +166,6 @@ static bool begins_with_text(uint64_t size, const unsigned char *bytes, size_t n
             return false;
     return true;
 }
-#endif
 
 static uint8_t shape_of(const struct seep_graph *graph, uint64_t size, const void *bytes, size_t nr_bytes) {
     uint8_t shape = 0;
