@@ -452,6 +452,21 @@ def test_a_recording_is_read_while_it_is_written_and_when_seep_was_killed(tmp_pa
         tool.wait(timeout=60)
 
 
+def test_a_forked_child_of_a_recording_without_an_end_is_incomplete(tmp_path):
+    """What it had from its parent is in no event. Its frees of such blocks are not strange."""
+    trace = tmp_path / 'running.seep'
+    tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace,
+                             compiled(tmp_path, program_source('recording_endless_child.c'))], env=environment())
+    try:
+        wait_until(lambda: tool.poll() is not None or trace.exists() and len({chunk.pid for chunk in chunks(trace)}) == 2, 'chunks of both')
+        child = report(trace)[1]
+    finally:
+        tool.kill()
+        tool.wait(timeout=60)
+    assert child['process']['origin'] == 'fork' and child['totals']['frees'] >= 3, child['totals']
+    assert 'trace_cut' in codes(child) and 'events_strange' not in codes(child) and not child['health']['complete'], child['health']
+
+
 def test_a_chunk_is_written_before_a_twentieth_of_a_second_has_passed(tmp_path):
     """What is in no chunk yet is lost where tool and program are killed in one moment. A tool that gets no processor is late, so of
     many chunks the shortest counts; the clock is the one in the file."""

@@ -519,7 +519,14 @@ static struct seep_error *show_recovered(struct past *past, struct seep_event_fi
         if (is_of_rest(session->profiles[i]))
             continue;
         process->duration_ns = past->at_ns[i] = past->heaps[i].latest_ns;
+        bool forked = session->profiles[i]->health.flags & SEEP_FLAG_FORKED;
+        if (forked) // frees of blocks that no event allocated: those of the fork parent
+            past->heaps[i].nr_strange -= past->heaps[i].nr_earlier;
         error = show(past, i, process->duration_ns);
+        if (!error && forked)
+            error = seep_profile_note(session->profiles[i], SEEP_NOTE_TRACE_CUT,
+                                      "the recording has no end: the blocks that the process had from its "
+                                      "fork parent are missing");
         process->exit_kind = SEEP_EXIT_UNKNOWN;
     }
     return error ? error
