@@ -5,8 +5,8 @@
 #include "corpus.h"
 
 enum { NR = 20 };
-char *hosts[2][NR], *options[NR], *members[NR], *packets[NR], *pascal[NR], *marked[NR], *texts[4][NR],
-    *small[4][8], *halves[NR * 4], *ends[NR * 4], *anywhere[NR * 4];
+char *hosts[2][NR], *options[NR], *fields[2][NR], *members[NR], *packets[NR], *pascal[2][NR], *marked[NR],
+    *texts[4][NR], *small[4][8], *halves[NR * 4], *ends[NR * 4], *anywhere[NR * 4];
 
 static NOINLINE char *text(size_t length) {
     size_t header = length < 32 ? 1 : length < 256 ? 3 : length < 4096 ? 5 : 9;
@@ -97,12 +97,29 @@ static void held_behind_lengths(void) {
                                                    // VALGRIND: possible: it does not know the header
         memset(block, 'x', (size_t)(40 + i));
         *block = (char)(40 + i - 2);
-        pascal[i] = block + 1;
+        pascal[0][i] = block + 1;
         block = buffer((size_t)(70 + i)); // EXPECT: 20 reachable
                                           // VALGRIND: possible: it does not know the header
         memset(block, 'x', (size_t)(70 + i));
         *block = (char)(70 + i - 3);
         marked[i] = block + 2;
+        block = buffer((size_t)(40 + i)); // EXPECT: 20 reachable
+                                          // VALGRIND: possible: it does not know the header
+        memset(block, 'x', (size_t)(40 + i));
+        *block = (char)(40 + i - 1);
+        pascal[1][i] = block + 1;
+    }
+}
+
+// The sizes are those of a string that has the first letter for its length.
+static void left_in_buffers_of_text(void) {
+    for (int i = 0; i < NR; i++) {
+        char *block = buffer('L' + 4); // EXPECT: 20 possible
+        snprintf(block, 'L' + 4, "Location: /a/%d", i);
+        fields[0][i] = block + 10;
+        block = buffer('<' + 2); // EXPECT: 20 possible
+        snprintf(block, '<' + 2, "<body id=%d>", i);
+        fields[1][i] = block + 1;
     }
 }
 
@@ -115,5 +132,6 @@ int main(void) {
     play(left_in_texts);
     play(left_at_members);
     play(held_behind_lengths);
+    play(left_in_buffers_of_text);
     park();
 }

@@ -155,10 +155,16 @@ static bool is_exception(const struct seep_graph *graph, uint64_t size, const vo
     return kind == classes[0] || kind == classes[1];
 }
 
-// Of a string whose length is in its first byte, that byte may look like a character.
+// A string whose length is in its first byte. A text in a buffer whose size fits its first letter by chance
+// ends earlier.
+static bool begins_with_length(uint64_t size, const unsigned char *bytes, size_t nr_bytes) {
+    // Pascal strings, with up to two bytes more in the header and a zero at the end; short ones of sds.
+    bool fits = size - 1 - bytes[0] <= 3 || size - 2 == bytes[0] >> 3u;
+    return fits && !memchr(bytes + 1, 0, SEEP_MIN(size - 1, nr_bytes) - 1);
+}
+
 static bool begins_with_text(uint64_t size, const unsigned char *bytes, size_t nr_bytes) {
-    // Pascal strings, with a byte more in the header and a zero at the end; short ones of sds.
-    if (size - 2 - bytes[0] <= 2 || size - 2 == bytes[0] >> 3u)
+    if (begins_with_length(size, bytes, nr_bytes)) // it may look like a character
         return false;
     size_t nr = SEEP_MIN(SEEP_MIN(size - 1, nr_bytes), 8u);
     for (size_t i = 0; i < nr; i++)
