@@ -348,6 +348,16 @@ def test_all_lines_of_a_leak_are_named(run, seep, tmp_path):
     assert [[stack["frames"][0]["location"]["physicalLocation"]["region"]["startLine"] for stack in result["stacks"]]
             for result in ran["results"]] == [[line, line + 1], [line - 2] * 2]
     sarif.check({"version": "2.1.0", "runs": [ran]})
+    # What held the peak is told so, too.
+    done = run(seep, "check", "--max-leaked", "1M", "--max-peak", "1", "--sarif", "out.sarif", "--junit", "out.xml", "--github", "./app")
+    assert [row for row in done.stderr.splitlines() if row.startswith("    of these")] == at, done.stderr
+    assert done.stderr.count(f"%0A  of these 800 bytes in 4 blocks at app.c:{line + 1}") == 1
+    failure, = (tmp_path / "out.xml").read_text().split("</failure>")[:-1]
+    assert all(row in failure for row in at)
+    [ran] = json.loads((tmp_path / "out.sarif").read_text())["runs"]
+    assert [stack["frames"][0]["location"]["physicalLocation"]["region"]["startLine"] for stack in ran["results"][-1]["stacks"]] == \
+        [line, line + 1, line - 2, line - 2]
+    sarif.check({"version": "2.1.0", "runs": [ran]})
     # Beyond a baseline that accepts a part, the amounts of the lines are not known.
     run(seep, "check", "-q", "--baseline", "leaks.txt", "--update-baseline", "./app")
     leaks = (tmp_path / "leaks.txt").read_text()

@@ -250,7 +250,8 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
         error = find_leak(builder, s->via, &leak);
     if (error)
         return error;
-    if (!seep_leak_add_place(&builder->check->arena, leak, &stack, leaks->own.blocks, leaks->own.bytes))
+    if (!seep_leak_add_place(&builder->check->arena, &leak->places, &stack, leaks->own.blocks,
+                             leaks->own.bytes))
         return seep_error_no_memory();
     if (!leak->stack.frames || leaks->own.bytes > leak->most_bytes) {
         leak->stack = stack;
@@ -335,9 +336,14 @@ static struct seep_error *add_peak_holder(struct builder *builder, const struct 
             return seep_error_no_memory();
         check->nr_peak_holders++;
     }
-    check->peak_holders[i].blocks += site->counters.at_peak_blocks;
-    seep_add_up(&check->peak_holders[i].bytes, site->counters.at_peak_bytes);
-    return NULL;
+    struct seep_peak_holder *holder = &check->peak_holders[i];
+    const struct seep_counters *counters = &site->counters;
+    holder->blocks += counters->at_peak_blocks;
+    seep_add_up(&holder->bytes, counters->at_peak_bytes);
+    return seep_leak_add_place(&check->arena, &holder->places, stack, counters->at_peak_blocks,
+                               counters->at_peak_bytes)
+               ? NULL
+               : seep_error_no_memory();
 }
 
 // Of the sites that held most: a budget is broken by few.
@@ -363,6 +369,8 @@ static struct seep_error *find_peak_holders(struct builder *builder) {
         if (!error)
             error = add_peak_holder(builder, site, &stack);
     }
+    for (size_t i = 0; i < check->nr_peak_holders; i++)
+        seep_leak_join_places(&check->peak_holders[i].places, &check->peak_holders[i].stack);
     if (check->nr_peak_holders)
         qsort(check->peak_holders, check->nr_peak_holders, sizeof(*check->peak_holders), compare_holders);
     check->peak_known_bytes = profile->at_peak_bytes;
@@ -581,7 +589,7 @@ struct seep_error *seep_check_create(const struct seep_session *session, struct 
         return error;
     }
     for (size_t i = 0; i < check->nr_leaks; i++)
-        seep_leak_join_places(&check->leaks[i]);
+        seep_leak_join_places(&check->leaks[i].places, &check->leaks[i].stack);
     compare_with_baseline(check);
     if (check->nr_leaks)
         qsort(check->leaks, check->nr_leaks, sizeof(*check->leaks), compare_leaks);

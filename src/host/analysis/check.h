@@ -56,7 +56,7 @@ struct seep_leak_share { // what one process has of a leak
     uint64_t bytes;
 };
 
-// Another line of the source that a leak comes from: keys have no lines.
+// Another line of the source that a leak, or what held the peak, comes from: keys have no lines.
 struct seep_leak_place {
     struct seep_check_stack stack; // the first one of that line
     const struct seep_leak_frame
@@ -65,14 +65,18 @@ struct seep_leak_place {
     uint64_t bytes;
 };
 
+struct seep_leak_places {
+    struct seep_leak_place *items; // most bytes first
+    uint32_t nr;
+};
+
 struct seep_leak {
     const char *key; // the lines of the baseline
     uint32_t via;
     uint8_t kind;                   // the worst
     struct seep_check_stack stack;  // of the site that leaks most
     uint64_t most_bytes;            // of that site
-    struct seep_leak_place *places; // of the other sites, most bytes first
-    uint32_t nr_places;
+    struct seep_leak_places places; // of the other sites
     uint64_t blocks;
     uint64_t bytes;
     uint64_t owned_blocks; // its lost blocks that count, and those that count and hang under them
@@ -100,7 +104,8 @@ struct seep_peak_holder {
     uint32_t via;
     uint64_t blocks;
     uint64_t bytes;
-    struct seep_check_stack stack; // of the site that held most
+    struct seep_check_stack stack;  // of the site that held most
+    struct seep_leak_places places; // of the other sites
 };
 
 // Whether the figures of one process can be relied on.

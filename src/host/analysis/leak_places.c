@@ -11,19 +11,18 @@
 // Deep recursion makes many stacks of one key; beyond this many lines, stacks are not compared any more.
 #define PLACES_MAX 64u
 
-bool seep_leak_add_place(struct seep_arena *arena, struct seep_leak *leak,
+bool seep_leak_add_place(struct seep_arena *arena, struct seep_leak_places *places,
                          const struct seep_check_stack *stack, uint64_t blocks, uint64_t bytes) {
-    uint32_t nr = leak->nr_places;
+    uint32_t nr = places->nr;
     if ((nr & (nr - 1)) == 0) { // room for the power of two at or above nr
         struct seep_leak_place *larger = seep_arena_alloc(arena, nr ? nr * (size_t)2 : 1, sizeof(*larger));
         if (!larger)
             return false;
         if (nr)
-            memcpy(larger, leak->places, nr * sizeof(*larger));
-        leak->places = larger;
+            memcpy(larger, places->items, nr * sizeof(*larger));
+        places->items = larger;
     }
-    leak->places[leak->nr_places++] =
-        (struct seep_leak_place){.stack = *stack, .blocks = blocks, .bytes = bytes};
+    places->items[places->nr++] = (struct seep_leak_place){.stack = *stack, .blocks = blocks, .bytes = bytes};
     return true;
 }
 
@@ -63,26 +62,27 @@ static int compare(const void *left, const void *right) {
     return (a->frame->line > b->frame->line) - (a->frame->line < b->frame->line);
 }
 
-void seep_leak_join_places(struct seep_leak *leak) {
+void seep_leak_join_places(struct seep_leak_places *places, const struct seep_check_stack *stack) {
+    struct seep_leak_place *items = places->items;
     uint32_t nr = 0;
-    for (uint32_t i = 0; i < leak->nr_places; i++) {
-        struct seep_leak_place place = leak->places[i];
-        place.frame = other_line(&leak->stack, &place.stack);
+    for (uint32_t i = 0; i < places->nr; i++) {
+        struct seep_leak_place place = items[i];
+        place.frame = other_line(stack, &place.stack);
         uint32_t at = 0;
-        while (place.frame && at < nr &&
-               (leak->places[at].frame->line != place.frame->line ||
-                !is_same_function(leak->places[at].frame, place.frame)))
+        while (
+            place.frame && at < nr &&
+            (items[at].frame->line != place.frame->line || !is_same_function(items[at].frame, place.frame)))
             at++;
         if (!place.frame || (at == nr && nr == PLACES_MAX))
             continue;
         if (at == nr) {
-            leak->places[nr++] = place;
+            items[nr++] = place;
             continue;
         }
-        leak->places[at].blocks += place.blocks;
-        seep_add_up(&leak->places[at].bytes, place.bytes);
+        items[at].blocks += place.blocks;
+        seep_add_up(&items[at].bytes, place.bytes);
     }
-    leak->nr_places = nr;
+    places->nr = nr;
     if (nr)
-        qsort(leak->places, nr, sizeof(*leak->places), compare);
+        qsort(items, nr, sizeof(*items), compare);
 }

@@ -19,9 +19,10 @@ static void put_encoded(FILE *out, const char *text, bool property) {
     }
 }
 
-// An annotation at the line to look at first: a line of words, then the stack. `leak` may be NULL.
+// An annotation at the line to look at first: a line of words, then the stack. `places` may be NULL.
 static struct seep_error *put_finding(FILE *out, const char *title, const char *words,
-                                      const struct seep_check_stack *stack, const struct seep_leak *leak) {
+                                      const struct seep_check_stack *stack,
+                                      const struct seep_leak_places *places, bool amounts) {
     const struct seep_leak_frame *frame = seep_check_blamed(stack);
     char *message = NULL;
     size_t nr_bytes = 0;
@@ -30,8 +31,8 @@ static struct seep_error *put_finding(FILE *out, const char *title, const char *
         return seep_error_no_memory();
     fprintf(text, "%s\n", words);
     seep_put_folded_stack(text, stack, "  ");
-    if (leak)
-        seep_put_leak_places(text, leak, !leak->accepted_blocks, "  ");
+    if (places)
+        seep_put_leak_places(text, places, amounts, "  ");
     if (fclose(text) != 0) {
         free(message);
         return seep_error_no_memory();
@@ -61,8 +62,9 @@ static struct seep_error *put_leaks(FILE *out, const struct seep_check *check) {
         if (!beyond.blocks && !beyond.bytes)
             continue;
         nr++;
-        error = put_finding(out, "memory leak", seep_leak_words(&check->leaks[i], beyond).text,
-                            &check->leaks[i].stack, &check->leaks[i]);
+        error =
+            put_finding(out, "memory leak", seep_leak_words(&check->leaks[i], beyond).text,
+                        &check->leaks[i].stack, &check->leaks[i].places, !check->leaks[i].accepted_blocks);
     }
     return error;
 }
@@ -71,7 +73,7 @@ static struct seep_error *put_wrong_frees(FILE *out, const struct seep_check *ch
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < check->nr_wrong_frees && i < ANNOTATIONS_MAX; i++)
         error = put_finding(out, "wrong free", seep_wrong_free_words(&check->wrong_frees[i]).text,
-                            &check->wrong_frees[i].freed, NULL);
+                            &check->wrong_frees[i].freed, NULL, false);
     return error;
 }
 
@@ -82,7 +84,7 @@ static struct seep_error *put_peak(FILE *out, const struct seep_check *check) {
         return NULL;
     char words[256];
     snprintf(words, sizeof(words), "at the peak: %s", seep_peak_holder_words(check, holder).text);
-    return put_finding(out, "memory peak", words, &holder->stack, NULL);
+    return put_finding(out, "memory peak", words, &holder->stack, &holder->places, true);
 }
 
 struct seep_error *seep_check_put_github(FILE *out, const struct seep_check *check) {

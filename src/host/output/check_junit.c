@@ -117,7 +117,7 @@ static struct seep_error *put_stacks(FILE *out, const struct seep_check *check, 
                 continue;
             fprintf(stacks, "%s\n", seep_leak_words(leak, share).text);
             seep_put_check_stack(stacks, &leak->stack, "    ");
-            seep_put_leak_places(stacks, leak, leak->nr_shares == 1, "    ");
+            seep_put_leak_places(stacks, &leak->places, leak->nr_shares == 1, "    ");
         }
     }
     if (fclose(stacks) == 0)
@@ -199,6 +199,7 @@ static void put_holders(FILE *out, const struct seep_check *check, uint32_t proc
     for (size_t i = 0; process == check->peak_process && i < check->nr_peak_holders && i < HOLDERS_MAX; i++) {
         fprintf(out, "%s\n", seep_peak_holder_words(check, &check->peak_holders[i]).text);
         seep_put_check_stack(out, &check->peak_holders[i].stack, "    ");
+        seep_put_leak_places(out, &check->peak_holders[i].places, true, "    ");
     }
 }
 

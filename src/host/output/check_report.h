@@ -61,8 +61,9 @@ SEEP_MUST_CHECK char *seep_process_label(const struct seep_session *session, uin
 void seep_put_check_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation);
 // The same for people: names are short, and frames of a library that follow one another are one line.
 void seep_put_folded_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation);
-// A line for each of its other lines of source. With `amounts`: what comes from there.
-void seep_put_leak_places(FILE *out, const struct seep_leak *leak, bool amounts, const char *indentation);
+// A line for each other line of source. With `amounts`: what comes from there.
+void seep_put_leak_places(FILE *out, const struct seep_leak_places *places, bool amounts,
+                          const char *indentation);
 // "1,500 bytes in 3 blocks"
 struct seep_leak_words seep_leak_place_words(const struct seep_leak_place *place);
 // The frame to look at first. NULL: the stack has none.

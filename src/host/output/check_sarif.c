@@ -140,6 +140,14 @@ static json_t *fingerprint_json(const char *key) {
     return object;
 }
 
+static void append_places(json_t **stacks, const struct seep_leak_places *places) {
+    for (uint32_t i = 0; i < places->nr; i++) {
+        char words[sizeof(struct seep_leak_words) + 16];
+        snprintf(words, sizeof(words), "%s allocated here", seep_leak_place_words(&places->items[i]).text);
+        append(stacks, stack_json(&places->items[i].stack, words));
+    }
+}
+
 static json_t *leak_json(const struct seep_check *check, const struct seep_leak *leak) {
     struct seep_leaked beyond = seep_leak_beyond(leak);
     bool is_new = beyond.blocks || beyond.bytes;
@@ -150,11 +158,7 @@ static json_t *leak_json(const struct seep_check *check, const struct seep_leak 
                                  text_object(seep_leak_words(leak, is_new ? beyond : all).text),
                                  location_json(frame, program));
     json_t *stacks = list_of(stack_json(&leak->stack, "allocated here"));
-    for (uint32_t i = 0; i < leak->nr_places; i++) {
-        char words[sizeof(struct seep_leak_words) + 16];
-        snprintf(words, sizeof(words), "%s allocated here", seep_leak_place_words(&leak->places[i]).text);
-        append(&stacks, stack_json(&leak->places[i].stack, words));
-    }
+    append_places(&stacks, &leak->places);
     set(&result, "stacks", stacks);
     set(&result, "partialFingerprints", fingerprint_json(leak->key));
     if (check->options.baseline)
@@ -190,9 +194,11 @@ static json_t *peak_json(const struct seep_check *check, const char *program) {
     if (!first)
         return result;
     json_t *stacks = json_array();
-    for (size_t i = 0; i < check->nr_peak_holders && i < HOLDERS_MAX; i++)
-        append(&stacks, stack_json(&check->peak_holders[i].stack,
-                                   seep_peak_holder_words(check, &check->peak_holders[i]).text));
+    for (size_t i = 0; i < check->nr_peak_holders && i < HOLDERS_MAX; i++) {
+        const struct seep_peak_holder *holder = &check->peak_holders[i];
+        append(&stacks, stack_json(&holder->stack, seep_peak_holder_words(check, holder).text));
+        append_places(&stacks, &holder->places);
+    }
     set(&result, "stacks", stacks);
     return result;
 }

@@ -241,9 +241,10 @@ void seep_put_folded_stack(FILE *out, const struct seep_check_stack *stack, cons
         fprintf(out, "%s(stack not recorded)\n", indentation);
 }
 
-void seep_put_leak_places(FILE *out, const struct seep_leak *leak, bool amounts, const char *indentation) {
-    for (uint32_t i = 0; i < leak->nr_places && i < PLACES_SHOWN; i++) {
-        const struct seep_leak_place *place = &leak->places[i];
+void seep_put_leak_places(FILE *out, const struct seep_leak_places *places, bool amounts,
+                          const char *indentation) {
+    for (uint32_t i = 0; i < places->nr && i < PLACES_SHOWN; i++) {
+        const struct seep_leak_place *place = &places->items[i];
         fputs(indentation, out);
         if (amounts)
             fprintf(out, "of these %s ", seep_leak_place_words(place).text);
@@ -251,9 +252,9 @@ void seep_put_leak_places(FILE *out, const struct seep_leak *leak, bool amounts,
         seep_put_escaped(out, path_from_here(place->frame->file));
         fprintf(out, ":%u%s\n", place->frame->line, amounts ? "" : ", too");
     }
-    if (leak->nr_places > PLACES_SHOWN)
-        fprintf(out, "%sand at %u more line%s\n", indentation, leak->nr_places - PLACES_SHOWN,
-                seep_plural(leak->nr_places - PLACES_SHOWN));
+    if (places->nr > PLACES_SHOWN)
+        fprintf(out, "%sand at %u more line%s\n", indentation, places->nr - PLACES_SHOWN,
+                seep_plural(places->nr - PLACES_SHOWN));
 }
 
 static bool is_beyond(const struct seep_leak *leak) {
@@ -280,7 +281,7 @@ static void put_leaks(FILE *out, const struct seep_check *check, uint64_t top) {
                     seep_format_count(leak->owned_bytes).text, seep_format_count(leak->owned_blocks).text);
         put_shares(out, check, leak);
         seep_put_folded_stack(out, &leak->stack, "    ");
-        seep_put_leak_places(out, leak, !leak->accepted_blocks, "    ");
+        seep_put_leak_places(out, &leak->places, !leak->accepted_blocks, "    ");
     }
     if (shown < nr_all)
         fprintf(out, "%s more leak%s: --top 0 shows all\n", seep_format_count(nr_all - shown).text,
@@ -312,6 +313,7 @@ static void put_peak_holders(FILE *out, const struct seep_check *check) {
         const struct seep_peak_holder *holder = &check->peak_holders[i];
         fprintf(out, "at the peak: %s\n", seep_peak_holder_words(check, holder).text);
         seep_put_folded_stack(out, &holder->stack, "    ");
+        seep_put_leak_places(out, &holder->places, true, "    ");
     }
 }
 
