@@ -55,6 +55,7 @@ class Traced:
 
     def begin(self, build, scratch, sites):
         assert self.run.stdout.readline() == b"ready\n"
+        self.tell("0")  # the buffer of standard input is a site, too: no pull may see the program without it
         with open(f"/proc/{self.run.pid}/task/{self.run.pid}/children", encoding="ascii") as file:
             self.pid = int(file.read().split()[0])
         self.path = os.path.join(scratch, f"s{sites}")
