@@ -70,6 +70,13 @@ if ALL and 'armhf' in TESTED:
     def test_agent_of_armhf(agent, tmp_path):
         served(agent, tmp_path)
 
+    def test_a_file_that_is_no_program(agent, tmp_path):
+        """Under qemu-user, where the child of vfork has a copy of the memory, the tool knows why, too."""
+        (tmp_path / 'file').write_text('nothing')
+        (tmp_path / 'file').chmod(0o755)
+        done = run([ARMHF.qemu, agent, 'run', tmp_path / 'file'])
+        assert done.code == 126 and done.err.count(b'\n') == 1 and str(tmp_path / 'file').encode() in done.err, done
+
     def test_packed_here(tmp_path):
         """On this machine, with its arguments, environment, and exit status."""
         need('musl-gcc')

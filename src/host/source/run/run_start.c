@@ -72,14 +72,16 @@ static void write_own_pid(char *const *environment) {
 }
 
 // Runs in the parent's memory, which waits meanwhile (vfork): a copy of it would be made for nothing, page by
-// page. What it leaves changed there: *ret_trouble, the number in `environment`, errno.
+// page. What it leaves changed there: the number in `environment`, errno. Under qemu-user vfork is fork, so
+// why the program cannot be run goes through a pipe, which execve closes.
 static _Noreturn void child_exec(const struct seep_run_signals *signals, const char *path, char *const *argv,
-                                 char *const *environment, bool ignore_children, volatile int *ret_trouble) {
+                                 char *const *environment, bool ignore_children, int trouble_fd) {
     seep_run_signals_restore(signals);
     if (ignore_children)
         write_own_pid(environment);
     execve(path, argv, environment);
-    *ret_trouble = errno;
+    int trouble = errno;
+    (void)!write(trouble_fd, &trouble, sizeof(trouble));
     _exit(SEEP_EXIT_NOT_EXECUTABLE);
 }
 
@@ -92,16 +94,23 @@ extern pid_t __vfork(void) __attribute__((returns_twice));
 
 struct seep_error *seep_run_start(struct seep_run_supervisor *supervisor, const char *path, char *const *argv,
                                   char *const *environment, int *ret_trouble) {
-    volatile int trouble = 0;
+    int pipe_fds[2], trouble = 0;
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+        return seep_error_system(errno, "cannot start a process");
     if (!supervisor->ignore_children)
         seep_run_idle_begin(supervisor->run);
     supervisor->run->start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
     supervisor->run->start_ns = seep_monotonic_ns();
     pid_t pid = vfork();
     if (pid == 0)
-        child_exec(&supervisor->signals, path, argv, environment, supervisor->ignore_children, &trouble);
+        child_exec(&supervisor->signals, path, argv, environment, supervisor->ignore_children, pipe_fds[1]);
+    int why_none = errno;
+    close(pipe_fds[1]);
+    while (pid > 0 && read(pipe_fds[0], &trouble, sizeof(trouble)) < 0 && errno == EINTR)
+        continue;
+    close(pipe_fds[0]);
     if (pid < 0)
-        return seep_error_system(errno, "cannot start a process");
+        return seep_error_system(why_none, "cannot start a process");
     supervisor->run->main_pid = pid;
     *ret_trouble = trouble;
     if (trouble)
