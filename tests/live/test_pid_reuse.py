@@ -3,10 +3,12 @@
 test may say which number is next."""
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from harness import BUILD, SEEP, need, no_losses, report, run
+from harness import BUILD, SEEP, TIMEOUT, environment, need, no_losses, report, run
+from small_programs import program_source
 
 COVERS = [('PID reuse', 'covered', 'test_five_children_of_one_number', 'in a pid namespace where numbers can be chosen')]
 
@@ -143,15 +145,43 @@ def test_a_child_with_a_smaller_number_runs_on(namespace, tmp_path):
     assert '(live-processes)' in note, note
 
 
-def test_older_processes_are_not_read_at_the_end(namespace, tmp_path):
-    """The end of a run reads /proc only of processes whose numbers were given after the program's."""
-    need('strace')
+def few_numbers():
+    """A command whose program runs where numbers of processes begin anew soon. It is for a namespace."""
     limit = Path('/proc/sys/kernel/pid_max')
     if int(limit.read_text()) > 65536 and not has_limit_of_namespace():
         pytest.skip('there are more than 65,536 numbers of processes here, which only Linux 6.14 changes for a namespace alone')
-    few = ['sh', '-c', f'[ $(cat {limit}) -le 65536 ] || echo 32768 >{limit}; exec "$@"', 'sh']
+    return ['sh', '-c', f'[ $(cat {limit}) -le 65536 ] || echo 32768 >{limit}; exec "$@"', 'sh']
+
+
+def left_running(tmp_path, source, *before):
+    """What seep says of a program of which a process runs on until its standard input ends. None: nothing."""
+    trace, program = tmp_path / 't.seep', tmp_path / 'program'
+    program.with_suffix('.c').write_text(program_source(source))
+    assert run(['gcc', '-O1', '-o', program, program.with_suffix('.c')]).code == 0
+    with subprocess.Popen([*before, SEEP, 'run', '-q', '--no-wait', '--scan', 'no', '-o', trace, '--', program], stdin=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=environment()) as run_of_it:
+        assert run_of_it.stderr.read() == b''
+        if (code := run_of_it.wait(timeout=TIMEOUT)) == 1:
+            pytest.skip('a fork that fails uses up no number of a process here')
+        assert code == 0
+    return [note for process in report(trace) for note in process['health']['notes'] if note.code == 'left_running']
+
+
+def test_a_child_from_before_many_forks_that_failed(namespace, tmp_path):
+    """Such a fork uses up a number, but the kernel does not count it: all numbers may be used up, and the child's be beyond the last."""
+    assert len(left_running(tmp_path, 'pid_reuse_failed_forks.c', *namespace, *few_numbers())) == 1
+
+
+def test_processes_that_each_start_the_next_one_and_end(tmp_path):
+    """While one of them is looked at, it may end and leave another one. Several times, because that is by chance."""
+    assert [len(left_running(tmp_path, 'pid_reuse_chain.c')) for _ in range(20)] == [1] * 20
+
+
+def test_older_processes_are_not_read_at_the_end(namespace, tmp_path):
+    """The end of a run reads /proc only of processes whose numbers were given after the program's."""
+    need('strace')
     calls = tmp_path / 'calls'
-    done = run([*namespace, *few, '/usr/bin/python3', '-S', '-c', AMONG_OTHERS, 'strace', '-o', calls, '-e', 'trace=openat',
+    done = run([*namespace, *few_numbers(), '/usr/bin/python3', '-S', '-c', AMONG_OTHERS, 'strace', '-o', calls, '-e', 'trace=openat',
                 SEEP, 'run', '-q', '--scan', 'no', '-o', tmp_path / 't.seep', '--', 'sleep', '0.1'])
     if not calls.exists() or not calls.stat().st_size:
         pytest.skip(f'strace cannot trace here: {done}')

@@ -55,6 +55,8 @@ void seep_run_read_signals(struct seep_run_supervisor *supervisor) {
                 supervisor->run->most_resident_bytes = (uint64_t)usage.ru_maxrss << 10;
             if (pid == supervisor->run->main_pid) {
                 supervisor->run->wait_status = status;
+                supervisor->run->system_us =
+                    (uint64_t)usage.ru_stime.tv_sec * 1000000 + (uint64_t)usage.ru_stime.tv_usec;
                 supervisor->ended = supervisor->run->main_ended = true;
             }
         } else if (!supervisor->ended) {

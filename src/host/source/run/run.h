@@ -82,6 +82,7 @@ struct seep_run {
     int64_t start_ns;             // CLOCK_MONOTONIC, at the same moment
     int64_t duration_ns;          // of the program
     uint64_t nr_started_before;   // processes and threads of the machine, see run_idle.h; 0: not known
+    uint64_t system_us;           // time of the kernel for the program and the children that it waited for
     uint64_t most_resident_bytes; // of the program, ever; 0: not known
     int64_t watched_ns;           // and until none was waited for any more
     bool main_ended;

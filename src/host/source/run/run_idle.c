@@ -75,6 +75,13 @@ static struct seep_error *add_idle(struct seep_run *run, pid_t pid) {
     return NULL;
 }
 
+static bool is_idle(const struct seep_run *run, pid_t pid) {
+    size_t i = 0;
+    while (i < run->nr_idle && run->idle[i].pid != pid)
+        i++;
+    return i < run->nr_idle;
+}
+
 // No machine starts more processes in a second.
 #define STARTS_PER_S_MAX 1000000
 
@@ -114,12 +121,13 @@ void seep_run_idle_begin(struct seep_run *run) {
 // processes need no look at them.
 struct numbers {
     pid_t after;
-    pid_t last; // 0: not known
+    pid_t last;
+    bool all; // more than a turn of them
 };
 
 static bool is_among(const struct numbers *numbers, pid_t pid) {
-    if (!numbers->last)
-        return pid > numbers->after;
+    if (numbers->all)
+        return true;
     return numbers->last >= numbers->after ? pid > numbers->after && pid <= numbers->last
                                            : pid > numbers->after || pid <= numbers->last;
 }
@@ -133,25 +141,33 @@ static bool read_latest(int *ret_pid, long *ret_nr_threads) {
     return known && *ret_pid > 0;
 }
 
-// Half of all numbers are not used up: what the machine started, and the used numbers that it passed over.
+// A fork that fails late, at the limit of a cgroup for example, uses up a number and is not counted. None
+// takes less of the kernel's time.
+#define FAILED_FORK_US 5
+
+// Half of all numbers are not used up: what the machine started, what the program failed to start, and the
+// used numbers that were passed over.
 static bool is_less_than_a_turn(const struct seep_run *run, long pid_max, long nr_threads) {
     int64_t nr_at_most = (seep_monotonic_ns() - run->start_ns) / (INT64_C(1000000000) / STARTS_PER_S_MAX);
     if (nr_at_most + nr_threads < pid_max / 2)
         return true;
     uint64_t now = run->nr_started_before ? started_until_now(pid_max) : 0;
-    return now && now - run->nr_started_before + (uint64_t)nr_threads < (uint64_t)pid_max / 2;
+    uint64_t nr_failed = run->system_us / FAILED_FORK_US;
+    return now && now - run->nr_started_before + nr_failed + (uint64_t)nr_threads < (uint64_t)pid_max / 2;
 }
 
 static struct numbers numbers_of(const struct seep_run *run) {
-    int latest;
-    long nr_threads, pid_max = most_numbers();
-    if (!read_latest(&latest, &nr_threads) || !is_less_than_a_turn(run, pid_max, nr_threads))
-        return (struct numbers){0, 0};
-    return (struct numbers){run->main_pid, latest};
+    int latest = 0;
+    long nr_threads;
+    bool known = read_latest(&latest, &nr_threads);
+    return (struct numbers){run->main_pid, latest,
+                            !known || !is_less_than_a_turn(run, most_numbers(), nr_threads)};
 }
 
 // So many are asked for one by one, which costs less than the list of all processes.
 enum { NUMBERS_FEW = 32 };
+// Processes that each start the next one and end are followed so far.
+enum { ROUNDS_MAX = 64 };
 
 // /proc has a folder for each thread, too, though it does not list it.
 static bool is_process(pid_t pid) {
@@ -185,29 +201,28 @@ static struct seep_error *look_at(const struct search *search, pid_t pid) {
                  (seep_run_names_socket(pid, search->socket) == SEEP_RUN_NAMED ||
                   seep_run_has_image(pid, search->image_files)) &&
                  is_process(pid);
-    return found ? add_idle(search->run, pid) : NULL;
+    return found && !is_idle(search->run, pid) ? add_idle(search->run, pid) : NULL;
 }
 
-// The last number is read after the list, so that it is not before a number in the list.
-static struct seep_error *look_at_listed(const struct search *search) {
+static struct seep_error *look_at_listed(const struct search *search, const struct numbers *numbers) {
     struct seep_error *err = NULL;
-    pid_t *pids = NULL;
-    size_t nr = 0, capacity = 0;
     DIR *all = opendir("/proc");
     for (struct dirent *entry; !err && all && (entry = readdir(all));) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && !seep_grow(&pids, &capacity, nr + 1, sizeof(*pids)))
-            err = seep_error_no_memory();
-        else if (pid > 0)
-            pids[nr++] = pid;
+        if (pid > 0 && is_among(numbers, pid))
+            err = look_at(search, pid);
     }
     if (all)
         closedir(all);
-    const struct numbers numbers = numbers_of(search->run);
-    for (size_t i = 0; !err && i < nr; i++)
-        if (is_among(&numbers, pids[i]))
-            err = look_at(search, pids[i]);
-    free(pids);
+    return err;
+}
+
+static struct seep_error *look_at_numbers(const struct search *search, const struct numbers *numbers) {
+    struct seep_error *err = NULL;
+    if (numbers->all || numbers->last < numbers->after || numbers->last - numbers->after > NUMBERS_FEW)
+        return look_at_listed(search, numbers);
+    for (pid_t pid = numbers->after + 1; !err && pid <= numbers->last; pid++)
+        err = look_at(search, pid);
     return err;
 }
 
@@ -220,11 +235,16 @@ struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
     if (!seep_proc_is_ours())
         return NULL;
     search.started = start_of(getpid());
-    const struct numbers numbers = numbers_of(run);
+    struct numbers numbers = numbers_of(run);
     struct seep_error *err = NULL;
-    if (numbers.last < numbers.after || numbers.last - numbers.after > NUMBERS_FEW || !numbers.last)
-        return look_at_listed(&search);
-    for (pid_t pid = numbers.after + 1; !err && pid <= numbers.last; pid++)
-        err = look_at(&search, pid);
+    for (unsigned round = 0; !err && round < ROUNDS_MAX; round++) {
+        int latest;
+        long nr_threads;
+        err = look_at_numbers(&search, &numbers);
+        // Before it was looked at, a process may have ended and left another one.
+        if (!read_latest(&latest, &nr_threads) || latest == numbers.last)
+            break;
+        numbers = (struct numbers){numbers.last, latest, false};
+    }
     return err;
 }
