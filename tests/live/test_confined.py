@@ -188,6 +188,32 @@ def test_memory_that_processes_of_a_fork_share(what, tmp_path):
         assert [p['totals']['allocations'] for p in processes[1:]] == [300, 300]
 
 
+@pytest.mark.parametrize('what', ['unmap', 'protect', 'over'])
+def test_a_child_without_an_image_and_memory_of_its_fork(what, tmp_path):
+    """The undo log, which the child reads when it makes its image and when it ends."""
+    program = built_program('confined_shared.c', tmp_path, '-O1', '-fno-builtin')
+    trace = tmp_path / 't.seep'
+    for command in ([program, what, 'child'], [SEEP, 'run', '-q', '-o', trace, '--', program, what, 'child']):
+        done = run(command)
+        assert (done.code, done.out.split()[:1], done.err) == (0, [b'2'], b''), (command, done)
+    processes = report(trace)
+    if what == 'over':
+        assert [p['health']['lost'] for p in processes] == [{'fork': 1}, {}], processes
+    else:
+        assert [p['totals']['allocations'] for p in processes[1:]] == [300, 300], processes
+
+
+def test_a_child_that_leaves_itself_less_than_the_library_shares_with_it(tmp_path):
+    """The undo log takes 7 MiB: it goes before the child's first allocation, and when the child has no image."""
+    program = built_program('confined_least_child.c', tmp_path, '-O1', '-fno-builtin')
+    trace = tmp_path / 't.seep'
+    for command in ([program], [SEEP, 'run', '-q', '-o', trace, '--', program]):
+        done = run(command)
+        assert (done.code, done.out, done.err) == (6, b'', b''), (command, done)
+    (process,) = report(trace)
+    assert process['health']['lost'] == {'fork': 1}, process['health']
+
+
 @pytest.mark.parametrize('kib', [100_000, 300_000, 600_000])
 def test_address_space_limited_before_the_start(kib, tmp_path):
     need('sh')

@@ -245,6 +245,7 @@ static bool set_up(void) {
         if (!seep_g.config.ignore_children)
             seep_news_tell(SEEP_LOST_FORK, 1);
         atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
+        seep_undo_drop();
         seep_window_leave_parents();
         return false;
     }
@@ -292,6 +293,7 @@ static void give_up_set_up(void) {
     seep_news_tell(SEEP_LOST_FORK, 1);
     is_given_up = true;
     atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
+    seep_undo_drop();
     for (int i = 0; i < SYS_SIGSET_WORDS; i++) {
         unblocked[i] = blocked_by_setter[i];
         blocked_by_setter[i] = 0;

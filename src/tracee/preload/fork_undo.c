@@ -71,7 +71,9 @@ static struct undo_log *shared_log(void) {
 }
 
 uint64_t seep_undo_part(int number, uint64_t *ret_bytes) {
-    const struct undo_log *log = __atomic_load_n(&logs[number], __ATOMIC_RELAXED);
+    // A child that has no image yet has that of its fork, and no other.
+    const struct undo_log *of_fork = number == 0 ? __atomic_load_n(&own.log, __ATOMIC_RELAXED) : NULL;
+    const struct undo_log *log = of_fork ? of_fork : __atomic_load_n(&logs[number], __ATOMIC_RELAXED);
     *ret_bytes = log ? sizeof(*log) : 0;
     return (uintptr_t)log;
 }
@@ -461,22 +463,40 @@ bool seep_undo_apply(unsigned char *fresh) {
 }
 
 // There is one, and we are no child of vfork. Under a filter of system calls that cannot be asked.
-static bool is_ours(void) {
-    return is_current(&own) && (!seep_calls_seem_free() || sys_getpid() == own_pid);
+static bool is_ours(const struct place *place) {
+    return is_current(place) && (!seep_calls_seem_free() || sys_getpid() == own_pid);
 }
 
-void seep_undo_leave(void) {
-    if (!is_ours())
-        return;
-    if (atomic_fetch_sub_explicit(&own.log->users, 1, memory_order_acq_rel) == 1) {
+static void leave(struct undo_log *log) {
+    if (atomic_fetch_sub_explicit(&log->users, 1, memory_order_acq_rel) == 1) {
         uint32_t open = OPEN;
-        atomic_compare_exchange_strong_explicit(&own.log->state, &open, LEFT, memory_order_release,
+        atomic_compare_exchange_strong_explicit(&log->state, &open, LEFT, memory_order_release,
                                                 memory_order_relaxed);
     }
 }
 
+void seep_undo_leave(void) {
+    if (is_ours(&own))
+        leave(own.log);
+}
+
+void seep_undo_drop(void) {
+    // A signal handler that comes amid this finds none.
+    own_missing = true;
+    const struct place last = {__atomic_exchange_n(&own.log, NULL, __ATOMIC_SEQ_CST), own.generation};
+    if (is_ours(&last))
+        leave(last.log);
+    if (last.log)
+        sys_munmap(last.log, sizeof(*last.log));
+}
+
+void seep_undo_make_room(void) {
+    if (own.log && seep_calls_seem_free() && sys_getpid() == own_pid)
+        seep_undo_drop();
+}
+
 void seep_undo_need_again(void) {
-    if (!is_ours())
+    if (!is_ours(&own))
         return;
     atomic_fetch_add_explicit(&own.log->users, 1, memory_order_relaxed);
     uint32_t left = LEFT;

@@ -125,6 +125,7 @@ static void give_up(enum seep_passive_reason reason) {
         seep_lost(SEEP_LOST_PASSIVE);
     } else { // a child of fork, which sees its parent's
         seep_news_tell(SEEP_LOST_FORK, 1);
+        seep_undo_drop();
     }
     seep_fork_none_is_ours();
     turn_away(nr_slots);

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "preload/fork_undo.h"
 #include "preload/hooks.h"
 #include "preload/proc_maps.h"
 #include "preload/stack.h"
@@ -18,7 +19,7 @@
 
 // ---- limits ---------------------------------------------------------------------------------------
 
-enum { DESCRIPTORS_FEW = 64 };
+enum { DESCRIPTORS_FEW = 64, LOW_LIMIT = 64 << 20 };
 
 // A new image needs a descriptor, and the kernel holds its file to RLIMIT_FSIZE. But most children that leave
 // themselves enough descriptors execute a program and never allocate, and the time to make an image grows
@@ -49,10 +50,16 @@ SEEP_COLD static void limit_is_coming(unsigned resource, const void *limit, size
 }
 
 // Called after the limit is set, because a refused limit changes nothing. A limit below the mapped size is
-// allowed. A child of vfork shares our memory but has its own limits.
+// allowed. A child of vfork shares our memory but has its own limits. A forked child without an image may
+// need for its first allocation all that a low limit leaves: it keeps no undo log, which is larger than most
+// programs.
 static void limit_changed(unsigned resource, uint64_t limit) {
-    if (resource == RLIMIT_AS && seep_image_is_ours() && sys_getpid() == seep_confined.pid)
+    if (resource != RLIMIT_AS)
+        return;
+    if (seep_image_is_ours() && sys_getpid() == seep_confined.pid)
         seep_window_limit(limit);
+    else if (limit < LOW_LIMIT && seep_fork_lacks_image())
+        seep_undo_make_room();
 }
 
 // The compiler takes the header's word that the hooks are given a limit. glibc takes NULL for none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Unmaps, protects, maps over or locks all memory that it shares with its children and has not made itself,
-// between two children.
+// between two children. With a second argument the second child does so, before its first allocation.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,17 +8,38 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { MOST = 64 };
+
 static void allocate(void) {
     for (int i = 0; i < 300; i++)
         free(malloc(40));
 }
 
-static int child(void) {
+static int nr;
+static unsigned long start[MOST], end[MOST];
+
+static void do_to_all(const char *what) {
+    for (int i = 0; i < nr; i++) {
+        void *at = (void *)start[i];
+        size_t bytes = end[i] - start[i];
+        if (strcmp(what, "unmap") == 0)
+            munmap(at, bytes);
+        else if (strcmp(what, "protect") == 0)
+            mprotect(at, bytes, PROT_NONE);
+        else if (strcmp(what, "over") == 0)
+            mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    }
+    if (strcmp(what, "lock") == 0)
+        mlockall(MCL_CURRENT);
+}
+
+static int child(const char *what) {
     int status = -1;
     pid_t pid = fork();
     if (pid == 0) {
+        do_to_all(what);
         allocate();
-        _exit(3);
+        exit(3);
     }
     waitpid(pid, &status, 0);
     return status == 3 << 8;
@@ -37,29 +58,17 @@ static unsigned long locked_kib(void) {
 }
 
 int main(int argc, char **argv) {
-    enum { MOST = 64 };
     static char line[8192];
-    static unsigned long start[MOST], end[MOST];
-    int nr = 0, good = child();
+    int good = child("");
     FILE *maps = fopen("/proc/self/maps", "r");
     while (nr < MOST && fgets(line, sizeof(line), maps))
         if (strstr(line, "/dev/zero"))
             nr += sscanf(line, "%lx-%lx", &start[nr], &end[nr]) == 2;
     fclose(maps);
-    for (int i = 0; i < nr && argc > 1; i++) {
-        void *at = (void *)start[i];
-        size_t bytes = end[i] - start[i];
-        if (strcmp(argv[1], "unmap") == 0)
-            munmap(at, bytes);
-        else if (strcmp(argv[1], "protect") == 0)
-            mprotect(at, bytes, PROT_NONE);
-        else if (strcmp(argv[1], "over") == 0)
-            mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    }
-    if (argc > 1 && strcmp(argv[1], "lock") == 0)
-        mlockall(MCL_CURRENT);
+    if (argc == 2)
+        do_to_all(argv[1]);
     allocate();
-    good += child();
+    good += child(argc > 2 ? argv[1] : "");
     printf("%d %lu\n", good, locked_kib());
     return 0;
 }
