@@ -256,9 +256,19 @@ def test_a_block_that_grows_by_realloc_beside_many_others(run, seep, tmp_path):
 
 
 def test_suppressed_blocks_are_among_all_that_is_held(run, seep, tmp_path):
-    """The blocks that are not suppressed counted as all."""
+    """The blocks that are not suppressed counted as all. A scan would find them reachable, which is no leak to suppress."""
     (tmp_path / "known.supp").write_text("leak:keep_known\n")
-    run(seep, "run", "-q", "-o", "half.seep", built(tmp_path, "first_suppressed"))
+    run(seep, "run", "-q", "--scan", "no", "-o", "half.seep", built(tmp_path, "first_suppressed"))
     whole = json.loads(run(seep, "report", "--json", "--suppressions", tmp_path / "known.supp", "half.seep").stdout)
     (holds,) = [finding["text"] for finding in whole["findings"] if finding["kind"] == "holds"]
-    assert re.fullmatch(r"11\.7 KiB in 2 blocks, .*50\.0% from keep_own .*", holds), holds
+    assert re.fullmatch(r"11\.7 KiB in 2 blocks, the largest part 50\.0% from keep_own .*", holds), holds
+
+
+def test_what_is_suppressed_is_told_where_it_is_most(run, seep, tmp_path):
+    """The place of a small rest was called the largest part of all."""
+    (tmp_path / "known.supp").write_text("leak:keep_most\n")
+    run(seep, "run", "-q", "--scan", "no", "-o", "most.seep", built(tmp_path, "first_most_suppressed"))
+    whole = json.loads(run(seep, "report", "--json", "--suppressions", tmp_path / "known.supp", "most.seep").stdout)
+    (holds,) = [finding["text"] for finding in whole["findings"] if finding["kind"] == "holds"]
+    assert re.search(r"^9\.77 KiB in 2 blocks, 90\.0% suppressed, 10\.0% from keep_own ", holds), holds
+    assert sum(site["live_bytes"] for site in whole["sites"]) == 10000

@@ -369,21 +369,26 @@ static uint64_t take_out(struct seep_places *places, const char *name) {
 enum { NR_NAMED = 3 };
 
 // As few places as have most of it, each with its share: ", 64.0% from PLACE, 30.1% from PLACE". Where it is
-// spread over more places, those of them that have a tenth of it, but at least one.
+// spread over more places, those of them that have a tenth of it, but at least one. What is suppressed is in
+// no place, and comes first where it is more than the first of them.
 static struct seep_error *name_places(struct maker *maker, const struct seep_places *places, uint64_t all,
-                                      const char *rest, const char **ret_text) {
-    uint64_t part = 0;
+                                      uint64_t suppressed, const char *rest, const char **ret_text) {
+    bool hidden = suppressed > places->of[0].value;
+    uint64_t part = hidden ? suppressed : 0;
     size_t nr = 0;
-    while (nr < SEEP_MIN(places->nr, (size_t)NR_NAMED) && (double)part < 0.8 * (double)all &&
+    while (nr < SEEP_MIN(places->nr, (size_t)NR_NAMED) && (!nr || (double)part < 0.8 * (double)all) &&
            (!nr || (double)places->of[nr].value >= 0.1 * (double)all))
         seep_add_up(&part, places->of[nr++].value);
     bool spread = (double)part < 0.8 * (double)all;
     const char *text = spread && nr > 1 ? ", the largest parts " : spread ? ", the largest part " : ", ";
+    if (hidden)
+        text = seep_arena_printf(&maker->view->arena, "%s%s%s suppressed, ", text,
+                                 seep_format_share(suppressed, all).text, rest);
     for (size_t i = 0; text && i < nr; i++) {
         bool whole = places->of[i].value >= all;
         struct seep_number share = seep_format_share(places->of[i].value, all);
         text = seep_arena_printf(&maker->view->arena, "%s%s%s%s from %s", text, i ? ", " : "",
-                                 whole ? "all" : share.text, i ? "" : rest,
+                                 whole ? "all" : share.text, i || hidden ? "" : rest,
                                  places->of[i].name ? places->of[i].name : "stacks that are not known");
     }
     *ret_text = text;
@@ -418,6 +423,8 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
         return error;
     // Suppressed blocks are among live blocks, and not among leaders.
     uint64_t all = lead == SEEP_LEAD_LIVE ? SEEP_MAX(leaders->all, finding->value) : leaders->all;
+    uint64_t suppressed =
+        SEEP_MIN(all - leaders->all, (uint64_t)SEEP_MAX(maker->view->all.suppressed_bytes, INT64_C(0)));
     uint64_t pool = take_out(&places, SEEP_EXCEPTION_POOL), stdio = take_out(&places, SEEP_STDIO_BUFFERS);
     pool = pool < all / 10 ? 0 : pool;
     // A tenth of what the pool leaves, not of all: beside the pool, buffers that are nearly all of the rest
@@ -435,7 +442,7 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
         return *ret_text ? NULL : seep_error_no_memory();
     }
     // What is taken out is a part of the line's first figure. The share is of what is left.
-    error = name_places(maker, &places, *ret_rest, *taken_out ? " of the rest" : "", ret_text);
+    error = name_places(maker, &places, *ret_rest, suppressed, *taken_out ? " of the rest" : "", ret_text);
     const char *caller = "";
     if (!error && (double)places.of[0].value >= 0.8 * (double)*ret_rest) // it alone is named
         error = seep_places_caller(maker->view, leaders, &places, false, &caller);
