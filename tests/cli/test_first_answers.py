@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import xml.etree.ElementTree
 
@@ -158,6 +160,27 @@ def test_a_program_that_holds_nothing_of_its_own(run, seep, tmp_path):
     assert float(re.search(r"([\d.]+)%", of_program)[1]) > 50, found
     shown = run(seep, "report", "--sort", "temporary", "only.seep").stdout
     assert "#1" not in shown and "\nnext: seep report only.seep --sort allocations " in shown, shown
+
+
+@pytest.mark.parametrize("name, word", [("-dash.seep", "./-dash.seep"), ("it's 1.seep", "it's 1.seep")])
+def test_a_shell_reads_the_file_in_commands_to_copy(run, seep, lost, tmp_path, monkeypatch, name, word):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(lost / "first.seep", name)
+    command = re.search(r"^next: (seep .*?)   \(", run(seep, "report", "--", name).stdout, re.M)[1]
+    words = shlex.split(command)
+    assert words[:3] == ["seep", "report", word], command
+    assert run(seep, *words[1:]).returncode == 0, command
+    for arguments, hint in ((["html"], "seep html FILE -o page.html"), (["shrink"], "seep shrink FILE -o small.seep"),
+                            (["import", "--format", "log"], "seep import FILE --format log -o out.seep")):
+        done = run(seep, *arguments, "--", name)
+        assert done.returncode == 2
+        assert shlex.split(re.search(r"\((.*)\)$", done.stderr)[1]) == [word if at == "FILE" else at for at in hint.split()]
+    done = run(seep, "serve", f"./{name}")
+    assert shlex.split(re.search(r"(seep serve --http .*)\)$", done.stderr)[1])[3:] == [f"./{name}"], done.stderr
+    done = run(seep, "connect", "-e", f'save "{name}"', f"./{name}")
+    assert shlex.split(done.stdout.split("saved: ")[1])[:2] == ["seep", "report"], done.stdout
+    saved = shlex.split(done.stdout.split("saved: ")[1])[2]
+    assert run(seep, "report", saved).returncode == 0, done.stdout
 
 
 def test_rows_of_zeros_are_left_out(run, seep, tmp_path):

@@ -40,10 +40,12 @@ static struct seep_error *run_import(const struct seep_arguments *arguments, int
     if (values->format < 0)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "import: --format is missing"),
                                "heaptrack, mmleak, mtrace, mprof or log");
-    if (!values->output)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "import: no file to write"),
-                               "seep import %s --format %s -o out.seep", arguments->operands[0],
-                               seep_import_formats[values->format]);
+    if (!values->output) {
+        char after[64];
+        snprintf(after, sizeof(after), " --format %s -o out.seep", seep_import_formats[values->format]);
+        return seep_command_hint(seep_error_create(SEEP_E_USAGE, "import: no file to write"), "seep import",
+                                 arguments->operands[0], after);
+    }
     struct seep_import_options options = {.maps = values->maps};
     struct seep_imported imported;
     struct seep_error *error =

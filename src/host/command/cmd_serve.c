@@ -432,9 +432,9 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
         seep_live_source_of(arguments->ended ? name : arguments->operands[0], NULL, &source);
     source.is_ours = arguments->ended;
     if (!error && (!source.is_pid || source.link))
-        error = seep_error_hint(
+        error = seep_command_hint(
             seep_error_create(SEEP_E_USAGE, "serve: '%s' is no process", arguments->operands[0]),
-            "a file is for a browser: seep serve --http %s", arguments->operands[0]);
+            "a file is for a browser: seep serve --http", arguments->operands[0], "");
     bool done = false;
     if (!error && stdio && !arguments->ended)
         error = seep_server_stdio_run(&source, &done);

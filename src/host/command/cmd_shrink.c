@@ -2,10 +2,12 @@
 // `seep shrink FILE... -o OUT`: recordings without what was allocated and freed again.
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/numbers.h"
 #include "command/command.h"
 #include "command/result_file.h"
+#include "output/format.h"
 #include "session/shrink.h"
 
 struct shrink_values {
@@ -32,17 +34,19 @@ static const struct seep_option_group shrink_group = {
 static struct seep_error *run_shrink(const struct seep_arguments *arguments, int *ret_status) {
     const struct shrink_values *values = seep_arguments_values(arguments, &shrink_group);
     if (!values->output)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "shrink: no file to write"),
-                               "seep shrink %s -o small.seep", arguments->operands[0]);
+        return seep_command_hint(seep_error_create(SEEP_E_USAGE, "shrink: no file to write"), "seep shrink",
+                                 arguments->operands[0], " -o small.seep");
     struct seep_shrunk shrunk;
     struct seep_error *error = seep_result_is_no_input(
         values->output, (const char *const *)arguments->operands, arguments->nr_operands);
     if (!error)
         error = seep_shrink((const char *const *)arguments->operands, (size_t)arguments->nr_operands,
                             values->output, values->anonymize, &shrunk);
-    if (!error && shrunk.nr_damaged)
+    char *word = error || !shrunk.nr_damaged ? NULL : seep_shell_operand(values->output);
+    if (word)
         fprintf(stderr, "seep: incomplete files: %s ('seep report %s' says why)\n",
-                seep_format_count(shrunk.nr_damaged).text, values->output);
+                seep_format_count(shrunk.nr_damaged).text, word);
+    free(word);
     if (!error && !values->quiet)
         fprintf(stderr, "seep: %s of %s events are kept%s\n", seep_format_count(shrunk.nr_kept).text,
                 seep_format_count(shrunk.nr_events).text,

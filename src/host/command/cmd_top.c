@@ -20,6 +20,7 @@
 #include "command/trace_name.h"
 #include "file/session_file.h"
 #include "live/live_worker.h"
+#include "output/format.h"
 #include "screen/full_screen.h"
 #include "screen/screen.h"
 
@@ -247,10 +248,12 @@ static void save(struct top *top, const char *given) {
         error = seep_trace_name(*given ? given : SEEP_TRACE_NAME_SNAP, process->name, process->pid, &name);
     if (!error)
         error = seep_session_save_beside(session, name, &saved);
+    char *operand = error ? NULL : seep_shell_operand(saved);
     if (error)
         say_error(top, error);
-    else if (asprintf(&text, "saved: seep report %s", saved) >= 0)
+    else if (operand && asprintf(&text, "saved: seep report %s", operand) >= 0)
         seep_screen_say(&top->screen, false, text);
+    free(operand);
     free(text);
     free(saved);
     free(name);

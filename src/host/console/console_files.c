@@ -40,8 +40,10 @@ static struct seep_error *run_save(struct seep_console *console, char *const *wo
     if (!made)
         return seep_error_no_memory();
     struct seep_error *error = seep_session_save_beside(session, name, &saved);
-    if (!error && asprintf(&text, "saved: seep report %s", saved) < 0)
+    char *operand = error ? NULL : seep_shell_operand(saved);
+    if (!error && (!operand || asprintf(&text, "saved: seep report %s", operand) < 0))
         error = seep_error_no_memory();
+    free(operand);
     if (!error)
         error = seep_console_done(console, out, "save", text);
     free(text);

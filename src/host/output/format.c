@@ -110,6 +110,40 @@ char *seep_escape(const char *text) {
     return result;
 }
 
+void seep_put_shell_word(FILE *out, const char *text) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+=@%";
+    if (*text && *text != '-' && text[strspn(text, plain)] == 0) {
+        fputs(text, out);
+        return;
+    }
+    char *shown = seep_escape(text);
+    fputc('\'', out);
+    for (const char *at = shown; at && *at; at++) {
+        if (*at == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*at, out);
+    }
+    fputc('\'', out);
+    free(shown);
+}
+
+char *seep_shell_operand(const char *name) {
+    char *path = NULL, *word = NULL;
+    size_t nr_bytes;
+    if (asprintf(&path, "%s%s", *name == '-' ? "./" : "", name) < 0)
+        return NULL;
+    FILE *out = open_memstream(&word, &nr_bytes);
+    if (out)
+        seep_put_shell_word(out, path);
+    free(path);
+    if (!out || fclose(out) != 0) {
+        free(word);
+        return NULL;
+    }
+    return word;
+}
+
 void seep_put_source(FILE *out, const char *file, uint32_t line) {
     if (!file)
         return;

@@ -18,6 +18,11 @@
 void seep_put_escaped(FILE *out, const char *text);
 // The same as a new string; NULL: out of memory.
 SEEP_MUST_CHECK char *seep_escape(const char *text);
+// One word of a shell command that people copy: escaped, and quoted where it needs to be.
+void seep_put_shell_word(FILE *out, const char *text);
+// The same of a file or a process as a new string, with ./ before a dash, which would begin an option. NULL:
+// out of memory.
+SEEP_MUST_CHECK char *seep_shell_operand(const char *name);
 // " (file:line)" and " [module]" of a frame, escaped. A file that is NULL is not written, nor is line 0.
 void seep_put_source(FILE *out, const char *file, uint32_t line);
 void seep_put_module(FILE *out, const char *module);

@@ -513,26 +513,6 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
 
 // ---- what next ----
 
-// One word of a shell command: quoted where it needs to be.
-static void put_shell_word(FILE *out, const char *text) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+=@%";
-    if (*text && *text != '-' && text[strspn(text, plain)] == 0) {
-        fputs(text, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *text; text++) {
-        char one[2] = {*text, 0};
-        if (*text == '\'')
-            fputs("'\\''", out);
-        else if ((unsigned char)*text >= 0x80)
-            fputc(*text, out);
-        else
-            seep_put_escaped(out, one);
-    }
-    fputc('\'', out);
-}
-
 // A command that shows more.
 struct next {
     const char *command;
@@ -543,8 +523,9 @@ struct next {
 static void put_command(FILE *out, const struct seep_view *view, const char *source,
                         const struct next *next) {
     if (source && strcmp(source, "/dev/null") != 0) { // where it is not found again
-        fprintf(out, "seep %s ", next->command);
-        put_shell_word(out, source);
+        char *operand = seep_shell_operand(source);
+        fprintf(out, "seep %s %s", next->command, operand ? operand : source);
+        free(operand);
     } else {
         fputs("the same with", out);
     }
@@ -559,7 +540,7 @@ static void put_command(FILE *out, const struct seep_view *view, const char *sou
         fprintf(out, " --%s", given->name);
         if (given->value) {
             fputc(' ', out);
-            put_shell_word(out, given->value);
+            seep_put_shell_word(out, given->value);
         }
     }
     if (view->options.by != SEEP_BY_SITE && !strstr(next->options, "--by"))
