@@ -98,6 +98,16 @@ def test_the_data_of_the_library_holds_nothing_but_what_it_gave(place, kind, tmp
     assert done.code == 0 and kinds(process)[3005] == {kind}
 
 
+def test_memory_of_ours_in_a_gap_of_a_module_leaves_its_data_roots(tmp_path):
+    harness.need('gcc')
+    apart = [f'-Wl,-z,{word}' for word in ('max-page-size=0x200000', 'common-page-size=0x200000', 'noseparate-code', 'norelro')]
+    program = built_program('exit_scan_gap.c', tmp_path, '-O1')
+    subprocess.run(['gcc', '-w', '-O1', '-DLIBRARY', '-shared', '-fPIC', *apart, f'{program}.c', '-o', tmp_path / 'libgap.so'],
+                   check=True, timeout=PATIENCE_S)
+    done, (process, ) = run(program, tmp_path)
+    assert done.code == 0 and kinds(process)[3005] == {'reachable'}
+
+
 def test_exit_in_a_child_of_vfork_is_not_that_of_the_parent(tmp_path):
     """The child and the parent have one thread of libc. Blocks that the parent's frames held were lost."""
     harness.need('gcc')

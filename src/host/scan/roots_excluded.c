@@ -206,14 +206,20 @@ static bool exclude_areas(struct seep_root_finder *finder) {
 }
 
 // The memory that the library gave to the program before there was an allocator. It is the only range of the
-// library's memory that lies in the data of a module, which is the library. NULL: the latest module is not
-// the library.
+// library's memory that lies in the data of a module, which is the library. Other ranges may lie in a gap
+// between segments of any module. NULL: the latest module is not the library.
 static const struct seep_image_range *given_at_start(const struct seep_root_finder *finder) {
     const struct seep_hints *hints = &finder->profile->hints;
     const uint64_t start = finder->ranges->modules[finder->module].module.start_rt;
-    for (size_t i = 0; i < hints->nr_own; i++)
-        if (hints->own[i].start - start < finder->data_end - start)
-            return &hints->own[i];
+    for (size_t i = 0; i < hints->nr_own; i++) {
+        const struct seep_image_range *own = &hints->own[i];
+        if (own->start - start >= finder->data_end - start)
+            continue;
+        // A core file has no bytes of other ranges.
+        const struct seep_memory_area *mapping = seep_memory_find(finder->memory, own->start);
+        if (mapping && mapping->readable && !mapping->of_seep)
+            return own;
+    }
     return NULL;
 }
 
