@@ -172,6 +172,17 @@ def test_address_space_of_the_program_only(mode, tmp_path):
     assert 'gave_up' in report_json.codes(process) and 'address_limit' not in report_json.codes(process)
 
 
+@pytest.mark.parametrize('mode', ['live', 'count', 'record'])
+def test_address_space_limited_by_the_allocator(mode, tmp_path):
+    """Amid a hook, as by a signal handler: the image stays, because the hook goes on in it."""
+    library = tmp_path / 'liblimits.so'
+    library.write_bytes(built_program('confined_least_allocator.c', tmp_path, '-O1', '-fno-builtin', '-shared', '-fPIC').read_bytes())
+    program = built_program('confined_least_amid.c', tmp_path, '-O1', '-fno-builtin', '-Wl,--no-as-needed', library)
+    for command in ([program], [SEEP, 'run', '-q', '--mode', mode, '-o', tmp_path / 't.seep', '--', program]):
+        done = run(command)
+        assert (done.code, done.err) == (0, b''), (command, done)
+
+
 @pytest.mark.parametrize('what', ['unmap', 'protect', 'over', 'lock'])
 def test_memory_that_processes_of_a_fork_share(what, tmp_path):
     """As the image: it is neither unmapped, protected nor locked, and where it is mapped over, recording ends before."""

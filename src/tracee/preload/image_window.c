@@ -386,11 +386,17 @@ static uint64_t budget_below(uint64_t limit_bytes) {
     return limit_bytes >= NO_LIMIT ? UINT64_MAX : SEEP_MAX(limit_bytes / 4, opened_bytes() + MIB);
 }
 
+// A signal handler sets the limit, or the real allocator does.
+static bool is_amid_hook(void) {
+    uint64_t guard = seep_self()->guard;
+    return guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(guard);
+}
+
 // The program has no room, and can have none again. With other threads the image stays, because one of them
 // may be in a hook for long.
 static bool is_in_the_way(uint64_t limit_bytes) {
     struct rlimit64 limit;
-    if (SEEP_ARCH_WORD != 8 || seep_g.header->areas[SEEP_AREA_THREADS].used > 1 ||
+    if (SEEP_ARCH_WORD != 8 || is_amid_hook() || seep_g.header->areas[SEEP_AREA_THREADS].used > 1 ||
         !sys_limit(RLIMIT_AS, NULL, &limit) || limit.rlim_max > limit_bytes)
         return false;
     void *room = sys_mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
