@@ -130,6 +130,10 @@ def test_lost_cycles_are_named(run, seep, tmp_path):
     run(seep, "run", "-q", "-o", "alone.seep", program, "0")
     found, codes = findings_of(run, seep, "alone.seep")
     assert found["leaks"]["value"] == 42 * 208 and "lost_cycles" not in codes and messages.CYCLES not in found["leaks"]["text"], found
+    run(seep, "run", "-q", "--mode", "record", "-o", "record.seep", program)
+    assert "lost_cycles" in findings_of(run, seep, "record.seep")[1]
+    past = json.loads(run(seep, "report", "--json", "--at", "peak", "record.seep").stdout)  # which no scan has seen
+    assert "lost_cycles" not in [note["code"] for note in past["health"]["notes"]], past["health"]
     run(seep, "run", "-q", "-o", "many.seep", program, "1000")
     assert re.search(r"^  note: 1,000 lost blocks ", run(seep, "report", "many.seep").stdout, re.M)
 

@@ -15,7 +15,19 @@
 #include "session/recording_rebuild.h"
 #include "session/session_open.h"
 
+// What a scan of the end said beside its classes.
+static void drop_notes_of_scan(struct seep_health *health) {
+    size_t nr = 0;
+    for (size_t i = 0; i < health->nr_notes; i++) {
+        uint32_t code = health->notes[i].code;
+        if (code != SEEP_NOTE_LOST_CYCLES && code != SEEP_NOTE_HEADERS && code != SEEP_NOTE_SCAN_STOPPED)
+            health->notes[nr++] = health->notes[i];
+    }
+    health->nr_notes = nr;
+}
+
 void seep_at_mark_drop_details(struct seep_profile *profile) {
+    drop_notes_of_scan(&profile->health);
     profile->nr_blocks = 0;
     profile->nr_thread_sites = 0;
     profile->nr_threads = 0;
