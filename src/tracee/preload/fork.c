@@ -293,7 +293,6 @@ static void give_up_set_up(void) {
     seep_news_tell(SEEP_LOST_FORK, 1);
     is_given_up = true;
     atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
-    seep_undo_drop();
     for (int i = 0; i < SYS_SIGSET_WORDS; i++) {
         unblocked[i] = blocked_by_setter[i];
         blocked_by_setter[i] = 0;
