@@ -5,7 +5,7 @@
 
 int main(void) {
     char byte;
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 200; i++) {
         pid_t pid = fork();
         if (pid)
             _exit(pid < 0);
