@@ -12,7 +12,10 @@
 
 #define CHUNK_BYTES (SEEP_CHUNK_SITES * sizeof(struct seep_image_counters))
 
-enum { NR_PER_PAGE = SEEP_IMAGE_PAGE / sizeof(struct seep_image_counters) };
+enum {
+    NR_PER_PAGE = SEEP_IMAGE_PAGE / sizeof(struct seep_image_counters),
+    LATER_SITES = 64 * SEEP_CHUNK_SITES
+};
 
 struct heir {
     unsigned char *fresh;
@@ -29,7 +32,7 @@ static void *at(const struct heir *heir, enum seep_area_kind area) {
     return heir->fresh + seep_g.area_off[area];
 }
 
-static struct seep_image_counters *chunk_of(const struct heir *heir, uint64_t slot, uint64_t index) {
+static struct seep_image_counters *chunk_of(const struct heir *heir, uint32_t slot, uint32_t index) {
     const uint32_t *dir = seep_window_pages(heir->fresh, heir->slots[slot].chunk_dir_page,
                                             SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
     return dir ? seep_window_pages(heir->fresh, dir[index], CHUNK_BYTES) : NULL;
@@ -37,21 +40,21 @@ static struct seep_image_counters *chunk_of(const struct heir *heir, uint64_t sl
 
 // Calls `one` for the counters of a chunk that were ever written; the others stay holes. false: the kernel
 // does not say which those are.
-static bool each_counters(struct heir *heir, struct seep_image_counters *chunk, uint64_t first,
+static bool each_counters(struct heir *heir, struct seep_image_counters *chunk, uint32_t first,
                           void (*one)(struct heir *heir, struct seep_image_counters *counters,
-                                      uint64_t site)) {
+                                      uint32_t site)) {
     unsigned char present[CHUNK_BYTES / SEEP_IMAGE_PAGE];
     if (!chunk)
         return true;
     if (!seep_pages_present((const unsigned char *)chunk, sizeof(present), present))
         return false;
-    for (uint64_t i = 0; i < SEEP_CHUNK_SITES && first + i < heir->nr_sites; i++)
+    for (uint32_t i = 0; i < SEEP_CHUNK_SITES; i++)
         if (present[i / NR_PER_PAGE] & 1)
             one(heir, &chunk[i], first + i);
     return true;
 }
 
-static void sum_freed(struct heir *heir, struct seep_image_counters *counters, uint64_t site) {
+static void sum_freed(struct heir *heir, struct seep_image_counters *counters, uint32_t site) {
     heir->freed[site % SEEP_CHUNK_SITES][0] += counters->frees;
     heir->freed[site % SEEP_CHUNK_SITES][1] += counters->freed_bytes;
 }
@@ -69,7 +72,7 @@ static uint64_t share_of(uint64_t value, uint64_t part, uint64_t whole) {
 
 // Which slot had allocated what was freed is not known, nor does it matter: the sum over all is the
 // truth.
-static void forget_freed(struct heir *heir, struct seep_image_counters *counters, uint64_t site) {
+static void forget_freed(struct heir *heir, struct seep_image_counters *counters, uint32_t site) {
     uint64_t *freed = heir->freed[site % SEEP_CHUNK_SITES];
     uint64_t blocks = SEEP_MIN(counters->allocations, freed[0]);
     uint64_t bytes = SEEP_MIN(counters->allocated_bytes, freed[1]);
@@ -77,8 +80,9 @@ static void forget_freed(struct heir *heir, struct seep_image_counters *counters
     freed[1] -= bytes;
     struct seep_image_counters left = {.allocations = counters->allocations - blocks,
                                        .allocated_bytes = counters->allocated_bytes - bytes};
-    if (SEEP_MODES && heir->header->flags & SEEP_FLAG_CALLS)
-        left = (struct seep_image_counters){0}; // a child begins without calls
+    // A child begins without calls, and a site that the parent has added since is not in the copy.
+    if ((SEEP_MODES && heir->header->flags & SEEP_FLAG_CALLS) || site >= (uint32_t)heir->nr_sites)
+        left = (struct seep_image_counters){0};
     if (left.allocations) {
         left.size_min_inverted = counters->size_min_inverted;
         left.size_max = counters->size_max;
@@ -98,12 +102,14 @@ static void forget_freed(struct heir *heir, struct seep_image_counters *counters
 
 static bool forget_all_freed(struct heir *heir) {
     bool whole = true;
-    for (uint64_t first = 0; whole && first < heir->nr_sites; first += SEEP_CHUNK_SITES) {
-        uint64_t index = first / SEEP_CHUNK_SITES;
+    // Beyond the sites, because the parent may have added some while they were copied.
+    uint32_t end = SEEP_MIN((uint32_t)heir->nr_sites + LATER_SITES, SEEP_MAX_SITES);
+    for (uint32_t first = 0; whole && first < end; first += SEEP_CHUNK_SITES) {
+        uint32_t index = first / SEEP_CHUNK_SITES;
         __builtin_memset(heir->freed, 0, SEEP_CHUNK_SITES * sizeof(*heir->freed));
-        for (uint64_t slot = 0; whole && slot < heir->nr_slots; slot++)
+        for (uint32_t slot = 0; whole && slot < heir->nr_slots; slot++)
             whole = each_counters(heir, chunk_of(heir, slot, index), first, sum_freed);
-        for (uint64_t slot = 0; whole && slot < heir->nr_slots; slot++)
+        for (uint32_t slot = 0; whole && slot < heir->nr_slots; slot++)
             whole = each_counters(heir, chunk_of(heir, slot, index), first, forget_freed);
     }
     return whole;

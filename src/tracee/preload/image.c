@@ -397,6 +397,29 @@ static bool copy_all_pages(unsigned char *fresh, uint64_t nr_pages) {
     return done;
 }
 
+_Static_assert(sizeof(struct seep_image_node) == 16 && sizeof(struct seep_image_site) == 16,
+               "what forget_from steps");
+
+// `at`: a number of the first of `nr` nodes or sites.
+static SEEP_NOINLINE void forget_from(uint32_t *at, uint32_t nr, uint32_t end) {
+    for (; nr > 0; nr--, at += 4)
+        if (*at >= end)
+            *at = 0;
+}
+
+// Sites and nodes refer to each other, and the parent adds both while they are copied; what it has added
+// beyond what we see of it is not in the copy. No inherited block has such a site.
+static void forget_later_stacks(unsigned char *fresh) {
+    const struct seep_image_area *areas = ((const struct seep_image_header *)fresh)->areas;
+    struct seep_image_node *nodes = (struct seep_image_node *)(fresh + seep_g.area_off[SEEP_AREA_NODES]);
+    struct seep_image_site *sites = (struct seep_image_site *)(fresh + seep_g.area_off[SEEP_AREA_SITES]);
+    uint32_t nr_nodes = (uint32_t)areas[SEEP_AREA_NODES].used,
+             nr_sites = (uint32_t)areas[SEEP_AREA_SITES].used;
+    forget_from(&nodes->site, nr_nodes, nr_sites);
+    forget_from(&sites->node, nr_sites, nr_nodes);
+    forget_from(&sites->next, nr_sites, nr_sites);
+}
+
 // The arrays that only grow. Copied last, so that whatever else was copied refers to what is there.
 static bool copy_arrays(unsigned char *fresh) {
     const struct seep_image_header *from = seep_g.header;
@@ -415,6 +438,7 @@ static bool copy_arrays(unsigned char *fresh) {
         if (!copy_present(fresh, seep_g.base, seep_g.area_off[kind], SEEP_MIN(bytes, seep_g.area_size[kind])))
             return false;
     }
+    forget_later_stacks(fresh);
     return true;
 }
 

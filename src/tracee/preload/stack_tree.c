@@ -213,7 +213,11 @@ static struct seep_node_table *roomy_node_table(void) {
     struct seep_node_table *table = atomic_load_explicit(&seep_g.node_index, memory_order_relaxed);
     if (table && table->nr_used < table->mask / 16 * 11)
         return table;
-    struct seep_node_table *larger = new_node_table(table ? table->bits + 1 : FIRST_SIZE_SHIFT);
+    // A forked child's copy of the image also has what its parent added while it was copied.
+    uint32_t bits = table ? table->bits + 1 : FIRST_SIZE_SHIFT;
+    while ((uint32_t)seep_g.header->areas[SEEP_AREA_NODES].used >= 11u << (bits - 4))
+        bits++;
+    struct seep_node_table *larger = new_node_table(bits);
     if (!larger)
         return table && table->nr_used < table->mask - 1 ? table : NULL;
     atomic_store_explicit(&seep_g.node_index, larger, memory_order_release);
