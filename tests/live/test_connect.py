@@ -63,7 +63,8 @@ def test_temporary_is_of_the_allocations_beside_it(tmp_path):
     for _ in range(5):
         wait_until(looks_follow_at_once, 'two looks within 40 ms')
         allocations, kept = rows[0]['allocations'], rows[0]['live_blocks']
-        assert rows[0]['temporary_percent'] in {100 * (allocations - nr) // allocations for nr in (kept, kept - 1)}
+        # The counters are read one after another while the program goes on: each may be one pair ahead.
+        assert rows[0]['temporary_percent'] in {100 * (allocations - nr) // allocations for nr in range(kept - 1, kept + 3)}
     program.end()
 
 

@@ -27,7 +27,7 @@ __attribute__((noinline)) static void left(unsigned way, int depth) {
 }
 int main(void) {
     unsigned way = 0;
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 8; i++) {
         pid_t child = fork();
         if (child == 0) {
             for (int j = 0; j < 200; j++)
