@@ -12,10 +12,7 @@
 
 #define CHUNK_BYTES (SEEP_CHUNK_SITES * sizeof(struct seep_image_counters))
 
-enum {
-    NR_PER_PAGE = SEEP_IMAGE_PAGE / sizeof(struct seep_image_counters),
-    LATER_SITES = 64 * SEEP_CHUNK_SITES
-};
+enum { NR_PER_PAGE = SEEP_IMAGE_PAGE / sizeof(struct seep_image_counters) };
 
 struct heir {
     unsigned char *fresh;
@@ -102,8 +99,10 @@ static void forget_freed(struct heir *heir, struct seep_image_counters *counters
 
 static bool forget_all_freed(struct heir *heir) {
     bool whole = true;
-    // Beyond the sites, because the parent may have added some while they were copied.
-    uint32_t end = SEEP_MIN((uint32_t)heir->nr_sites + LATER_SITES, SEEP_MAX_SITES);
+    // All sites that the parent has by now, because their counters were copied before the sites.
+    // Relaxed: system calls lie between.
+    const uint64_t *used = &seep_g.header->areas[SEEP_AREA_SITES].used;
+    uint32_t end = SEEP_MIN((uint32_t)__atomic_load_n(used, __ATOMIC_RELAXED), SEEP_MAX_SITES);
     for (uint32_t first = 0; whole && first < end; first += SEEP_CHUNK_SITES) {
         uint32_t index = first / SEEP_CHUNK_SITES;
         __builtin_memset(heir->freed, 0, SEEP_CHUNK_SITES * sizeof(*heir->freed));

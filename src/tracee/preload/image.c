@@ -408,7 +408,8 @@ static SEEP_NOINLINE void forget_from(uint32_t *at, uint32_t nr, uint32_t end) {
 }
 
 // Sites and nodes refer to each other, and the parent adds both while they are copied; what it has added
-// beyond what we see of it is not in the copy. No inherited block has such a site.
+// beyond what we see of it is not in the copy. No inherited block has such a site. A site's `next` is older
+// than the site.
 static void forget_later_stacks(unsigned char *fresh) {
     const struct seep_image_area *areas = ((const struct seep_image_header *)fresh)->areas;
     struct seep_image_node *nodes = (struct seep_image_node *)(fresh + seep_g.area_off[SEEP_AREA_NODES]);
@@ -417,7 +418,6 @@ static void forget_later_stacks(unsigned char *fresh) {
              nr_sites = (uint32_t)areas[SEEP_AREA_SITES].used;
     forget_from(&nodes->site, nr_nodes, nr_sites);
     forget_from(&sites->node, nr_sites, nr_nodes);
-    forget_from(&sites->next, nr_sites, nr_sites);
 }
 
 // The arrays that only grow. Copied last, so that whatever else was copied refers to what is there.
