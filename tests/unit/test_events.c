@@ -12,7 +12,9 @@
 #include "base/map.h"
 #include "file/event_chunk.h"
 #include "file/trace.h"
+#include "profile/verdict.h"
 #include "session/rebuilt_heap.h"
+#include "session/session_at_mark.h"
 
 static uint64_t state;
 static struct seep_chunk_packer *packer;
@@ -246,6 +248,22 @@ static void test_a_heap_is_what_its_events_make(void **unused) {
     seep_rebuilt_heap_deinit(&heap);
 }
 
+// No scan has seen a past moment.
+static void test_a_past_moment_has_no_notes_of_the_scan(void **unused) {
+    (void)unused;
+    static const enum seep_note_code codes[] = {SEEP_NOTE_SCAN_UNREAD,   SEEP_NOTE_SCAN_NO_EXIT,
+                                                SEEP_NOTE_LOST_CYCLES,   SEEP_NOTE_HEADERS,
+                                                SEEP_NOTE_SCAN_NOT_KEPT, SEEP_NOTE_SCAN_STOPPED};
+    struct seep_profile *profile;
+    assert_null(seep_profile_create(&profile));
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(codes); i++)
+        assert_null(seep_profile_note(profile, codes[i], "note %zu", i));
+    seep_at_mark_drop_details(profile);
+    assert_int_equal(profile->health.nr_notes, 1);
+    assert_true(seep_profile_has_note(profile, SEEP_NOTE_SCAN_NO_EXIT));
+    seep_profile_destroy(profile);
+}
+
 static int make(void **unused) {
     (void)unused;
     packer = seep_chunk_packer_create();
@@ -268,6 +286,7 @@ int main(void) {
         cmocka_unit_test(test_the_time_of_a_stamp),
         cmocka_unit_test(test_a_map_forgets),
         cmocka_unit_test(test_a_heap_is_what_its_events_make),
+        cmocka_unit_test(test_a_past_moment_has_no_notes_of_the_scan),
     };
     return cmocka_run_group_tests(tests, make, unmake);
 }

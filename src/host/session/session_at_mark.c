@@ -15,14 +15,17 @@
 #include "session/recording_rebuild.h"
 #include "session/session_open.h"
 
+static bool is_of_scan(uint32_t code) {
+    return code == SEEP_NOTE_SCAN_UNREAD || code == SEEP_NOTE_SCAN_NOT_KEPT ||
+           code == SEEP_NOTE_SCAN_STOPPED || code == SEEP_NOTE_LOST_CYCLES || code == SEEP_NOTE_HEADERS;
+}
+
 // What a scan of the end said beside its classes.
 static void drop_notes_of_scan(struct seep_health *health) {
     size_t nr = 0;
-    for (size_t i = 0; i < health->nr_notes; i++) {
-        uint32_t code = health->notes[i].code;
-        if (code != SEEP_NOTE_LOST_CYCLES && code != SEEP_NOTE_HEADERS && code != SEEP_NOTE_SCAN_STOPPED)
+    for (size_t i = 0; i < health->nr_notes; i++)
+        if (!is_of_scan(health->notes[i].code))
             health->notes[nr++] = health->notes[i];
-    }
     health->nr_notes = nr;
 }
 
