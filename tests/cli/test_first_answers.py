@@ -187,6 +187,15 @@ def test_a_shell_reads_the_file_in_commands_to_copy(run, seep, lost, tmp_path, m
     assert run(seep, "report", saved).returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("name, word", [("-dash.seep", "./-dash.seep"), ("it's 1.seep", "it's 1.seep")])
+def test_a_shell_reads_the_file_in_hints_of_scan_and_replay(run, seep, tmp_path, monkeypatch, name, word):
+    monkeypatch.chdir(tmp_path)
+    run(seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", f"./{name}", built(tmp_path, "empty_main"))
+    for command, hint in (("scan", r"(seep scan CORE --trace .*)\)$"), ("replay", r"\('(seep report .*)' says if")):
+        done = run(seep, command, "--", name)
+        assert shlex.split(re.search(hint, done.stderr)[1])[-1] == word, done.stderr
+
+
 def test_rows_of_zeros_are_left_out(run, seep, tmp_path):
     """But for what is lost, which is asked first."""
     run(seep, "run", "-q", "-o", "stdio.seep", built(tmp_path, "first_stdio"))

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown_text.h"
 #include "command/command.h"
 #include "command/html.h"
 #include "command/report_options.h"
@@ -60,8 +61,8 @@ static void take_account(const char *name, struct seep_session *session) {
 static struct seep_error *run_html(const struct seep_arguments *arguments, int *ret_status) {
     const struct html_values *values = seep_arguments_values(arguments, &html_group);
     if (!values->output)
-        return seep_command_hint(seep_error_create(SEEP_E_USAGE, "html: no file for the page"), "seep html",
-                                 arguments->operands[0], " -o page.html");
+        return seep_shell_hint(seep_error_create(SEEP_E_USAGE, "html: no file for the page"), "seep html",
+                               arguments->operands[0], " -o page.html");
     bool two = arguments->nr_operands == 2;
     struct seep_view_options options = seep_view_options_default;
     options.full_paths = values->full_paths;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/numbers.h"
+#include "base/shown_text.h"
 #include "base/words.h"
 #include "command/command.h"
 #include "command/result_file.h"
@@ -43,8 +44,8 @@ static struct seep_error *run_import(const struct seep_arguments *arguments, int
     if (!values->output) {
         char after[64];
         snprintf(after, sizeof(after), " --format %s -o out.seep", seep_import_formats[values->format]);
-        return seep_command_hint(seep_error_create(SEEP_E_USAGE, "import: no file to write"), "seep import",
-                                 arguments->operands[0], after);
+        return seep_shell_hint(seep_error_create(SEEP_E_USAGE, "import: no file to write"), "seep import",
+                               arguments->operands[0], after);
     }
     struct seep_import_options options = {.maps = values->maps};
     struct seep_imported imported;

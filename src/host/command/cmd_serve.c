@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/shown_text.h"
 #include "command/command.h"
 #include "command/html.h"
 #include "command/report_options.h"
@@ -432,7 +433,7 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
         seep_live_source_of(arguments->ended ? name : arguments->operands[0], NULL, &source);
     source.is_ours = arguments->ended;
     if (!error && (!source.is_pid || source.link))
-        error = seep_command_hint(
+        error = seep_shell_hint(
             seep_error_create(SEEP_E_USAGE, "serve: '%s' is no process", arguments->operands[0]),
             "a file is for a browser: seep serve --http", arguments->operands[0], "");
     bool done = false;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/numbers.h"
+#include "base/shown_text.h"
 #include "command/command.h"
 #include "command/result_file.h"
 #include "output/format.h"
@@ -34,8 +35,8 @@ static const struct seep_option_group shrink_group = {
 static struct seep_error *run_shrink(const struct seep_arguments *arguments, int *ret_status) {
     const struct shrink_values *values = seep_arguments_values(arguments, &shrink_group);
     if (!values->output)
-        return seep_command_hint(seep_error_create(SEEP_E_USAGE, "shrink: no file to write"), "seep shrink",
-                                 arguments->operands[0], " -o small.seep");
+        return seep_shell_hint(seep_error_create(SEEP_E_USAGE, "shrink: no file to write"), "seep shrink",
+                               arguments->operands[0], " -o small.seep");
     struct seep_shrunk shrunk;
     struct seep_error *error = seep_result_is_no_input(
         values->output, (const char *const *)arguments->operands, arguments->nr_operands);

@@ -82,10 +82,6 @@ const struct seep_command *seep_command_find(const char *name); // NULL: no such
 // SEEP_E_USAGE, with what to type: for a mode of `seep run` that, else the nearest name.
 SEEP_MUST_CHECK struct seep_error *seep_command_unknown(const char *name);
 
-// Adds a hint: a command that people copy, of which `operand` is one word.
-SEEP_MUST_CHECK struct seep_error *seep_command_hint(struct seep_error *error, const char *before,
-                                                     const char *operand, const char *after);
-
 // "seep: <message> (<hint>)" in one line on stderr; takes the error. Returns the exit status.
 int seep_command_fail(struct seep_error *error);
 

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The one way in which the tool says that something failed.
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "command/command.h"
 #include "output/format.h"
 #include "output/wrap.h"
-
-struct seep_error *seep_command_hint(struct seep_error *error, const char *before, const char *operand,
-                                     const char *after) {
-    char *word = seep_shell_operand(operand);
-    error = word ? seep_error_hint(error, "%s %s%s", before, word, after) : error;
-    free(word);
-    return error;
-}
 
 int seep_command_fail(struct seep_error *error) {
     // What was written so far comes first where both streams go to the same place. A failure here

@@ -11,35 +11,13 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/shown_text.h"
 
-// Writes UTF-8 text. Bytes that are not UTF-8 become \xNN, control characters \n, \t, \xNN, and
-// characters that reorder or hide text (bidirectional controls, line separators) \u{NNNN}.
-// A backslash stays: the result is for eyes, not for reading back.
-void seep_put_escaped(FILE *out, const char *text);
-// The same as a new string; NULL: out of memory.
-SEEP_MUST_CHECK char *seep_escape(const char *text);
-// One word of a shell command that people copy: escaped, and quoted where it needs to be.
-void seep_put_shell_word(FILE *out, const char *text);
-// The same of a file or a process as a new string, with ./ before a dash, which would begin an option. NULL:
-// out of memory.
-SEEP_MUST_CHECK char *seep_shell_operand(const char *name);
 // " (file:line)" and " [module]" of a frame, escaped. A file that is NULL is not written, nor is line 0.
 void seep_put_source(FILE *out, const char *file, uint32_t line);
 void seep_put_module(FILE *out, const char *module);
 // Columns that escaped text takes, one per character.
 size_t seep_text_width(const char *text);
-
-// The next character of UTF-8 text: its bytes, and its code point in *ret_code. 0: not UTF-8 (the
-// text ends at its NUL: do not call there).
-unsigned seep_utf8_next(const char *text, uint32_t *ret_code);
-
-// Whether a character changes how the text around it is shown, or shows nothing itself. C0 controls do not
-// count.
-bool seep_is_deceiving(uint32_t code);
-
-// The bytes of the next character of UTF-8 text if seep_put_escaped() writes it as it is, else 0. Not to be
-// called at the NUL.
-unsigned seep_shown_next(const char *text);
 
 // A program's name as part of the name of a file: without its folder, and with _ for each byte that
 // seep_put_escaped() would escape. malloc'ed. NULL: out of memory.

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/numbers.h"
 #include "base/read_at.h"
+#include "base/shown_text.h"
 #include "file/event_file.h"
 #include "process/memory_limit.h"
 #include "replay/plan.h"
@@ -636,11 +637,11 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
             error = seep_error_no_memory();
     bool may_be_empty = options->change && options->change->treatment != SEEP_TREAT_NONE;
     if (!error && !plan.nr_calls && !may_be_empty)
-        error = seep_error_hint(
-            seep_error_create(SEEP_E_UNSUPPORTED, "%s: process %u has no events to replay", path,
-                              planner.profile->process.pid),
-            "'seep report %s' says if it is damaged, and which processes allocate: take one with --pid",
-            path);
+        error =
+            seep_shell_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: process %u has no events to replay",
+                                              path, planner.profile->process.pid),
+                            "'seep report", path,
+                            "' says if it is damaged, and which processes allocate: take one with --pid");
     if (!error)
         error = write_stream(&planner);
     if (!error) {

@@ -2,6 +2,7 @@
 // A file, or what comes in by standard input: a trace or a raw dump. See source.h.
 #include <string.h>
 
+#include "base/shown_text.h"
 #include "file/session_file.h"
 #include "session/recording_rebuild.h"
 #include "session/source.h"
@@ -52,10 +53,10 @@ static struct seep_error *scan(struct seep_source *source, const struct seep_sca
     for (size_t i = 0; !err && i < session->nr_profiles; i++)
         any |= session->profiles[i]->leaks.known;
     if (!err && !any)
-        err = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+        err = seep_shell_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                 "%s: it has no leak scan, and a trace has no memory to scan",
                                                 source->spec),
-                              "of a process that crashed: seep scan CORE --trace %s", source->spec);
+                              "of a process that crashed: seep scan CORE --trace", source->spec, "");
     if (err) {
         seep_session_destroy(session);
         return err;
