@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Foreign text as people read it (numbers: base/numbers.h). Everything that came from outside (names, paths,
-// arguments) goes to a terminal only through the escaping functions here: no control character, no
-// escape sequence, no direction override gets through.
+// Text as reports have it: names with their places, numbers, shares. Foreign text goes through
+// base/shown_text.h.
 #ifndef SEEP_OUTPUT_FORMAT_H
 #define SEEP_OUTPUT_FORMAT_H
 
