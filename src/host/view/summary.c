@@ -111,7 +111,9 @@ struct seep_error *seep_summary_why_not_known(struct seep_view *view, const char
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_profile *profile = view->session->profiles[view->first_process + p];
         const struct seep_process *process = &profile->process;
-        if (profile->leaks.known || seep_profile_why_not_looked(profile)) { // a note says it then
+        // A note says it then; or the moment is after the end, and the report of the end has the scan.
+        if (profile->leaks.known || seep_profile_why_not_looked(profile) ||
+            seep_profile_has_note(profile, SEEP_NOTE_AFTER_END)) {
             *ret_why = NULL;
             return NULL;
         }
