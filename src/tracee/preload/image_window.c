@@ -386,35 +386,6 @@ static uint64_t budget_below(uint64_t limit_bytes) {
     return limit_bytes >= NO_LIMIT ? UINT64_MAX : SEEP_MAX(limit_bytes / 4, opened_bytes() + MIB);
 }
 
-// A signal handler sets the limit, or the real allocator does.
-static bool is_amid_hook(void) {
-    uint64_t guard = seep_self()->guard;
-    return guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(guard);
-}
-
-// The program has no room, and can have none again. With other threads the image stays, because one of them
-// may be in a hook for long.
-static bool is_in_the_way(uint64_t limit_bytes) {
-    struct rlimit64 limit;
-    if (SEEP_ARCH_WORD != 8 || is_amid_hook() || seep_g.header->areas[SEEP_AREA_THREADS].used > 1 ||
-        !sys_limit(RLIMIT_AS, NULL, &limit) || limit.rlim_max > limit_bytes)
-        return false;
-    void *room = sys_mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room)
-        sys_munmap(room, MIB);
-    return !room;
-}
-
-// The header stays: it says why.
-static void leave(void) {
-    const uint64_t *nr_slots = &seep_g.header->areas[SEEP_AREA_THREADS].used;
-    seep_memory_gives_way();
-    for (int i = 0; i < SEEP_AREA_PAGED_NR && __atomic_load_n(nr_slots, __ATOMIC_ACQUIRE) <= 1; i++) {
-        sys6_real(SYS_munmap, (long)(seep_g.base + seep_g.area_off[i]), (long)seep_g.opened[i], 0, 0, 0, 0);
-        seep_g.opened[i] = 0;
-    }
-}
-
 SEEP_COLD void seep_window_limit(uint64_t limit_bytes) {
     // A limit above all that is reserved counts that in: the program has taken it from its own size, as the
     // kernel tells it. Were the reservation unmapped, that would be room for the program.
@@ -440,13 +411,8 @@ SEEP_COLD void seep_window_limit(uint64_t limit_bytes) {
         }
         seep_g.reserved = false;
     }
-    bool leaves = is_in_the_way(limit_bytes);
-    if (leaves)
-        seep_g.budget_bytes = UINT64_MAX;
     seep_window_tell_space();
     seep_lock_release(&seep_g.image_lock);
-    if (leaves)
-        leave();
 }
 
 // ---- fork -----------------------------------------------------------------------------------------
