@@ -20,7 +20,7 @@ import pytest
 import harness
 import messages
 from harness import BUILD, SEEP, Told, environment, need, run, wait_for_turns, wait_until
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 SHOP = BUILD / 'tests/live/live-shop'
 
@@ -217,6 +217,14 @@ def test_a_program_that_ends_before_it_is_looked_at(tmp_path):
         serving.send_signal(signal.SIGINT)
         err = serving.stderr.read()
         assert out.startswith(b'unix:') or messages.ENDED_EARLY.encode() in err, (out, err)
+
+
+@pytest.mark.parametrize('words', [['top', '--once'], ['serve']])
+def test_a_program_that_never_begins(tmp_path, words):
+    """What starts it still runs, so nothing ended with a status. The tool's clock runs ahead, so the 20 seconds are short."""
+    ahead = built_program('top_never_begins.c', tmp_path, '-shared', '-fPIC')
+    done = run([SEEP, *words, '--', 'true'], cwd=tmp_path, env=environment(LD_PRELOAD=ahead))
+    assert done.code == 1 and re.fullmatch(rb'seep: no program has begun within 20 s \(process \d+, which starts it, still runs\)\n', done.err), done
 
 
 def test_a_program_that_cannot_be_traced(tmp_path):
