@@ -48,6 +48,7 @@ NOT_SANITIZED = ["cli/test_ci_recipes.py", "cli/test_coming_from.py", "cli/test_
                  "cli/test_width.py::test_progress_of_a_replay_counts_to_the_most",  # by time, the replayer's
                  "cli/test_gdb.py",
                  "cli/test_recordings.py::test_ctrl_c_as_soon_as_there_is_a_prompt",  # no LeakSanitizer under strace
+                 "cli/test_recordings.py::test_modules_with_one_hash_cost_no_search",  # no AddressSanitizer under Valgrind
                  "cli/test_run.py::test_few_descriptors",
                  "cli/test_export.py::test_large_outputs_are_written_in_large_parts",
                  "cli/test_width.py::test_long_values_of_sql_are_not_all_kept",

@@ -508,22 +508,37 @@ def test_import_names_lines_of_another_kind(run, seep, tmp_path):
         one_line(done, 1, "line 2 is not of that format")
 
 
+ONE_HASH = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"]  # their FNV-1a is the same
+
+
 def test_import_tells_modules_with_one_hash_apart(run, seep, tmp_path):
-    """Their FNV-1a is the same."""
-    paths = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"]
     hashes = set()
-    for path in paths:
+    for path in ONE_HASH:
         value = 0xCBF29CE484222325
         for byte in path.encode():
             value = (value ^ byte) * 0x100000001B3 % 2**64
         hashes.add(value)
     assert len(hashes) == 1
-    blocks = [*paths, "other", *reversed(paths)]
+    blocks = [*ONE_HASH, "other", *reversed(ONE_HASH)]
     text = "".join("@ %s:[0x10] + 0x%x 0x%x\n" % (path, 0x1000 * (i + 1), 1 << i) for i, path in enumerate(blocks))
     done, trace = imported(run, seep, tmp_path, text, "mtrace")
     assert done.returncode == 0, done
     report = json.loads(run(seep, "report", trace, "--by", "module", "--json").stdout)
-    assert {row["key"]: row["live_bytes"] for row in report["groups"]} == {paths[0]: 1 + 16, paths[1]: 2 + 8, "other": 4}, report
+    assert {row["key"]: row["live_bytes"] for row in report["groups"]} == {ONE_HASH[0]: 1 + 16, ONE_HASH[1]: 2 + 8, "other": 4}, report
+
+
+def test_modules_with_one_hash_cost_no_search(run, seep, require, tmp_path, undisturbed):
+    """The second of them is found as the first is, by as many instructions. It was compared with all modules that came after it."""
+    valgrind = require("valgrind")
+    instructions = []
+    for sought in ONE_HASH:
+        paths = [*ONE_HASH, *("other%015d" % i for i in range(3000)), *[sought] * 3000]
+        (tmp_path / "input").write_text("".join("@ %s:[0x10] + 0x%x 0x1\n" % (path, 0x1000 * (i + 1)) for i, path in enumerate(paths)))
+        done = run(valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", seep, "import", tmp_path / "input", "--format", "mtrace",
+                   "-o", tmp_path / "imported.seep")
+        assert done.returncode == 0 and "seep: 6,002 events\n" in done.stderr, done
+        instructions.append(int(re.search(r"refs: +([\d,]+)", done.stderr).group(1).replace(",", "")))
+    assert instructions[1] < 1.5 * instructions[0], instructions
 
 
 def test_import_of_packed_files(run, seep, tmp_path):
