@@ -550,7 +550,7 @@ def test_what_grows_beside_the_heap_is_no_all_clear(tmp_path):
     done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
     text = done.out.decode()
     assert done.code == 7, done
-    assert 'No place of the heap grows without bound, but resident memory does' in text, text
+    assert 'No place of the heap grows without bound, but resident memory does' in text and 'written to for the first time. ' in text, text
     assert re.search(r'^grows    resident memory by [\d.]+ [KM]iB a minute, and no place of the heap$', text, re.M), text
 
 
