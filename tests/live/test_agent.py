@@ -22,7 +22,7 @@ from test_top import shop  # noqa: F401 (fixture)
 from test_wire import Server, figures, figures_of, wait_for_a_look
 from test_wire import (test_a_link_that_broke_goes_on, test_a_server_ends_with_the_program_that_it_started,  # noqa: F401
                        test_a_stalled_client_holds_nothing_up,
-                       test_a_server_without_descriptors_rests_until_it_has_one,
+                       test_a_server_without_descriptors_rests_until_it_has_one, test_answers_under_a_limit_of_file_sizes,
                        test_both_clients_have_the_figures_of_the_report, test_children_exec_and_the_end,
                        test_it_starts_a_program, test_many_questions_take_no_memory, test_only_what_changed_is_sent,
                        test_traces_scans_and_marks_over_the_link, test_wrong_bytes_close_the_link_and_nothing_else)

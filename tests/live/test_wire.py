@@ -27,9 +27,9 @@ from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
 
 
 class Server:
-    def __init__(self, folder, *arguments, name='s', program=SEEP):
+    def __init__(self, folder, *arguments, name='s', program=SEEP, before=()):
         self.path = str(folder / name)
-        self.process = subprocess.Popen([program, 'serve', '--listen', f'unix:{self.path}', *map(str, arguments)],
+        self.process = subprocess.Popen([*before, program, 'serve', '--listen', f'unix:{self.path}', *map(str, arguments)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), cwd=folder)
         self.address = self.process.stdout.readline().decode().strip()
 
@@ -189,18 +189,16 @@ def test_a_look_without_descriptors_is_no_end(shop, serve):  # noqa: F811
     assert figures_of(client) == figures(client.places[0][0])[1]
 
 
-def test_answers_under_a_limit_of_file_sizes(shop, serve, tmp_path):  # noqa: F811
-    """Answers are memory files. The soft limit is raised; what the hard one forbids is an error of that question."""
+def test_answers_under_a_limit_of_file_sizes(shop, serve):  # noqa: F811
+    """Answers are memory files. Soft limits are raised; what the hard one forbids is an error of that question."""
     program = shop()
-    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    limited = tmp_path / 'limited'
-    limited.write_text(f'#!/bin/sh\nulimit -S -f 0\nexec {SEEP} "$@"\n')
-    limited.chmod(0o755)
-    server = serve(program.pid, program=limited)
+    hard = [resource.getrlimit(limit)[1] for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)]
+    server = serve(program.pid, before=['sh', '-c', 'ulimit -S -f 0; ulimit -S -n 64; exec "$@"', 'sh'])
     client = server.client()
     assert client.top(1)
     pid = server.process.pid
-    assert resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0)) == (hard, hard)
+    assert resource.prlimit(pid, resource.RLIMIT_NOFILE) == (hard[1], hard[1])
+    assert resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0)) == (hard[0], hard[0])
     with pytest.raises(wire_client.ServerError):
         client.top(1)
     client.pull()
