@@ -501,17 +501,18 @@ def test_import_names_lines_of_another_kind(run, seep, tmp_path):
         of = totals(run, seep, trace)
         assert done.returncode == 0 and (of["allocations"], of["frees"], of["live_bytes"]) == (2, 1, 1), (name, done, of)
         said = "%d, %d, %d and others" % tuple(lines[:3])
-        assert "4 lines not of that format left out (lines %s)" % said in done.stderr, done
+        assert "4 lines not of the imported format left out (lines %s)" % said in done.stderr, done
         assert "format are left out: 4, lines " + said in run(seep, "report", trace).stdout, name
     for line in ("free\t0xa0\tgarbage", "free\t0xa0", "malloc\t1\t0xb0 more", "malloc\t1 0xb0", "malloc\t1\t0xb0x", "realloc\t0xa0 ?\t0xb0"):
         done, _ = imported(run, seep, tmp_path, "malloc\t100\t0xa0\n" + line + "\n", "log")
-        one_line(done, 1, "line 2 is not of that format")
+        one_line(done, 1, "line 2 is not of the imported format")
 
 
 ONE_HASH = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"]  # their FNV-1a is the same
 
 
 def test_import_tells_modules_with_one_hash_apart(run, seep, tmp_path):
+    """The FNV-1a of the two paths is the same."""
     hashes = set()
     for path in ONE_HASH:
         value = 0xCBF29CE484222325

@@ -65,7 +65,7 @@ static struct seep_error *run_import(const struct seep_arguments *arguments, int
                 seep_format_count(imported.unknown_frees.nr).text, seep_plural(imported.unknown_frees.nr),
                 seep_imported_lines_text(&imported.unknown_frees).text);
     if (imported.foreign.nr)
-        fprintf(stderr, "; %s line%s not of that format left out (%s)",
+        fprintf(stderr, "; %s line%s not of the imported format left out (%s)",
                 seep_format_count(imported.foreign.nr).text, seep_plural(imported.foreign.nr),
                 seep_imported_lines_text(&imported.foreign).text);
     if (imported.nr_skipped)

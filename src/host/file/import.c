@@ -46,11 +46,11 @@ struct reading {
 
 static struct seep_error *damaged(const struct reading *reading, uint64_t line) {
     return seep_error_hint(
-        seep_error_create(SEEP_E_FORMAT, "%s: line %" PRIu64 " is not of that format",
+        seep_error_create(SEEP_E_FORMAT, "%s: line %" PRIu64 " is not of the imported format",
                           reading->importing.name, line),
         reading->importing.counts.nr_events
             ? "the file is damaged there, or several processes wrote it; cut the file before that line"
-            : "name the format it has with --format");
+            : "name its format with --format");
 }
 
 // A hexadecimal number and what follows it; "(nil)" is 0. false: it is none.
@@ -562,7 +562,7 @@ struct seep_error *seep_import(const char *path, const char *format,
                               reading.importing.counts.cut_line
                                   ? "; its last line has no end and is left out: it may be cut"
                                   : ""),
-            "name the format it has with --format");
+            "name its format with --format");
     if (!error)
         error = seep_importing_end(&reading.importing, output);
     if (!error)
