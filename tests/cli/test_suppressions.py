@@ -389,7 +389,7 @@ def test_each_built_in_rule_is_used_by_real_programs(run, seep, require, tmp_pat
 
 
 def test_types_that_glib_makes_at_start_need_no_rule(run, seep, require, tmp_path):
-    """A scan knows their headers."""
+    """A scan knows the headers of these types."""
     trace = str(tmp_path / "gio.seep")
     assert run(seep, "run", "-q", "-o", trace, require("gio"), "version").returncode == 0
     leaks = json.loads(run(seep, "report", "--json", "--no-default-suppressions", trace).stdout)["leaks"]

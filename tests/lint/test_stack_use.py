@@ -28,7 +28,7 @@ def test_hooks_need_little_stack(library):
 
 
 def test_what_the_unwinder_leaves_is_wiped(library):
-    """Each is called by the function that wipes, so what lies deeper than the wiped memory would stay."""
+    """The wiped memory is as deep as the stack of each function that is called before, because deeper words would stay."""
     wipes = library.place("wipe_stack_below")
     for name in ("seep_rule_in", "seep_starts_function", "seep_module_find"):
         assert library.deepest_by_name(name)[0] <= library.frames[wipes], name

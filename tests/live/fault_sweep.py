@@ -58,7 +58,7 @@ class Run:
             env.update(SEEP_LIBRARY=LIBRARIES[library])
             command = [harness.SEEP, 'run', '-q', '-o', trace, *options, '--', *command]
         self.done = harness.run(command, env=harness.environment(**env), cwd=folder)
-        # What the log lacks is the tool's to say.
+        # The line about calls that are not in the log is the tool's, not the program's.
         said = self.done.err.splitlines(keepends=True)
         self.done.err = b''.join(line for line in said if messages.NOT_IN_LOG.encode() not in line)
         self.is_alone = options is None

@@ -187,7 +187,7 @@ def test_a_reader_that_leaves_does_not_end_the_program(tmp_path):
 
 
 def test_a_disk_without_room(tmp_path):
-    """It is said, whatever -q says. Not each line is tried meanwhile, and those that find room again are whole."""
+    """seep says so, with -q, too. Meanwhile not each line is tried, and lines that find room again are whole."""
     log = tmp_path / 'calls.log'
     done, (process,) = mode(tmp_path, 'log', built_program('calls_no_room.c', tmp_path, '-O1', '-fno-builtin'),
                             options=['--log', log], code=1)

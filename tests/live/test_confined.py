@@ -177,7 +177,7 @@ def test_address_space_limited_by_the_allocator(mode, tmp_path):
 
 @pytest.mark.parametrize('what', ['unmap', 'protect', 'over', 'lock'])
 def test_memory_that_processes_of_a_fork_share(what, tmp_path):
-    """As the image: it is neither unmapped, protected nor locked, and where it is mapped over, recording ends before."""
+    """That memory is neither unmapped, protected nor locked, as the image is not. Before it is mapped over, recording ends."""
     program = built_program('confined_shared.c', tmp_path, '-O1', '-fno-builtin')
     trace = tmp_path / 't.seep'
     plain, under = (run(command) for command in ([program, what], [SEEP, 'run', '-q', '-o', trace, '--', program, what]))
@@ -193,7 +193,7 @@ def test_memory_that_processes_of_a_fork_share(what, tmp_path):
 
 @pytest.mark.parametrize('what', ['unmap', 'protect', 'over'])
 def test_a_child_without_an_image_and_memory_of_its_fork(what, tmp_path):
-    """The undo log, which the child reads when it makes its image and when it ends."""
+    """That memory is the undo log. The child reads the log when it makes its image and when it ends."""
     program = built_program('confined_shared.c', tmp_path, '-O1', '-fno-builtin')
     trace = tmp_path / 't.seep'
     for command in ([program, what, 'child'], [SEEP, 'run', '-q', '-o', trace, '--', program, what, 'child']):

@@ -91,7 +91,7 @@ def test_what_our_own_frames_held_at__exit_is_lost(tmp_path):
 # Behind the last variable the allocator of musl has memory.
 @pytest.mark.parametrize('place, kind', [('bare_areas', 'lost'), ('seep_boot_memory', 'reachable'), ('data', 'lost'), ('', 'reachable')])
 def test_the_data_of_the_library_holds_nothing_but_what_it_gave(place, kind, tmp_path):
-    """They have addresses of stacks and mappings of the program."""
+    """These data have addresses of stacks and mappings of the program."""
     harness.need('gcc', 'nm')
     program = built_program('exit_scan_data_of_library.c', tmp_path, '-O1')
     done, (process, ) = run(program, tmp_path, *harness.word_in_library(place))

@@ -173,7 +173,7 @@ def test_a_child_from_before_many_forks_that_failed(namespace, tmp_path):
 
 
 def test_processes_that_each_start_the_next_one_and_end(tmp_path):
-    """While one of them is looked at, it may end and leave another one. Several times, because that is by chance."""
+    """A process may end and leave another one before it is looked at. That happens by chance, so there are 20 runs."""
     assert [len(left_running(tmp_path, 'pid_reuse_chain.c')) for _ in range(20)] == [1] * 20
 
 

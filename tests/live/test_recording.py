@@ -453,7 +453,7 @@ def test_a_recording_is_read_while_it_is_written_and_when_seep_was_killed(tmp_pa
 
 
 def test_a_forked_child_of_a_recording_without_an_end_is_incomplete(tmp_path):
-    """What it had from its parent is in no event. Its frees of such blocks are not strange."""
+    """Blocks that the child had from its parent are in no event. Frees of these blocks are not strange."""
     trace = tmp_path / 'running.seep'
     tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace,
                              compiled(tmp_path, program_source('recording_endless_child.c'))], env=environment())
@@ -826,7 +826,7 @@ def fork_points(began_with, times, wanted):
 
 def test_any_moment_of_forked_children_is_what_the_events_make(tmp_path):
     """Of each child one point of its parent's events, the fork, explains all moments: its blocks are the parent's then, less what
-    the child freed, with what it made. By the second reader, and nothing of the first one but the blocks that it shows."""
+    the child freed, with what it made. The second reader gives the events, the first one only the blocks."""
     trace = record(tmp_path, built_program('recording_tree.c', tmp_path, '-O1', '-fno-builtin'))
     parents = {process['process']['pid']: process['process']['parent'] for process in report(trace)}
     times, starts = collections.defaultdict(list), {}

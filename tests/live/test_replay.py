@@ -85,7 +85,7 @@ def test_a_table_of_allocators(threads, tmp_path):
     assert [row['allocator'] for row in rows] == ['glibc', 'jemalloc'] and float(rows[0]['ratio'] or 1) == 1, rows
     for row in rows:
         assert int(row['peak_rss_bytes']) > 50000 and float(row['free_p50_ns']) > 0
-        # None of a time that is below noise, by other work on the machine.
+        # There is no ratio of a time that is below noise, because of other work on the machine.
         assert bool(row['ratio']) == bool(row['time_ns'] and rows[0]['time_ns']), rows
         if row['ratio']:
             assert float(row['time_ns']) > 0 and float(row['ratio_low']) <= float(row['ratio']) <= float(row['ratio_high'])

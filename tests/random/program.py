@@ -162,7 +162,7 @@ class Program:
         return Maker(via, text.format(n=size), release)
 
     def maker_for_free(self, size):
-        """One whose block free() and realloc() take."""
+        """A maker whose block free() and realloc() take."""
         make = self.maker(size)
         while make.release != 'free':
             make = self.maker(size)

@@ -23,7 +23,7 @@ static struct block *freed[NR_CLASSES];
 static char *chunk;
 static size_t chunk_left;
 
-// How large a small block becomes: with its head a multiple of 16, and of an eighth to a quarter of itself.
+// The size of a small block, head included: a multiple of 16, and of an eighth to a quarter of the size.
 static size_t rounded(size_t bytes, unsigned *ret_class) {
     unsigned step = 16, nr = 0;
     for (; bytes > 8 * step; nr += 4)
@@ -36,7 +36,7 @@ static void *mapped(size_t bytes) {
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-// Takes the bytes with the head.
+// `bytes`: head included.
 static size_t of_pages(size_t bytes) {
     return (bytes + 4095) & ~(size_t)4095;
 }

@@ -66,11 +66,11 @@ static bool rehash(struct seep_map *map, size_t nr_slots, uint64_t seed) {
     return true;
 }
 
-#ifdef SEEP_AGENT // it is to be small, and reads processes only
+#ifdef SEEP_AGENT // the agent is small, and reads processes only
 #define is_attacked(map, slot, key) false
 #define make_seed(map)              0
 #else
-// In a table of any size hardly a key is so far from its place by chance.
+// By chance hardly any key is so far from its place, whatever the size of the table.
 #define DISTANCE_MOST 1024u
 
 // Keys of a file may have been chosen to fall on one place, where each new one would pass all the others.

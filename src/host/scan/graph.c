@@ -164,7 +164,7 @@ static bool begins_with_length(uint64_t size, const unsigned char *bytes, size_t
 }
 
 static bool begins_with_text(uint64_t size, const unsigned char *bytes, size_t nr_bytes) {
-    if (begins_with_length(size, bytes, nr_bytes)) // it may look like a character
+    if (begins_with_length(size, bytes, nr_bytes)) // the length may look like a character
         return false;
     size_t nr = SEEP_MIN(SEEP_MIN(size - 1, nr_bytes), 8u);
     for (size_t i = 0; i < nr; i++)

@@ -155,7 +155,7 @@ struct seep_error *seep_started_look_error(struct seep_started *started, char *c
     if (!error || error->code != SEEP_E_NOT_FOUND || !seep_process_is_ending(started->program))
         return error;
     int status;
-    for (int i = 0; waitpid(started->run, &status, WNOHANG) == 0; i++) { // it says what became of the program
+    for (int i = 0; waitpid(started->run, &status, WNOHANG) == 0; i++) { // its status is the program's
         if (i == WAIT_NS / STEP_NS)
             return error;
         usleep(STEP_NS / 1000);

@@ -71,7 +71,7 @@ static struct undo_log *shared_log(void) {
 }
 
 uint64_t seep_undo_part(int number, uint64_t *ret_bytes) {
-    // A child that has no image yet has that of its fork, and no other.
+    // A child that has no image yet has the log of its fork, and no other log.
     const struct undo_log *of_fork = number == 0 ? __atomic_load_n(&own.log, __ATOMIC_RELAXED) : NULL;
     const struct undo_log *log = of_fork ? of_fork : __atomic_load_n(&logs[number], __ATOMIC_RELAXED);
     *ret_bytes = log ? sizeof(*log) : 0;
@@ -481,7 +481,7 @@ void seep_undo_leave(void) {
 }
 
 void seep_undo_drop(void) {
-    // A signal handler that comes amid this finds none.
+    // A signal handler that interrupts this function finds no log.
     own_missing = true;
     const struct place last = {__atomic_exchange_n(&own.log, NULL, __ATOMIC_SEQ_CST), own.generation};
     if (is_ours(&last))

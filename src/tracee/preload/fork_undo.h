@@ -38,8 +38,8 @@ uint64_t seep_undo_part(int number, uint64_t *ret_bytes);
 // This process needs the log no longer. seep_undo_need_again: it does after all (exec failed).
 void seep_undo_leave(void);
 void seep_undo_need_again(void);
-// Nor its memory, which is unmapped: an image that it makes after all is inexact. The second: only in a child
-// that has none yet, and not in a child of vfork.
+// Unmaps the log. An image that the process makes after that is inexact. seep_undo_make_room does so only in
+// a child without an image, and not in a child of vfork.
 void seep_undo_drop(void);
 void seep_undo_make_room(void);
 

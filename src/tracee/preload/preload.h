@@ -576,7 +576,7 @@ bool seep_thread_deeper(struct seep_thread *thread);
 // fork.c: what a child has lost for its parent's report, in memory that they share and in which nothing is
 // but counts by SEEP_LOST_FORK and SEEP_LOST_EXEC. The parent takes them over now and then.
 void seep_news_begin(void);
-uint64_t seep_news_part(uint64_t *ret_bytes); // where it is; 0 bytes: nowhere
+uint64_t seep_news_part(uint64_t *ret_bytes); // where that memory is; 0 bytes: there is none
 void seep_news_tell(enum seep_lost reason, uint32_t change);
 void seep_news_take(void);
 

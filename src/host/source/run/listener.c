@@ -130,7 +130,8 @@ static void drop_spare(struct seep_listener *listener) {
     listener->spare = -1;
 }
 
-// The kernel makes a socket for an accept before it sees that there is no connection, so it is asked first.
+// poll() comes before accept4(), because the kernel makes a socket for each accept, also without a
+// connection.
 static bool is_knocked(const struct seep_listener *listener) {
     struct pollfd asked = {.fd = listener->fd, .events = POLLIN};
     return poll(&asked, 1, 0) != 0;

@@ -122,7 +122,7 @@ void seep_run_idle_begin(struct seep_run *run) {
 struct numbers {
     pid_t after;
     pid_t last;
-    bool all; // more than a turn of them
+    bool all; // so many were given that a descendant can have any number
 };
 
 static bool is_among(const struct numbers *numbers, pid_t pid) {
@@ -141,8 +141,8 @@ static bool read_latest(int *ret_pid, long *ret_nr_threads) {
     return known && *ret_pid > 0;
 }
 
-// A fork that fails late, at the limit of a cgroup for example, uses up a number and is not counted. None
-// takes less of the kernel's time.
+// A fork that fails late, at the limit of a cgroup for example, uses up a number and is not counted. Each
+// such fork takes at least this time of the kernel.
 #define FAILED_FORK_US 5
 
 // Half of all numbers are not used up: what the machine started, what the program failed to start, and the

@@ -6,7 +6,8 @@
 #include "base/map.h"
 #include "source/run/run.h"
 
-// Before the program starts: how many processes there were until then, by which the search is shorter.
+// Before the program starts: counts the processes that there were until then, because that shortens the
+// search.
 void seep_run_idle_begin(struct seep_run *run);
 
 // Fills run->idle: descendants that run on and are a key of neither map (the second: with a value that is not
