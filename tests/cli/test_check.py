@@ -331,7 +331,7 @@ def test_github_annotations(run, seep, app):
 
 
 def test_all_lines_of_a_leak_are_named(run, seep, tmp_path):
-    """A baseline has no lines, so stacks that differ in lines only are one leak. To mend it takes all its lines."""
+    """A baseline has no lines, so stacks that differ in lines only are one leak. All lines are needed to mend the leak."""
     (tmp_path / "app.c").write_text(program_source("check_lines.c"))
     subprocess.run(["gcc", "-g", "-O1", "-o", "app", "app.c"], check=True, cwd=tmp_path)
     done = run(seep, "check", "--sarif", "out.sarif", "--junit", "out.xml", "--github", "./app")

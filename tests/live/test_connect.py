@@ -48,7 +48,7 @@ def test_figures_are_those_of_the_report(shop):  # noqa: F811
 
 
 def test_temporary_is_of_the_allocations_beside_it(tmp_path):
-    """Two looks at nearly the same time say nothing of the time between them: a site with 1,000 kept blocks had 100 %, because
+    """Two looks at nearly the same time give no share of temporary allocations: a site with 1,000 kept blocks had 100 %, because
     the one allocation since the look before was temporary."""
     (tmp_path / 'kept.c').write_text(program_source('kept_and_passing.c'))
     assert run(['gcc', '-O0', '-pthread', 'kept.c', '-o', 'kept'], cwd=tmp_path).code == 0

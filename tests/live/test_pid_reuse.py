@@ -168,7 +168,7 @@ def left_running(tmp_path, source, *before):
 
 
 def test_a_child_from_before_many_forks_that_failed(namespace, tmp_path):
-    """Such a fork uses up a number, but the kernel does not count it: all numbers may be used up, and the child's be beyond the last."""
+    """A fork that fails uses up a number that the kernel does not count. So the child may have a number beyond the last one."""
     assert len(left_running(tmp_path, 'pid_reuse_failed_forks.c', *namespace, *few_numbers())) == 1
 
 

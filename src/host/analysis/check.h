@@ -58,7 +58,7 @@ struct seep_leak_share { // what one process has of a leak
 
 // Another line of the source that a leak, or what held the peak, comes from: keys have no lines.
 struct seep_leak_place {
-    struct seep_check_stack stack; // the first one of that line
+    struct seep_check_stack stack; // the first stack with that line
     const struct seep_leak_frame
         *frame; // of the program, the innermost whose line is not that of the leak's stack
     uint64_t blocks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The lines that a leak of `seep check` comes from, or what held the peak. Sites whose stacks differ in lines
-// only are one leak, because a baseline has no lines; to mend it, all of its lines have to be known.
+// only are one leak, because a baseline has no lines. To mend a leak, all of its lines have to be known.
 #ifndef SEEP_ANALYSIS_LEAK_PLACES_H
 #define SEEP_ANALYSIS_LEAK_PLACES_H
 

@@ -16,7 +16,7 @@ struct seep_map {
     size_t nr_used;  // of the slots
     bool has_zero;
     uint64_t zero;
-    uint64_t seed; // 0 until so many keys fell on one place that somebody chose them so
+    uint64_t seed; // 0 until so many keys fell on one place that they must have been chosen
 };
 
 // An empty map. _deinit frees its table; what values point to is not its own.

@@ -233,8 +233,8 @@ static void fail(struct running *running, struct seep_error *err, bool replaces_
         running->status = 1;
 }
 
-// The log is what was asked for, as a trace is. Of a descriptor it is not known whether its reader left on
-// purpose, so nothing failed there.
+// A log that lacks calls is a failure, as a trace that is not saved. With --log-fd it is none, because the
+// reader may have left on purpose.
 static void check_log(struct running *running, const struct seep_session *session) {
     const struct seep_run_values *values = running->values;
     uint64_t nr_lost = 0;

@@ -24,7 +24,7 @@ struct seep_imported {
     uint64_t nr_skipped;                      // lines of the format that say nothing of the heap
     struct seep_imported_lines unknown_frees; // frees of blocks that the file does not allocate
     struct seep_imported_lines foreign;       // lines that the format does not have
-    uint64_t cut_line;                        // the last one, left out because it has no end; 0: it has
+    uint64_t cut_line;                        // the last line, left out because it has no end; 0: it has one
 };
 
 // "lines 4, 9 and others".

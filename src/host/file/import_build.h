@@ -24,7 +24,7 @@ struct seep_importing {
     struct seep_profile *profile;
     size_t modules_capacity, nodes_capacity, sites_capacity;
     struct seep_map modules;   // hash of the path, or what follows it where another path has it, to id
-    uint64_t seed;             // of these hashes: a file cannot choose paths that have the same
+    uint64_t seed;             // of these hashes: a file cannot choose paths with one hash
     struct seep_map nodes;     // hash of (parent, module, offset) to id
     struct seep_map sites;     // node << 32 | via to id
     struct seep_map live;      // address to index + 1 of `blocks`
@@ -64,7 +64,7 @@ SEEP_MUST_CHECK bool seep_import_node(struct seep_importing *importing, uint32_t
                                       uint32_t *ret_node);
 SEEP_MUST_CHECK struct seep_error *seep_import_allocation(struct seep_importing *importing, uint64_t address,
                                                           uint64_t size, uint32_t node, uint32_t via);
-// The line that is read is none of the format.
+// Counts the line that is read as one that the format does not have.
 void seep_import_foreign(struct seep_importing *importing);
 // `release`: enum seep_release.
 SEEP_MUST_CHECK struct seep_error *seep_import_free(struct seep_importing *importing, uint64_t address,

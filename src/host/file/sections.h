@@ -29,7 +29,7 @@ struct seep_section {
 #define SEEP_READS(take) (take)
 #endif
 
-// The agent does not save it. Only a scan of a core file asks for it.
+// The agent does not save GIVEN. Only a scan of a core file reads that section.
 #ifdef SEEP_AGENT
 #define SEEP_SECTION_GIVEN(SECTION)
 #else

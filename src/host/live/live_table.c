@@ -231,7 +231,7 @@ static void finish_row(const struct seep_live *live, const struct added *added, 
     row->since_bytes = added->since_bytes;
     row->since_blocks = added->since_blocks;
     uint64_t nr = added->allocations, temporary = added->temporary;
-    if (!nr || of_thread || !row->per_s_known) { // nothing that tells since the look before: of all time
+    if (!nr || of_thread || !row->per_s_known) { // too little since the look before: the share of all time
         nr = row->row->counters.allocations;
         temporary = row->row->counters.temporary;
     }

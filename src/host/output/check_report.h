@@ -61,7 +61,7 @@ SEEP_MUST_CHECK char *seep_process_label(const struct seep_session *session, uin
 void seep_put_check_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation);
 // The same for people: names are short, and frames of a library that follow one another are one line.
 void seep_put_folded_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation);
-// A line for each other line of source. With `amounts`: what comes from there.
+// A line for each other line of source. With `amounts`: also the bytes and blocks of that line.
 void seep_put_leak_places(FILE *out, const struct seep_leak_places *places, bool amounts,
                           const char *indentation);
 // "1,500 bytes in 3 blocks"
@@ -70,9 +70,9 @@ struct seep_leak_words seep_leak_place_words(const struct seep_leak_place *place
 const struct seep_leak_frame *seep_check_blamed(const struct seep_check_stack *stack);
 // The folder from where GitHub, GitLab and readers of SARIF name a file: GITHUB_WORKSPACE or CI_PROJECT_DIR
 // where the present folder is within one of them, else the nearest folder with a .git, the present one or one
-// above it, else the present one. Found at the first call; not for several threads. "": not known.
+// above it, else the present one. Found at the first call. Context: one thread. "": not known.
 const char *seep_source_root(void);
-// `path` without that folder in front of it, where it is in there.
+// `path` from that folder, if `path` is in the folder; else `path`.
 const char *seep_path_from_root(const char *path);
 
 #endif

@@ -67,7 +67,7 @@ static json_t *encoded(const char *prefix, const char *path) {
     return value;
 }
 
-// A file of the project is named from the project's folder, as the hosts of code want it.
+// A file of the project is named from the project's folder, because GitHub and GitLab look it up there.
 static json_t *artifact_json(const char *path) {
     json_t *object = json_object();
     const char *from_root = seep_path_from_root(path);

@@ -121,7 +121,7 @@ struct seep_budget_words seep_budget_words(const struct seep_check *check, enum 
     return words;
 }
 
-// `path` without the present folder in front of it, where it is in there.
+// `path` from the present folder, if `path` is in the folder; else `path`.
 static const char *path_from_here(const char *path) {
     char here[4096];
     if (!getcwd(here, sizeof(here)))

@@ -75,7 +75,7 @@ static uint64_t shown(uint64_t value) {
     return SEEP_MIN(value, (uint64_t)INT64_MAX);
 }
 
-// Events are millions, and most are at the same place as the one before: the text of that place is kept.
+// There are millions of events. Most have the place of the event before, so the text of that place is kept.
 struct events {
     const struct document *d;
     uint64_t at;

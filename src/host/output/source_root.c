@@ -9,8 +9,8 @@
 
 #include "output/check_report.h"
 
-// How long `folder` is in front of `path`, which is `folder` or within it. 0: `path` is not, or all is within
-// `folder`.
+// The length of `folder` without slashes at its end, if `path` is `folder` or within it. 0: `path` is
+// neither, or `folder` is the root.
 static size_t in_front(const char *path, const char *folder) {
     size_t nr = strlen(folder);
     while (nr && folder[nr - 1] == '/')

@@ -146,8 +146,7 @@ static void fill_records(struct tree *tree) {
         for (uint64_t r = tree->root_first[holder]; r < tree->root_first[holder + 1]; r++)
             add_target(tree, record, tree->graph->roots[tree->root_order[r]].target);
     }
-    // What passes comes after all that lasts: so the numbers of what lasting holders lead to are the lower
-    // ones.
+    // Passing holders come last, so that blocks that a lasting holder leads to have the lower numbers.
     for (int passing = 0; passing < 2; passing++)
         for (uint32_t v = tree->nr_blocks; v < tree->nr_vertices; v++)
             if (tree->passing[v - tree->nr_blocks] == passing)

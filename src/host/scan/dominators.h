@@ -6,10 +6,10 @@
 // Vertices are the blocks, then the holders: roots in groups, as one variable, or the stack and
 // registers of one thread. Above them is the top: it leads to all holders and to the blocks that are
 // lost, so that a lost block retains what is indirectly lost with it. Pointers of every kind count, but
-// those that lost blocks have to others that are not lost, and those that what passes has to what lasts:
-// stacks and registers, and the blocks that only they lead to, hold nothing that another holder leads to as
-// well. Source: L. Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems", 2005, the
-// semi-NCA algorithm. Proof: tests/unit/test_dominators.c, against the definition.
+// those from lost blocks to blocks that are not lost, and those from passing to lasting ones: stacks and
+// registers (the passing holders), and the blocks that only they lead to, hold nothing that a lasting holder
+// leads to as well. Source: L. Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems",
+// 2005, the semi-NCA algorithm. Proof: tests/unit/test_dominators.c, against the definition.
 #ifndef SEEP_SCAN_DOMINATORS_H
 #define SEEP_SCAN_DOMINATORS_H
 

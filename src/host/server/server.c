@@ -680,8 +680,8 @@ static void rest(const struct seep_server *server) {
 }
 
 // A look keeps a descriptor for each process. Answers and copies of images are memory files, which the kernel
-// holds to RLIMIT_FSIZE as it does others. What is beyond the hard limit is an error, not the end of the
-// server.
+// holds to RLIMIT_FSIZE as it does others. An answer beyond the hard limit is an error, not the end of
+// the server.
 static void raise_own_limits(void) {
     static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE};
     struct rlimit limit;

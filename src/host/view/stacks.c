@@ -77,7 +77,8 @@ struct seep_error *seep_stacks_copy(const struct seep_stacks *from, struct seep_
 
 // ---- adding ----
 
-// Where /lib is a link to /usr/lib, the loader names libc.so.6 by either: the other libraries decide it.
+// Where /lib is a link to /usr/lib, the loader names libc.so.6 by either path, because of the other
+// libraries.
 static const char *below_usr(const struct seep_module *module) {
     bool is_known = module->build_id_bytes && strncmp(module->path, "/usr/", 5) == 0;
     return module->path + (is_known ? 4 : 0);

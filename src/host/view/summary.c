@@ -535,7 +535,7 @@ static struct seep_error *answer_peak(struct maker *maker) {
 struct turnover {
     uint64_t allocations;
     uint64_t allocated;
-    uint64_t held; // of several sites: no more than that
+    uint64_t held; // an upper bound for several sites
     bool exact;
     bool by_realloc; // all of it: blocks are only made longer
 };

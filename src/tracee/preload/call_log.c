@@ -27,7 +27,7 @@ static struct {
     uint64_t frame; // where log_lock was taken
     // Where there is no room, lines are not tried one by one: a disk may take long to say no. Both relaxed.
     uint32_t pause; // lines to leave out after the next one that finds no room
-    uint32_t left;  // of them
+    uint32_t left;  // of these lines
     bool torn;      // a line found room for its first part only
 } log_g = {.fd = -1};
 

@@ -97,7 +97,8 @@ static long most_numbers(void) {
     return known ? pid_max : 0;
 }
 
-// Processes and threads that the machine has started. 0: not known, or not worth its time.
+// Processes and threads that the machine has started. 0: not known, or not read, because the
+// file is long on a machine of so many numbers.
 static uint64_t started_until_now(long pid_max) {
     unsigned long long nr = 0;
     FILE *file = pid_max && pid_max <= FEW_NUMBERS ? fopen("/proc/stat", "re") : NULL;
@@ -145,8 +146,8 @@ static bool read_latest(int *ret_pid, long *ret_nr_threads) {
 // such fork takes at least this time of the kernel.
 #define FAILED_FORK_US 5
 
-// Half of all numbers are not used up: what the machine started, what the program failed to start, and the
-// used numbers that were passed over.
+// Whether less than half of all numbers were used up: by processes and threads that the machine started, by
+// forks of the program that failed, and by used numbers that were passed over.
 static bool is_less_than_a_turn(const struct seep_run *run, long pid_max, long nr_threads) {
     int64_t nr_at_most = (seep_monotonic_ns() - run->start_ns) / (INT64_C(1000000000) / STARTS_PER_S_MAX);
     if (nr_at_most + nr_threads < pid_max / 2)
@@ -164,9 +165,9 @@ static struct numbers numbers_of(const struct seep_run *run) {
                             !known || !is_less_than_a_turn(run, most_numbers(), nr_threads)};
 }
 
-// So many are asked for one by one, which costs less than the list of all processes.
+// So many numbers are looked up one by one, because that costs less than the list of all processes.
 enum { NUMBERS_FEW = 32 };
-// Processes that each start the next one and end are followed so far.
+// So many processes are followed that each start the next one and end.
 enum { ROUNDS_MAX = 64 };
 
 // /proc has a folder for each thread, too, though it does not list it.

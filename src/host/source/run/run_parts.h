@@ -39,7 +39,7 @@ struct seep_run_supervisor {
     bool ended;
     bool stopped; // a signal came that asks for the report, after the program's end
     bool ignore_children;
-    bool none_left; // no descendant was found any more
+    bool none_left; // the last search found no descendant
     struct pollfd *polls;
     size_t polls_capacity;
     struct seep_run_idle *left; // who runs on when the program has ended
