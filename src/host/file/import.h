@@ -23,6 +23,7 @@ struct seep_imported {
     uint64_t nr_events;
     uint64_t nr_skipped;                      // lines of the format that say nothing of the heap
     struct seep_imported_lines unknown_frees; // frees of blocks that the file does not allocate
+    struct seep_imported_lines handed_again;  // blocks that are handed out while the file has them live
     struct seep_imported_lines foreign;       // lines that the format does not have
     uint64_t cut_line;                        // the last line, left out because it has no end; 0: it has one
 };
