@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import harness
+import recording
 import wire_client
 from harness import SEEP, environment, need, root_only, run, status_of
 from test_connect import Console
@@ -398,6 +399,7 @@ def test_traces_scans_and_marks_over_the_link(shop, serve, tmp_path):  # noqa: F
     client = wire_client.connect(server.path)
     (tmp_path / 'far.seep').write_bytes(client.trace())
     assert harness.report(tmp_path / 'far.seep')[0]['totals'] == harness.report(program.pid)[0]['totals']
+    assert recording.GIVEN in [section.kind for section in recording.all_sections((tmp_path / 'far.seep').read_bytes())]  # for 'seep scan CORE'
     (tmp_path / 'scan.seep').write_bytes(client.trace(scan=True))
     leaks = harness.report(tmp_path / 'scan.seep')[0]['leaks']
     assert leaks['lost']['blocks'] >= 1 and leaks['reachable']['blocks'] >= 12

@@ -248,6 +248,36 @@ static void test_a_profile_out_of_range_is_not_saved(void **state) {
     seep_session_destroy(session);
 }
 
+// Segments of a module may have a gap between them, where the library's private memory can lie.
+static void test_what_the_library_gave_lies_in_the_library(void **state) {
+    struct seep_session *session = NULL;
+    struct seep_profile *profile;
+    assert_null(seep_session_create(&session));
+    assert_null(seep_profile_create(&profile));
+    assert_null(seep_session_add(session, profile));
+    struct seep_module modules[] = {
+        {.path = ""},
+        {.path = "/lib/ld-linux-aarch64.so.1", .start_rt = 0x10000, .end_rt = 0x50000, .unloaded_ns = -1},
+        {.path = "/usr/lib/seep/libseep.so", .start_rt = 0x50000, .end_rt = 0x90000, .unloaded_ns = -1}};
+    const struct seep_image_range own[] = {{0x200000, 0x1000}, {0x20000, 0x10000}, {0x80000, 0x8000}};
+    profile->modules = modules;
+    profile->nr_modules = SEEP_ARRAY_SIZE(modules);
+    profile->hints.own = own;
+    profile->hints.nr_own = SEEP_ARRAY_SIZE(own);
+    assert_null(seep_session_save(session, path));
+    struct seep_session *loaded = NULL;
+    assert_null(seep_session_load(path, &loaded));
+    assert_int_equal(loaded->profiles[0]->hints.nr_own, 1);
+    assert_true(loaded->profiles[0]->hints.own[0].start == 0x80000);
+    seep_session_destroy(loaded);
+    profile->hints.nr_own = 2;
+    assert_null(seep_session_save(session, path));
+    assert_null(seep_session_load(path, &loaded));
+    assert_int_equal(loaded->profiles[0]->hints.nr_own, 0);
+    seep_session_destroy(loaded);
+    seep_session_destroy(session);
+}
+
 static void test_load_bytes_keeps_nothing(void **state) {
     unsigned char *bytes;
     size_t size;
@@ -555,6 +585,7 @@ int main(void) {
         cmocka_unit_test(test_too_large_a_section_is_refused),
         cmocka_unit_test(test_without_commit_nothing_changes),
         cmocka_unit_test(test_a_profile_out_of_range_is_not_saved),
+        cmocka_unit_test(test_what_the_library_gave_lies_in_the_library),
         cmocka_unit_test(test_load_bytes_keeps_nothing),
         cmocka_unit_test(test_of_a_recording_only_what_follows_its_events_is_read),
     };
