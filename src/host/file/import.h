@@ -36,7 +36,7 @@ struct seep_imported_lines_text seep_imported_lines_text(const struct seep_impor
 
 extern const char *const seep_import_formats[]; // ends with NULL
 
-// Reads `path` and writes a trace to `output`. NULL: the format is told from the contents.
+// Reads `path` and writes a trace to `output`. `format` is one of seep_import_formats.
 SEEP_MUST_CHECK struct seep_error *seep_import(const char *path, const char *format,
                                                const struct seep_import_options *options, const char *output,
                                                struct seep_imported *ret_imported);
