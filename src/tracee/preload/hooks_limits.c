@@ -49,23 +49,62 @@ SEEP_COLD static void limit_is_coming(unsigned resource, const void *limit, size
         seep_fork_make_image();
 }
 
+#if SEEP_ARCH_WORD == 8
+#define LIMIT_CALLER() SEEP_HOOK_CALLER()
+
+// Whether this thread is the only one. false: or not known.
+static bool is_alone(void) {
+    enum { LINKS_OF_FOLDER = 2 }; // to which the kernel adds the threads
+    struct stat64 about;
+    return sys_stat_at(AT_FDCWD, "/proc/self/task", &about, 0) && about.st_nlink == LINKS_OF_FOLDER + 1;
+}
+
+// Whether no hook is at work on this stack: a signal handler or the allocator may set a limit amid one.
+// false: or not known, because not all of the stack can be walked.
+static bool is_outside(struct seep_caller caller) {
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return false;
+    seep_stack_site(thread, SEEP_VIA_MALLOC, caller);
+    bool is_outside = thread->memo_end != thread->frames;
+    for (const struct seep_memo_frame *frame = thread->frames; frame < thread->memo_end; frame++)
+        is_outside &= !seep_is_own_code(frame->pc & ~SEEP_PC_EXACT);
+    thread_leave(thread);
+    return is_outside;
+}
+
+// The image takes some 40 MiB. Without room the program could not even extend its stack.
+static void make_room(struct seep_caller caller) {
+    if (seep_calls_are_free() && !seep_window_leaves_room(0) && is_alone() && is_outside(caller))
+        seep_memory_gives_way();
+}
+#else // the image is small
+#define LIMIT_CALLER() ((struct seep_caller){0})
+static void make_room(struct seep_caller caller) {
+    (void)caller;
+}
+#endif
+
 // Called after the limit is set, because a refused limit changes nothing. A limit below the mapped size is
 // allowed. A child of vfork shares our memory but has its own limits. A forked child without an image may
 // need for its first allocation all that a low limit leaves: it keeps no undo log, which is larger than most
 // programs.
-static void limit_changed(unsigned resource, uint64_t limit) {
+static void limit_changed(unsigned resource, uint64_t limit, struct seep_caller caller) {
     if (resource != RLIMIT_AS)
         return;
-    if (seep_image_is_ours() && sys_getpid() == seep_confined.pid)
+    if (seep_image_is_ours() && sys_getpid() == seep_confined.pid) {
         seep_window_limit(limit);
-    else if (limit < LOW_LIMIT && seep_fork_lacks_image())
+        if (limit != UINT64_MAX)
+            make_room(caller);
+    } else if (limit < LOW_LIMIT && seep_fork_lacks_image()) {
         seep_undo_make_room();
+    }
 }
 
 // The compiler takes the header's word that the hooks are given a limit. glibc takes NULL for none.
 #define MAY_BE_NULL(pointer) __asm__("" : "+r"(pointer))
 
-static int set_limit(unsigned resource, const struct rlimit *limit) {
+static int set_limit(unsigned resource, const struct rlimit *limit, struct seep_caller caller) {
     MAY_BE_NULL(limit);
     seep_start();
     if (!seep_g.real.setrlimit) {
@@ -75,12 +114,12 @@ static int set_limit(unsigned resource, const struct rlimit *limit) {
     limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.setrlimit(resource, limit);
     if (result == 0 && limit)
-        limit_changed(resource, soft_of(limit));
+        limit_changed(resource, soft_of(limit), caller);
     return result;
 }
 
 SEEP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit) {
-    return set_limit(resource, limit);
+    return set_limit(resource, limit, LIMIT_CALLER());
 }
 
 #ifdef SEEP_NARROW_LIBC
@@ -94,17 +133,18 @@ SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 
     limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.setrlimit64(resource, limit);
     if (result == 0 && limit)
-        limit_changed(resource, limit->rlim_cur);
+        limit_changed(resource, limit->rlim_cur, LIMIT_CALLER());
     return result;
 }
 #else
 _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "both names are one function");
 SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
-    return set_limit(resource, (const struct rlimit *)limit);
+    return set_limit(resource, (const struct rlimit *)limit, LIMIT_CALLER());
 }
 #endif
 
-static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before) {
+static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before,
+                    struct seep_caller caller) {
     seep_start();
     if (!seep_g.real.prlimit) {
         errno = ENOSYS;
@@ -115,13 +155,13 @@ static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, st
         limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.prlimit(pid, resource, limit, ret_before);
     if (result == 0 && own)
-        limit_changed(resource, soft_of(limit));
+        limit_changed(resource, soft_of(limit), caller);
     return result;
 }
 
 SEEP_EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
                         struct rlimit *ret_before) {
-    return limit_of(pid, resource, limit, ret_before);
+    return limit_of(pid, resource, limit, ret_before, LIMIT_CALLER());
 }
 
 SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
@@ -137,10 +177,10 @@ SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const stru
         limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.prlimit64(pid, resource, limit, ret_before);
     if (result == 0 && own)
-        limit_changed(resource, limit->rlim_cur);
+        limit_changed(resource, limit->rlim_cur, LIMIT_CALLER());
     return result;
 #else
-    return limit_of(pid, resource, (const struct rlimit *)limit, (struct rlimit *)ret_before);
+    return limit_of(pid, resource, (const struct rlimit *)limit, (struct rlimit *)ret_before, LIMIT_CALLER());
 #endif
 }
 
