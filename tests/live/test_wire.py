@@ -215,6 +215,12 @@ def test_many_processes(serve, tmp_path):
             status = console.ask('status')
             assert (status['processes'], status['unseen_processes']) == (nr + 1, 0), (target, status)
             assert len(console.ask('processes 0')['rows']) == nr + 1
+            children = next(row for row in console.ask('sites 0')['rows'] if row['live_blocks'] == nr)
+            of_row = console.ask(f'blocks {children["site"]} 0')['rows']
+            assert len({block['pid'] for block in of_row}) == nr and {block['size'] for block in of_row} == {1000}
+            last = console.ask(f'blocks {children["site"]} 7 {nr - 4}')
+            assert (last['rows'], last['more']) == (of_row[-4:], 0)
+            assert console.ask(f'blocks {children["site"]} 7')['more'] == nr - 7
             assert 'done' in console.ask('stop')  # all wait together: it took half a second for each process that is idle
             console.end()
         running.stdin.close()
