@@ -180,6 +180,57 @@ static void test_sections_round_trip(void **state) {
     free(raw);
 }
 
+// The writer keeps the latest section of each type, packed.
+static void test_equal_and_other_sections_round_trip(void **state) {
+    enum { NR_BYTES = 5000, LARGE_BYTES = 300000 };
+    static unsigned char first[LARGE_BYTES], other[LARGE_BYTES];
+    static const struct {
+        uint32_t type;
+        const unsigned char *raw;
+        size_t raw_bytes;
+    } sections[] = {
+        {SEEP_TRACE_NODES, first, NR_BYTES},
+        {SEEP_TRACE_NODES, first, NR_BYTES},
+        {SEEP_TRACE_NODES, other, NR_BYTES},
+        {SEEP_TRACE_SITES, first, NR_BYTES},
+        {SEEP_TRACE_NODES, other, NR_BYTES},
+        {SEEP_TRACE_NODES, first, NR_BYTES},
+        {SEEP_TRACE_NODES, first, NR_BYTES / 2},
+        {SEEP_TRACE_NODES, first, LARGE_BYTES},
+        {SEEP_TRACE_NODES, first, LARGE_BYTES},
+        {SEEP_TRACE_NODES, first, 0},
+        {SEEP_TRACE_NODES, first, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < LARGE_BYTES; i++)
+        first[i] = other[i] = (unsigned char)(i / 7);
+    other[NR_BYTES - 1] ^= 1;
+    struct seep_trace_writer *writer;
+    assert_null(seep_trace_writer_create(path, &writer));
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(sections); i++)
+        assert_null(
+            seep_trace_writer_section(writer, sections[i].type, 1, sections[i].raw, sections[i].raw_bytes));
+    assert_null(seep_trace_writer_commit(writer, true));
+    seep_trace_writer_destroy(writer);
+
+    unsigned char *bytes;
+    size_t size;
+    read_back(&bytes, &size);
+    struct seep_trace_reader reader;
+    assert_null(seep_trace_reader_init(bytes, size, "x", &reader));
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(sections); i++) {
+        struct seep_trace_section section;
+        bool more;
+        unsigned char *unpacked;
+        assert_null(seep_trace_reader_next(&reader, &section, &more));
+        assert_true(more && section.type == sections[i].type && section.raw_bytes == sections[i].raw_bytes);
+        assert_null(seep_trace_section_unpack(&reader, &section, &unpacked));
+        assert_memory_equal(unpacked, sections[i].raw, sections[i].raw_bytes);
+        free(unpacked);
+    }
+    free(bytes);
+}
+
 static void expect(struct seep_error *error, enum seep_error_code code, const char *part) {
     assert_non_null(error);
     assert_int_equal(error->code, code);
@@ -571,6 +622,7 @@ static void test_what_is_in_parts_is_not_of_another_process(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_and_other_sections_round_trip),
         cmocka_unit_test(test_what_is_in_parts_is_not_of_another_process),
         cmocka_unit_test(test_what_processes_have_in_common_is_there_once),
         cmocka_unit_test(test_what_was_put_away_is_saved_and_comes_back),
