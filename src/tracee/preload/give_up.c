@@ -89,12 +89,12 @@ static void nap(void) {
 
 // Each thread takes the slow path from now on, where it is turned away. One that is in a hook is waited for:
 // it marks itself idle when it leaves.
-static void turn_away(uint64_t nr_slots) {
+static void turn_away(uint32_t nr_slots) {
     enum { NR_ROUNDS = 50, NR_MOST = 1 << 16 };
     bool again = true;
     for (int round = 0; round < NR_ROUNDS && again; round++) {
         again = round == 0; // a thread may just have seen that it is idle
-        for (uint64_t i = 0; i < SEEP_MIN(nr_slots, (uint64_t)NR_MOST); i++) {
+        for (uint32_t i = 0; i < SEEP_MIN(nr_slots, (uint32_t)NR_MOST); i++) {
             struct seep_thread *thread = seep_g.thread_of_slot[i];
             if (!thread)
                 continue;
@@ -117,9 +117,9 @@ static void turn_away(uint64_t nr_slots) {
 
 static void give_up(enum seep_passive_reason reason) {
     struct seep_image_header *header = seep_g.header;
-    uint64_t nr_slots = 0;
+    uint32_t nr_slots = 0;
     if (seep_image_is_ours()) {
-        nr_slots = header->areas[SEEP_AREA_THREADS].used;
+        nr_slots = (uint32_t)header->areas[SEEP_AREA_THREADS].used;
         header->passive_reason = reason;
         header->state = SEEP_STATE_PASSIVE;
         seep_lost(SEEP_LOST_PASSIVE);

@@ -17,6 +17,11 @@
 #include "preload/stack.h"
 #include "preload/image_window.h"
 
+SEEP_COLD int seep_no_real(void) {
+    errno = ENOSYS;
+    return -1;
+}
+
 // ---- limits ---------------------------------------------------------------------------------------
 
 enum { DESCRIPTORS_FEW = 64, LOW_LIMIT = 64 << 20 };
@@ -107,10 +112,8 @@ static void limit_changed(unsigned resource, uint64_t limit, struct seep_caller 
 static int set_limit(unsigned resource, const struct rlimit *limit, struct seep_caller caller) {
     MAY_BE_NULL(limit);
     seep_start();
-    if (!seep_g.real.setrlimit) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.setrlimit)
+        return seep_no_real();
     limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.setrlimit(resource, limit);
     if (result == 0 && limit)
@@ -126,10 +129,8 @@ SEEP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *lim
 SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
     MAY_BE_NULL(limit);
     seep_start();
-    if (!seep_g.real.setrlimit64) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.setrlimit64)
+        return seep_no_real();
     limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.setrlimit64(resource, limit);
     if (result == 0 && limit)
@@ -146,10 +147,8 @@ SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 
 static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before,
                     struct seep_caller caller) {
     seep_start();
-    if (!seep_g.real.prlimit) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.prlimit)
+        return seep_no_real();
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
     if (own)
         limit_is_coming(resource, limit, sizeof(*limit));
@@ -168,10 +167,8 @@ SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const stru
                           struct rlimit64 *ret_before) {
 #ifdef SEEP_NARROW_LIBC
     seep_start();
-    if (!seep_g.real.prlimit64) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.prlimit64)
+        return seep_no_real();
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
     if (own)
         limit_is_coming(resource, limit, sizeof(*limit));
@@ -197,8 +194,8 @@ static bool is_ours(uint64_t start) {
     for (int i = 0; i < SEEP_IMAGE_OWN_RANGES; i++)
         if (is_in(start, seep_g.header->own[i].start, seep_g.header->own[i].bytes))
             return true;
-    uint64_t nr_slots = seep_g.header->areas[SEEP_AREA_THREADS].used;
-    for (uint64_t slot = 0; slot < nr_slots; slot++)
+    uint32_t nr_slots = (uint32_t)seep_g.header->areas[SEEP_AREA_THREADS].used;
+    for (uint32_t slot = 0; slot < nr_slots; slot++)
         for (int i = 0; i < 2; i++)
             if (is_in(start, seep_g.threads[slot].own[i].start, seep_g.threads[slot].own[i].bytes))
                 return true;
@@ -244,10 +241,8 @@ static bool allowed_without_us(void) {
 SEEP_EXPORT int mlockall(int flags) {
     enum { KNOWN = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT };
     seep_start();
-    if (!seep_g.real.mlockall) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.mlockall)
+        return seep_no_real();
     uint64_t bytes;
     int result;
     seep_fork_make_image(); // the view of a child is large, and would count against the limit
