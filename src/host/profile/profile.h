@@ -208,7 +208,8 @@ struct seep_moving {
 // An alternate signal stack, which the kernel alone may know.
 struct seep_signal_stack {
     uint64_t start;
-    uint32_t tid; // of its thread, as the process itself sees it
+    uint64_t bytes; // at least; 0: not known
+    uint32_t tid;   // of its thread, as the process itself sees it
 };
 
 // Pools of the program and the pieces they gave out, as it tells of them through seep.h. A class of
