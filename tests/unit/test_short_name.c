@@ -57,6 +57,36 @@ static void test_cases(void **state) {
     }
 }
 
+static void test_scopes(void **state) {
+    static const struct {
+        const char *name;
+        unsigned columns;
+        const char *shorter;
+    } scoped[] = {
+        {"a::b::grow()", 12, "a::b::grow()"},
+        {"linear::algebra::detail::dense<double>::dense(unsigned long)", 44,
+         "…::dense<double>::dense(unsigned long)"},
+        {"linear::algebra::detail::dense<double>::dense(unsigned long)", 50,
+         "…::detail::dense<double>::dense(unsigned long)"},
+        {"linear::algebra::detail::dense<a::b>::dense(a::b, c::d)", 10, "…::dense<a::b>::dense(a::b, c::d)"},
+        {"(anonymous namespace)::table<int>::grow(a::b)", 30, "…::table<int>::grow(a::b)"},
+        {"somewhere::else::work", 12, "…::else::work"},
+        {"a_function_without_any_scope(int)", 8, "a_function_without_any_scope(int)"},
+        {"one_scope::and_a_function(int)", 8, "one_scope::and_a_function(int)"},
+        {"a::b::c", 3, "a::b::c"}, // no shorter
+        {"space::of::box::operator<<(int)", 20, "…::box::operator<<(int)"},
+        {"unbalanced<int(a::b::c", 4, "unbalanced<int(a::b::c"},
+        {"", 0, ""},
+    };
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(scoped); i++) {
+        char *name = strdup(scoped[i].name);
+        assert_non_null(name);
+        seep_name_drop_scopes(name, scoped[i].columns);
+        assert_string_equal(name, scoped[i].shorter);
+        free(name);
+    }
+}
+
 static const char *const types[][2] = {
     {"struct user *config.users[2]", "struct user *config.users[2]"},
     {"std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, long, "
@@ -272,10 +302,10 @@ static void test_a_megabyte(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),           cmocka_unit_test(test_types),
-        cmocka_unit_test(test_first_arguments), cmocka_unit_test(test_10_kilobytes),
-        cmocka_unit_test(test_a_megabyte),      cmocka_unit_test(test_soups),
-        cmocka_unit_test(test_wrappers),
+        cmocka_unit_test(test_cases),        cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_types),        cmocka_unit_test(test_first_arguments),
+        cmocka_unit_test(test_10_kilobytes), cmocka_unit_test(test_a_megabyte),
+        cmocka_unit_test(test_soups),        cmocka_unit_test(test_wrappers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

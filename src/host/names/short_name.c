@@ -306,3 +306,26 @@ struct seep_error *seep_name_shorten_to(const char *name, unsigned columns, unsi
 struct seep_error *seep_type_shorten(const char *type, char **ret_short) {
     return shorten(type, true, SEEP_SHORT_NAME_COLUMNS, 0, ret_short);
 }
+
+void seep_name_drop_scopes(char *name, unsigned columns) {
+    char *end = name + strlen(name), *before = name, *last = name, *kept = NULL; // the last two parts
+    size_t all = columns_of(name);
+    for (char *at = name; at < end && all > columns; at++) {
+        bool opens = partner_of(*at) && !is_operator(name, at);
+        const char *close = opens ? closing(name, at, end) : NULL;
+        if (opens && !close) // what is within it is not known
+            return;
+        if (close)
+            at += close - at;
+        if (*at != ':' || at[1] != ':')
+            continue;
+        before = last;
+        last = at + 2;
+        if (before > name && (!kept || columns_of(kept) + 3 > columns))
+            kept = before;
+    }
+    if (!kept || (size_t)(kept - name) < strlen(ELLIPSIS "::"))
+        return;
+    memcpy(name, ELLIPSIS "::", strlen(ELLIPSIS "::"));
+    memmove(name + strlen(ELLIPSIS "::"), kept, (size_t)(end - kept) + 1);
+}

@@ -16,6 +16,9 @@ SEEP_MUST_CHECK struct seep_error *seep_name_shorten(const char *name, char **re
 // `nr_kept` arguments of the function stay.
 SEEP_MUST_CHECK struct seep_error *seep_name_shorten_to(const char *name, unsigned columns, unsigned nr_kept,
                                                         char **ret_short);
+// Leaves scopes of a name out from the beginning, "…::table<int>::grow()", until it has no more than
+// `columns`; the function and the innermost scope stay. In place: what is there is shorter after that.
+void seep_name_drop_scopes(char *name, unsigned columns);
 // The same of a type, or of a variable with its type before it: of those only arguments of templates are
 // elided.
 SEEP_MUST_CHECK struct seep_error *seep_type_shorten(const char *type, char **ret_short);

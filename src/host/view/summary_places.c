@@ -18,6 +18,27 @@
 
 // A place is a part of a sentence.
 #define PLACE_COLUMNS 64u
+#define LINED_COLUMNS 52u // of a function with its line, which tells it from others of its name
+
+static struct seep_error *name_alone(const char *function, char **ret_name) {
+    return seep_name_shorten_to(function, PLACE_COLUMNS, 0, ret_name);
+}
+
+// The line tells functions of one name apart: scopes go before arguments of templates, which say more.
+static struct seep_error *name_with_line(const char *function, char **ret_name) {
+    char *name = NULL, *shorter = NULL;
+    struct seep_error *error = name_alone(function, &name);
+    if (!error && !name && !(name = strdup(function)))
+        error = seep_error_no_memory();
+    if (error)
+        return error;
+    seep_name_drop_scopes(name, LINED_COLUMNS);
+    error = seep_name_shorten_to(name, LINED_COLUMNS, 0, &shorter);
+    if (shorter || error)
+        free(name);
+    *ret_name = error ? NULL : shorter ? shorter : name;
+    return error;
+}
 
 // "serve (shop.c:5)", "serve [shop]", "shop+0x1234"; "libstdc++.so.6 itself".
 static struct seep_error *describe(struct seep_view *view, uint32_t frame, unsigned inlined,
@@ -31,14 +52,15 @@ static struct seep_error *describe(struct seep_view *view, uint32_t frame, unsig
     const char *module = seep_file_name(in->path);
     const char *file = f->file ? seep_file_name(f->file) : NULL;
     char *name = NULL;
+    bool has_line = file && f->line;
     if (f->function && !view->options.full_names)
-        error = seep_name_shorten_to(f->function, PLACE_COLUMNS, 0, &name);
+        error = (has_line ? name_with_line : name_alone)(f->function, &name);
     if (error)
         return error;
     const char *function = name ? name : f->function;
     if (in->runtime) // no frame of the program's has anything to do with it
         *ret_place = seep_arena_printf(&view->arena, "%s itself", module);
-    else if (function && file && f->line)
+    else if (function && has_line)
         *ret_place = seep_arena_printf(&view->arena, "%s (%s:%u)", function, file, f->line);
     else if (function)
         *ret_place = seep_arena_printf(&view->arena, "%s [%s]", function, module);
