@@ -68,6 +68,31 @@ def test_names_of_a_plot_fit(seep, run, tmp_path):
     assert narrow.split() == wide.split()
 
 
+@pytest.mark.parametrize("columns", [40, 60])
+@pytest.mark.parametrize("what", ["timeline", "sizes", "ages"])
+def test_a_plot_fits(root, seep, columns, what):
+    """Charts had 50 columns at least, bars 74, and titles what they had; bars without room are below one another now."""
+    words = [str(seep), "plot", "--what", what, os.path.join(root, "tests", "golden", "recording-v2.seep" + ("@peak" if what == "ages" else ""))]
+    narrow, wide = (on_terminal(width, *words) for width in (columns, 4000))
+    over = [line for line in narrow.split("\n") if len(line) > columns and " " in line.strip()]
+    assert not over and max(map(len, wide.split("\n"))) > columns, narrow
+    if what == "timeline":
+        return
+    bars = re.compile(r"[▏▎▍▌▋▊▉█]")
+    figures = [sorted(re.findall(r"[\d.,]+", " ".join(bars.sub("", line)[19:] for line in text.split("\n")[3:]))) for text in (narrow, wide)]
+    assert figures[0] == figures[1], narrow
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+@pytest.mark.parametrize("way", ["--tree", "--tree=callers"])
+def test_a_tree_fits(root, seep, columns, way):
+    """Names have 16 columns at least, and deep branches are drawn where there is no more room."""
+    words = [str(seep), "report", way, "--top", "0", os.path.join(root, "tests", "golden", "v1-family.seep")]
+    tree = on_terminal(columns, *words).split("\n\n")[1]
+    over = [line for line in tree.split("\n")[1:] if len(line) > columns]
+    assert not over and tree.count("\n") > 5, over
+
+
 def test_messages_fit(seep):
     words = ["run", "-q", "--allocator", "glibc,glibc", "/bin/true"]
     narrow, wide = (on_terminal(width, str(seep), *words, status=2) for width in (80, 4000))

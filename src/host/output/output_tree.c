@@ -23,7 +23,10 @@
 #define BETWEEN         " > "  // links of a chain
 #define LEFT_OUT        "… > " // of them, at the beginning
 #define LAST_LEAST      12u    // columns of the last link beside the program's own
-#define DEPTH_DRAWN     24u    // branches; deeper ones are drawn at this depth
+#define ALONE_MOST      36u    // columns that have no room for two links
+#define DEPTH_DRAWN     24u // branches; deeper ones are drawn at this depth, or where a line has no more room
+#define NARROW          64u // columns of a terminal without a column of shares
+#define ROOM_LEAST      16u // columns for names
 
 struct level {
     uint32_t next; // child to be shown
@@ -45,6 +48,7 @@ struct drawing {
     const struct seep_measure *measure;
     struct seep_style style;
     unsigned width;
+    unsigned depth_drawn;
     uint64_t least;
     uint64_t most; // children of one call
     struct level *levels;
@@ -63,15 +67,23 @@ static unsigned left_of(const struct level *level) {
     return level->nr_left + level->itself + (level->nr_rest != 0);
 }
 
-// The columns of figures, and the branches; returns how many columns they take.
+// The columns of figures.
+static unsigned margin_of(const struct drawing *d) {
+    return d->width < NARROW ? 12 : 21;
+}
+
+// They, and the branches; returns how many columns they take.
 static unsigned put_margin(struct drawing *d, uint64_t value) {
     struct seep_number number = d->measure->bytes ? seep_format_bytes(value) : seep_format_count(value);
-    fprintf(d->out, "%12s %6s  ", number.text, seep_format_share(value, d->tree->calls[0].total).text);
-    unsigned columns = 21;
+    unsigned columns = margin_of(d);
+    if (d->width < NARROW)
+        fprintf(d->out, "%10s  ", number.text);
+    else
+        fprintf(d->out, "%12s %6s  ", number.text, seep_format_share(value, d->tree->calls[0].total).text);
     for (size_t i = 0; i < d->nr_levels; i++) {
         // The innermost level is the one whose item is being put: nothing left means it is the last.
         bool inner = i + 1 == d->nr_levels, last = left_of(&d->levels[i]) == 0;
-        if (i >= DEPTH_DRAWN && !inner)
+        if (i >= d->depth_drawn && !inner)
             continue;
         fputs(inner ? (last ? "└─ " : "├─ ") : last ? "   " : "│  ", d->out);
         columns += 3;
@@ -165,13 +177,31 @@ static void put_around(struct drawing *d, size_t own, size_t room) {
         fputs(last, d->out);
 }
 
+// Where two have no room: the program's own link, or else the last one.
+static void put_alone(struct drawing *d, size_t own, size_t room) {
+    size_t at = own < d->nr_links ? own : d->nr_links - 1;
+    if (at + 1 < d->nr_links)
+        d->chain[d->links[at + 1].at - strlen(BETWEEN)] = 0;
+    const char *name = d->chain + d->links[at].at;
+    size_t width = seep_text_width(name), mark = at ? seep_text_width(LEFT_OUT) : 0;
+    fputs(at ? LEFT_OUT : "", d->out);
+    if (width > room - mark)
+        put_cut(d->out, name, width, room - mark);
+    else
+        fputs(name, d->out);
+}
+
 // As many links as fit: the first, and the last ones, which say most. The program's own code is always among
 // them. A name is cut only where it does not fit alone.
 static void put_chain(struct drawing *d, unsigned columns) {
     size_t width = seep_text_width(d->chain);
-    size_t room = d->width > columns + 20 ? d->width - columns : 20;
+    size_t room = d->width > columns + ROOM_LEAST ? d->width - columns : ROOM_LEAST;
     if (width <= room) {
         fputs(d->chain, d->out);
+        return;
+    }
+    if (room < ALONE_MOST) {
+        put_alone(d, own_link(d), room);
         return;
     }
     size_t mark = seep_text_width(LEFT_OUT);
@@ -275,6 +305,8 @@ static struct seep_error *draw(FILE *out, const struct seep_view *view, const st
     uint64_t total = tree->calls[0].total;
     bool all = view->options.top == 0;
     d.width = d.style.width ? d.style.width : WIDTH_DEFAULT;
+    unsigned taken = margin_of(&d) + ROOM_LEAST;
+    d.depth_drawn = SEEP_MIN(DEPTH_DRAWN, (SEEP_MAX(d.width, taken + 3) - taken) / 3 - 1);
     d.least = tree->least;
     d.most = all ? UINT64_MAX : view->options.top;
     bool callers = d.callers = view->options.tree == SEEP_TREE_CALLERS;
@@ -297,7 +329,9 @@ static struct seep_error *draw(FILE *out, const struct seep_view *view, const st
     }
     if (!error && unplaced) {
         put_margin(&d, unplaced);
-        fputs("(smaller ones, and stacks that are not known)\n", out);
+        fputs(d.width < NARROW ? "(smaller, or not known)\n"
+                               : "(smaller ones, and stacks that are not known)\n",
+              out);
     }
     free(d.levels);
     free(d.chain);

@@ -117,10 +117,8 @@ static struct seep_error *plot_timeline(FILE *out, const struct seep_plot *plot,
 
 static struct seep_error *draw_bars(FILE *out, const struct seep_plot *plot, const struct seep_bars *bars,
                                     const char *title) {
-    if (plot->form == SEEP_PLOT_TEXT) {
-        seep_bars_print(out, bars, title);
-        return NULL;
-    }
+    if (plot->form == SEEP_PLOT_TEXT)
+        return seep_bars_print(out, bars, title);
     struct seep_pen *pen;
     double width, height;
     seep_bars_size(bars, &width, &height);

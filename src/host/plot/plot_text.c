@@ -11,21 +11,30 @@
 
 #define WIDTH_DEFAULT 100u // columns where the output is no terminal
 #define WIDTH_MOST    140u
+#define WIDTH_LEAST   40u
 #define HEIGHT        12u
 #define MARGIN        11u // columns of the figures at the left
 #define SPARK         24u
+#define MARKS_SHOWN   40u
+#define LABEL         20u // columns of a row's label
+#define FIGURES       14u // of a figure, and of the blanks around it
+#define PANEL_LEAST   18u // of a figure and its bars
 
 static const char *const columns[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const rows[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
 
 static unsigned width_of(const struct seep_style *style) {
-    return style->width ? SEEP_MIN(SEEP_MAX(style->width, 50u), WIDTH_MOST) : WIDTH_DEFAULT;
+    return style->width ? SEEP_MIN(SEEP_MAX(style->width, WIDTH_LEAST), WIDTH_MOST) : WIDTH_DEFAULT;
 }
 
-static void put_title(FILE *out, const struct seep_style *style, const char *title, const char *words) {
+static struct seep_error *put_title(FILE *to, const struct seep_style *style, const char *title,
+                                    const char *words) {
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, to, style);
     fputs(seep_style_bold(style), out);
     seep_put_escaped(out, title);
     fprintf(out, "%s\n%s\n\n", seep_style_off(style), words);
+    return seep_wrap_end(&wrap, NULL);
 }
 
 // What there was at the last moment until then: a column may stand for no moment, or for several, of which
@@ -103,11 +112,20 @@ static void put_layer(FILE *out, const struct seep_timeline *timeline, size_t in
     fputc('\n', out);
 }
 
-// The names of rows go on in the next line where the terminal ends.
+// Their names, and those of rows, go on in the next line where the terminal ends.
+static void put_marks(FILE *out, const struct seep_profile *profile) {
+    for (uint32_t i = 0; i < profile->nr_marks && i < MARKS_SHOWN; i++) {
+        fprintf(out, "%*smark at %s: ", (int)MARGIN, "", seep_format_duration(profile->marks[i].at_ns).text);
+        seep_put_escaped(out, profile->marks[i].name);
+        fputc('\n', out);
+    }
+}
+
 static struct seep_error *put_layers(FILE *to, const struct seep_style *style,
                                      const struct seep_timeline *timeline) {
     struct seep_wrap wrap;
     FILE *out = seep_wrap_begin(&wrap, to, style);
+    put_marks(out, timeline->profile);
     fprintf(out, "\n%s%-*s %11s %11s  %s%s\n", seep_style_bold(style), (int)SPARK, "over time", "at most",
             "at the end", timeline->by, seep_style_off(style));
     for (size_t i = 0; i < timeline->nr_layers; i++)
@@ -132,31 +150,24 @@ struct seep_error *seep_timeline_print(FILE *out, const struct seep_timeline *ti
         most = SEEP_MAX(most, (double)values[i]);
     }
     step = seep_tick_bytes(SEEP_MAX(most, 1.0), 4);
-    put_title(out, &style, title, words);
+    struct seep_error *error = put_title(out, &style, title, words);
     put_chart(out, values, nr, SEEP_MAX(most, 1.0), step);
     put_times(out, profile, nr);
-    for (uint32_t i = 0; i < profile->nr_marks && i < 40; i++) {
-        fprintf(out, "%*smark at %s: ", (int)MARGIN, "", seep_format_duration(profile->marks[i].at_ns).text);
-        seep_put_escaped(out, profile->marks[i].name);
-        fputc('\n', out);
-    }
     free(words);
     free(values);
-    return put_layers(out, &style, timeline);
+    return error ? error : put_layers(out, &style, timeline);
 }
 
-void seep_bars_print(FILE *out, const struct seep_bars *bars, const char *title) {
-    struct seep_style style = seep_style_of(out);
-    // Figures take 12 columns of each panel, labels 20.
-    unsigned width = (width_of(&style) - 20u) / (unsigned)bars->nr_panels, room = SEEP_MAX(width, 18u) - 14u;
-    put_title(out, &style, title, bars->what);
-    fprintf(out, "%s%-20s", seep_style_bold(&style), "");
-    for (size_t p = 0; p < bars->nr_panels; p++)
-        fprintf(out, "%11s  %-*s", bars->panels[p].title, (int)room + 1, "");
-    fprintf(out, "%s\n", seep_style_off(&style));
+// Figures and bars of the panels from `first` until before `end`, beside one another.
+static void put_panels(FILE *out, const struct seep_bars *bars, size_t first, size_t end, unsigned room,
+                       const struct seep_style *style) {
+    fprintf(out, "%s%-*s", seep_style_bold(style), (int)LABEL, "");
+    for (size_t p = first; p < end; p++)
+        fprintf(out, "%11s%*s", bars->panels[p].title, p + 1 < end ? (int)room + 3 : 0, "");
+    fprintf(out, "%s\n", seep_style_off(style));
     for (size_t i = 0; i < bars->nr_rows; i++) {
-        fprintf(out, "%19s ", bars->rows[i].label);
-        for (size_t p = 0; p < bars->nr_panels; p++) {
+        fprintf(out, "%*s ", (int)LABEL - 1, bars->rows[i].label);
+        for (size_t p = first; p < end; p++) {
             uint64_t value = bars->rows[i].values[p];
             struct seep_number number =
                 bars->panels[p].bytes ? seep_format_bytes(value) : seep_format_count(value);
@@ -166,9 +177,25 @@ void seep_bars_print(FILE *out, const struct seep_bars *bars, const char *title)
                 fputs("█", out);
             fputs(rows[level % 8], out);
             used += level % 8 != 0;
-            if (p + 1 < bars->nr_panels)
+            if (p + 1 < end)
                 fprintf(out, "%*s", (int)(room + 1 - used), "");
         }
         fputc('\n', out);
     }
+}
+
+struct seep_error *seep_bars_print(FILE *out, const struct seep_bars *bars, const char *title) {
+    struct seep_style style = seep_style_of(out);
+    unsigned width = width_of(&style) - LABEL, each = width / (unsigned)bars->nr_panels;
+    bool beside = each >= PANEL_LEAST;
+    struct seep_error *error = put_title(out, &style, title, bars->what);
+    if (beside || error) {
+        put_panels(out, bars, 0, bars->nr_panels, each - FIGURES, &style);
+        return error;
+    }
+    for (size_t p = 0; p < bars->nr_panels; p++) {
+        fputs(p ? "\n" : "", out);
+        put_panels(out, bars, p, p + 1, width - FIGURES, &style);
+    }
+    return NULL;
 }

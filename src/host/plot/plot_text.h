@@ -11,6 +11,7 @@
 // As wide as the terminal that `out` is, else as a text of the usual width.
 SEEP_MUST_CHECK struct seep_error *seep_timeline_print(FILE *out, const struct seep_timeline *timeline,
                                                        const char *title);
-void seep_bars_print(FILE *out, const struct seep_bars *bars, const char *title);
+SEEP_MUST_CHECK struct seep_error *seep_bars_print(FILE *out, const struct seep_bars *bars,
+                                                   const char *title);
 
 #endif
