@@ -171,14 +171,45 @@ static size_t find_slopes(struct series s, double *slopes) {
     return nr;
 }
 
-// Theil and Sen: the median of the slopes of all pairs. Bounds are those without ties.
-static struct slope slope_of(struct series s) {
-    double slopes[NR_PAIRS_MOST], n = (double)s.nr;
-    size_t nr = find_slopes(s, slopes);
-    struct slope result = {0};
+// The tests of one series, each made when it is asked for: they take nearly all of the time.
+struct tested {
+    struct series s;
+    bool has_rank, has_slope;
+    double rank;
+    double middle; // of the slopes; those below it are before it then
+    size_t nr;
+    double slopes[NR_PAIRS_MOST];
+};
+
+static void begin_tests(struct tested *tested, struct series s) {
+    tested->s = s;
+    tested->has_rank = tested->has_slope = false;
+}
+
+static double rank_of(struct tested *tested) {
+    if (!tested->has_rank)
+        tested->rank = rank_test(tested->s);
+    tested->has_rank = true;
+    return tested->rank;
+}
+
+// Theil and Sen: the median of the slopes of all pairs.
+static double slope_of(struct tested *tested) {
+    if (tested->has_slope)
+        return tested->middle;
+    tested->nr = find_slopes(tested->s, tested->slopes);
+    tested->middle = tested->nr ? median(tested->slopes, tested->nr) : 0;
+    tested->has_slope = true;
+    return tested->middle;
+}
+
+// With its bounds, which are those without ties and take as long as the median.
+static struct slope bounds_of(struct tested *tested) {
+    double n = (double)tested->s.nr, *slopes = tested->slopes;
+    struct slope result = {.middle = slope_of(tested)};
+    size_t nr = tested->nr;
     if (!nr)
         return result;
-    result.middle = median(slopes, nr);
     double reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18) / 2, middle = (double)nr / 2;
     size_t low = (size_t)more_of(middle - reach, 0), high = (size_t)less_of(middle + reach, (double)nr - 1);
     result.low = place(slopes, nr / 2 + 1, low);
@@ -186,7 +217,6 @@ static struct slope slope_of(struct series s) {
     return result;
 }
 
-// The same without the bounds, which take half of the time.
 static double middle_slope(struct series s) {
     double slopes[NR_PAIRS_MOST];
     size_t nr = find_slopes(s, slopes);
@@ -304,13 +334,13 @@ static bool goes_on(struct series s, double slope, const struct demand *demand) 
            middle_slope(half) > slope * demand->half && middle_slope(third) > slope * demand->third;
 }
 
-static bool grows(struct series s, const struct demand *demand, struct slope *ret_slope, double *ret_z) {
-    double z = rank_test(s);
+static bool grows(struct tested *tested, const struct demand *demand, double *ret_z) {
+    double z = rank_of(tested);
     if (z <= demand->z)
         return false;
-    *ret_slope = slope_of(s);
-    *ret_z = trend_test(s, z, ret_slope->middle);
-    return *ret_z > demand->z && ret_slope->middle > 0 && goes_on(s, ret_slope->middle, demand);
+    double slope = slope_of(tested);
+    *ret_z = trend_test(tested->s, z, slope);
+    return *ret_z > demand->z && slope > 0 && goes_on(tested->s, slope, demand);
 }
 
 // ---- sawtooth ---------------------------------------------------------------------------------------
@@ -396,21 +426,29 @@ static bool varies(struct series s) {
 }
 
 static enum seep_trend_verdict judge(struct series s, struct slope *slope, double *z) {
-    static const size_t parts[] = {4, 3, 2}; // quarters
+    static const size_t parts[] = {3, 2}; // quarters
+    struct tested whole, part;
     bool sawtooth = is_sawtooth(s);
+    begin_tests(&whole, s);
+    if (!sawtooth && grows(&whole, &of_whole, z)) {
+        *slope = bounds_of(&whole);
+        return SEEP_TREND_GROWING;
+    }
     for (size_t i = 0; !sawtooth && i < sizeof(parts) / sizeof(*parts); i++) {
         size_t nr = (s.nr * parts[i] + 3) / 4;
-        if ((nr >= PART_LEAST || i == 0) && grows(latest(s, nr), i ? &of_part : &of_whole, slope, z))
+        begin_tests(&part, latest(s, nr));
+        if (nr >= PART_LEAST && grows(&part, &of_part, z)) {
+            *slope = bounds_of(&part);
             return SEEP_TREND_GROWING;
+        }
     }
-    double ranks = rank_test(s);
-    *slope = slope_of(s);
-    *z = trend_test(s, ranks, slope->middle);
+    *slope = bounds_of(&whole);
+    *z = trend_test(s, rank_of(&whole), slope->middle);
     if (sawtooth)
         return SEEP_TREND_SAWTOOTH;
     if (*z < -of_whole.z)
         return SEEP_TREND_SHRINKING;
-    if (has_stopped(s, ranks, slope->middle))
+    if (has_stopped(s, rank_of(&whole), slope->middle))
         return SEEP_TREND_PLATEAU;
     return varies(s) ? SEEP_TREND_NONE : SEEP_TREND_STEADY;
 }
