@@ -389,6 +389,9 @@ def test_first_screen_says_what_the_report_says(seen, seep, traces):
     said = {finding["kind"]: finding["text"] for finding in whole["findings"]}
     for kind, lead in (("leaks", ""), ("holds", "Live memory: ")):
         assert "%s%s." % (lead, said[kind]) in result(seen, "figures of shop")["findings"], kind
+    # The peak is among them where much of it is gone again: there was no sentence for it.
+    gone = totals["live_bytes"] < 0.9 * totals["peak_bytes"]
+    assert gone == ("Peak: %s." % said["peak"] in result(seen, "figures of shop")["findings"])
 
 
 def test_diff_has_the_figures_of_seep_diff(seen, seep, traces):

@@ -21,14 +21,21 @@ const SAID = {
   leaks: { lead: '', measure: 'lost', sort: 'lost', column: (model) => model.site('lost_bytes').map((v, i) => v + model.site('indirect_bytes')[i]) },
   grows: { lead: 'Growth: ', sort: 'slope', column: (model) => model.site('slope') },
   holds: { lead: 'Live memory: ', measure: 'live', sort: 'live_bytes', column: (model) => model.site('live_bytes') },
+  peak: { lead: 'Peak: ', measure: 'at_peak', sort: 'at_peak_bytes', column: (model) => model.site('at_peak_bytes') },
   churn: { lead: 'Churn: ', measure: 'temporary', sort: 'temporary', column: (model) => model.site('temporary') },
 };
+
+// The name may be shorter in a sentence, where the line tells it from others.
+function isPlace(model, site, place) {
+  const label = model.siteLabel(site);
+  return placeOf(model, site) === place || (label.place !== '' && place.endsWith(` (${label.place})`));
+}
 
 function say(model, summary, kind, out) {
   const found = summary.find((one) => one.kind === kind);
   if (!found?.value) return;
   const { lead, measure, sort, column } = SAID[kind];
-  const site = found.place ? biggest(model, column(model), 200).find((i) => placeOf(model, i) === found.place) : undefined;
+  const site = found.place ? biggest(model, column(model), 200).find((i) => isPlace(model, i, found.place)) : undefined;
   out.push({ tone: found.bad ? 'bad' : '', text: `${lead}${words.safe(found.text)}.`,
     go: { ...(measure ? { measure } : {}), tab: 'sites', sort, ...(site === undefined ? {} : { pick: String(site) }) } });
 }
@@ -70,6 +77,12 @@ function changes(model, out) {
       go: { tab: 'sites', pick: String(down) } });
 }
 
+// Where much of it is gone again: what is live does not say it.
+function hasPeak(model, summary) {
+  const [held, peak] = ['holds', 'peak'].map((kind) => summary.find((one) => one.kind === kind)?.value ?? 0);
+  return model.has('at_peak_bytes') && held < 0.9 * peak;
+}
+
 /** `summary`: the findings of the JSON report. */
 export function findingsOf(model, reports, summary) {
   const out = [];
@@ -80,9 +93,11 @@ export function findingsOf(model, reports, summary) {
     say(model, summary, 'grows', out);
     for (const report of reports) wrongReleases(report, out);
     say(model, summary, 'holds', out);
+    if (hasPeak(model, summary))
+      say(model, summary, 'peak', out);
     say(model, summary, 'churn', out);
   }
-  return out.slice(0, 5);
+  return out.slice(0, 6);
 }
 
 /** One line on how far the figures can be trusted, and the lines behind it. */
