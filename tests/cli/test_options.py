@@ -321,3 +321,11 @@ def test_info_says_where_the_library_is_missing(seep, tmp_path):
 def test_no_colour_without_a_terminal(seep):
     for args in COMMANDS_THAT_PRINT:
         assert b"\033" not in call(seep, *args).stdout
+
+
+def test_a_format_of_events_is_shown_for_export_only(run, seep):
+    """--help of report listed it; a report has no events, and the command that has them is named."""
+    shown = {command: re.sub(r"\s+", " ", run(seep, command, "--help").stdout) for command in ("report", "run", "export")}
+    assert ["lsan, parquet" in text for text in shown.values()] == [False, False, True]
+    done = run(seep, "report", "--format", "parquet", "app.seep")
+    assert done.returncode == 2 and "seep export --format parquet" in done.stderr, done

@@ -159,6 +159,8 @@ static struct seep_error *run_export(const struct seep_arguments *arguments, int
     return error;
 }
 
+static const struct seep_option_meant meant[] = {{"format", .choices = seep_output_names}, {NULL}};
+
 const struct seep_command seep_command_export = {
     .name = "export",
     .summary = "a trace in the format of another program",
@@ -169,6 +171,7 @@ const struct seep_command seep_command_export = {
         "format loses, and who opens it, is in docs/formats.md.\n",
     .groups = (const struct seep_option_group *const[]){&export_group, &seep_report_group,
                                                         &seep_suppress_group, NULL},
+    .meant = meant,
     .examples =
         (const struct seep_example[]){
             {"seep export app.1234.seep --format folded -o app.folded",

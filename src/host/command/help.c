@@ -53,11 +53,12 @@ void seep_help_commands(void) {
 static bool option_of(const struct seep_command *command, const struct seep_option *option,
                       struct seep_option *ret_option) {
     *ret_option = *option;
+    ret_option->choices = option->shown ? option->shown : option->choices;
     for (const struct seep_option_meant *at = command->meant; at && at->name; at++) {
         if (strcmp(at->name, option->name) != 0)
             continue;
         ret_option->help = at->help ? at->help : option->help;
-        ret_option->choices = at->choices ? at->choices : option->choices;
+        ret_option->choices = at->choices ? at->choices : ret_option->choices;
         ret_option->hidden |= at->refused;
     }
     return !ret_option->hidden;

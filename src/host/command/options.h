@@ -47,6 +47,7 @@ struct seep_option {
     const char *value;          // name of the value in help: "N", "SIZE"; NULL: the kind's own
     const char *help;           // one line, no full stop
     const char *const *choices; // for CHOICE, OPTIONAL and SET, ends with NULL
+    const char *const *shown;   // of them, in help and completion; NULL: all
     uint64_t min;               // for NUMBER and SET
     uint64_t max;               // for NUMBER; 0: no limit
     bool hidden;                // works, but help does not show it

@@ -56,7 +56,7 @@ static const struct seep_option report_options[] = {
     {"sysroot", 0, SEEP_OPTION_STRING, AT(sysroot), .value = "DIR",
      .help = "programs and libraries are those under DIR, if their build-ids are the same"},
     {"format", 0, SEEP_OPTION_CHOICE, AT(format), .value = "NAME", .choices = seep_output_names,
-     .help = "the report in another form (docs/formats.md)"},
+     .shown = seep_output_report_names, .help = "the report in another form (docs/formats.md)"},
     {"json", 0, SEEP_OPTION_OPTIONAL, AT(json), .value = "SCHEMA", .choices = json_schemas,
      .help = "--format json; of schema 2, or the older one"},
     {"tree", 0, SEEP_OPTION_OPTIONAL, AT(tree), .choices = tree_names,

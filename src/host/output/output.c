@@ -5,8 +5,10 @@
 #define ADDRESS_OF(name) &seep_output_##name,
 #define TEXT_OF(name)    #name,
 
-const struct seep_output *const seep_outputs[] = {SEEP_OUTPUTS(ADDRESS_OF) NULL};
-const char *const seep_output_names[] = {SEEP_OUTPUTS(TEXT_OF) NULL};
+const struct seep_output *const seep_outputs[] = {SEEP_OUTPUTS(ADDRESS_OF) SEEP_EVENT_OUTPUTS(ADDRESS_OF)
+                                                      NULL};
+const char *const seep_output_names[] = {SEEP_OUTPUTS(TEXT_OF) SEEP_EVENT_OUTPUTS(TEXT_OF) NULL};
+const char *const seep_output_report_names[] = {SEEP_OUTPUTS(TEXT_OF) NULL};
 
 const struct seep_output *seep_output_of(const struct seep_view_options *options) {
     if (options->gen_suppressions)

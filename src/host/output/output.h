@@ -57,14 +57,20 @@ struct seep_output {
     X(md)                                                                                                    \
     X(quickfix)                                                                                              \
     X(valgrind)                                                                                              \
-    X(lsan)                                                                                                  \
+    X(lsan)
+// Those of events, which only seep export has. A row is a line, which the build reads.
+// clang-format off
+#define SEEP_EVENT_OUTPUTS(X) \
     X(parquet)
+// clang-format on
 
 #define SEEP_OUTPUT_DECLARE(name) extern const struct seep_output seep_output_##name;
 SEEP_OUTPUTS(SEEP_OUTPUT_DECLARE)
+SEEP_EVENT_OUTPUTS(SEEP_OUTPUT_DECLARE)
 
 extern const struct seep_output *const seep_outputs[]; // ends with NULL
 extern const char *const seep_output_names[];          // the same, for option parsing
+extern const char *const seep_output_report_names[];   // without those of events
 
 // The output that the options ask for, by --format or one of its aliases.
 const struct seep_output *seep_output_of(const struct seep_view_options *options);
