@@ -54,21 +54,6 @@ static bool is_vtable(void *data, uint64_t word) {
     return is;
 }
 
-// Words [from, to) of block scan->block, but those of idle signal stacks.
-static bool feed_words(struct seep_scan *scan, uint64_t from, uint64_t to, const char *bytes) {
-    const struct seep_spans *idle = &scan->ranges.idle;
-    const uint64_t start = from, block = scan->graph->blocks[scan->block].address;
-    for (size_t i = seep_spans_from(idle, from); from < to; i++) {
-        const bool is_more = i < idle->nr_items;
-        const uint64_t end = is_more ? SEEP_MIN(idle->items[i].start, to) : to;
-        if (from < end && !seep_graph_feed_block(scan->graph, scan->block, from - block,
-                                                 bytes + (from - start), (size_t)(end - from)))
-            return false;
-        from = is_more ? SEEP_MAX(from, seep_word_up(scan->memory, idle->items[i].end)) : to;
-    }
-    return true;
-}
-
 // A piece of the memory from block scan->block on: what lies in blocks is fed.
 static bool take_piece(void *data, uint64_t address, const void *bytes, size_t nr_bytes) {
     struct seep_scan *scan = data;
@@ -80,7 +65,8 @@ static bool take_piece(void *data, uint64_t address, const void *bytes, size_t n
         uint64_t from = SEEP_MAX(block->address, address), to = SEEP_MIN(block_end, end);
         // Blocks at odd addresses (boundaries of 8 are the rule): from the first whole word on.
         from = seep_word_up(scan->memory, from);
-        if (from < to && !feed_words(scan, from, to, (const char *)bytes + (from - address)))
+        if (from < to && !seep_graph_feed_block(scan->graph, scan->block, from - block->address,
+                                                (const char *)bytes + (from - address), (size_t)(to - from)))
             return false;
         if (block_end > end)
             return true;
@@ -325,11 +311,9 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
     for (uint32_t i = 0; i < scan->graph->nr_blocks; i++)
         nr_headed += scan->graph->kinds[i] == SEEP_KIND_REACHABLE && seep_header_of(scan->graph, i);
     if (!err && nr_headed)
-        err =
-            seep_profile_note(scan->profile, SEEP_NOTE_HEADERS,
-                              "%s block%s held by pointers behind a header: nearly all pointers to blocks of "
-                              "the same place and size lead to the same few bytes behind the start",
-                              seep_format_count(nr_headed).text, nr_headed == 1 ? " is" : "s are");
+        err = seep_profile_note(scan->profile, SEEP_NOTE_HEADERS,
+                                "%s block%s held by pointers behind a header of their allocator",
+                                seep_format_count(nr_headed).text, nr_headed == 1 ? " is" : "s are");
     if (!err && scan->ranges.beside_malloc)
         err = seep_profile_note_beside(scan->profile);
     if (!err && was_stopped(scan->profile))
