@@ -62,6 +62,45 @@ def test_no_byte_is_retained_twice(run, seep, lost):
     assert "leaked in 20 blocks" in row and "retains" not in row, row
 
 
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory, seep):
+    folder = tmp_path_factory.mktemp("shim")
+    (folder / "shim.c").write_text(program_source("shim_holder.c"))
+    subprocess.run(["gcc", "-g", "-O0", "-fno-builtin", "-o", "shim", "shim.c"], check=True, cwd=folder)
+    subprocess.run([seep, "run", "-q", "-o", "shim.seep", "sh", "-c", "exec ./shim"], check=True, cwd=folder)
+    return folder
+
+
+def test_a_shell_that_executed_the_program_does_not_lead(run, seep, shim):
+    """What it had was gone at the exec, and was said to be held, before what the program holds."""
+    report = json.loads(run(seep, "report", "--json", shim / "shim.seep").stdout)
+    first, program = sorted(report["processes"], key=lambda one: not one["process"]["went_on"])
+    assert first["process"]["went_on"] and first["totals"]["live_bytes"] > program["totals"]["live_bytes"] == 100
+    shown = run(seep, "report", shim / "shim.seep").stdout
+    assert re.search(r"^holds +100 B in 1 block, all from hold \(shim.c:\d+\)", shown, re.M), shown
+    assert re.search(r"^peak +[\d.]+ KiB in shim, pid %d, all from hold \(shim.c:\d+\)" % program["process"]["pid"], shown, re.M), shown
+    assert re.search(r"^leaks +nothing is lost; not scanned: 1 process that went on by exec$", shown, re.M), shown
+    assert " hold (shim.c:" in shown.split("\n#1 ")[1].split("\n#2 ")[0], shown
+
+
+def test_the_peak_of_several_is_the_highest_of_one(run, seep, lost, shim, tmp_path):
+    """There was no line for it."""
+    run(seep, "run", "-q", "-o", "both.seep", "sh", "-c", "%s; %s; :" % (lost / "first", shim / "shim"), cwd=tmp_path)
+    processes = json.loads(run(seep, "report", "--json", tmp_path / "both.seep").stdout)["processes"]
+    highest = max(processes, key=lambda one: one["totals"]["peak_bytes"])
+    shown = run(seep, "report", tmp_path / "both.seep").stdout
+    (found,) = re.findall(r"^peak +[\d.]+ KiB in (\w+), pid (\d+)[,:]", shown, re.M)
+    assert found == ("first", str(highest["process"]["pid"])), shown
+    assert not re.search(r"^peak ", run(seep, "report", "--min-size", "50", tmp_path / "both.seep").stdout, re.M)
+
+
+def test_a_stripped_program_says_what_helps(run, seep, lost, tmp_path):
+    subprocess.run(["strip", "-o", tmp_path / "bare", lost / "first"], check=True)
+    shown = run(seep, "run", "-o", "bare.seep", "./bare", cwd=tmp_path).stderr
+    assert re.search(r"^  no symbols: bare \(.*; run a build that is not stripped\)$", shown, re.M), shown
+    assert "no symbols" not in run(seep, "report", lost / "first.seep").stdout
+
+
 @pytest.mark.parametrize("columns", [30, 40, 80])
 def test_lines_end_at_a_narrow_terminal(seep, lost, columns):
     shown = on_terminal(columns, seep, "report", str(lost / "first.seep"))

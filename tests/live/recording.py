@@ -5,7 +5,7 @@ import ctypes
 import ctypes.util
 import struct
 
-EVENTS, GIVEN = 27, 38
+EVENTS = 27
 ALLOCATION, FREE, KEPT = 1, 2, 8
 NEAR = 0x20
 

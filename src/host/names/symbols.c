@@ -272,7 +272,7 @@ struct seep_error *seep_symbols_open_module(struct seep_symbols *symbols,
         return NULL;
     }
     if (!error && module->quality == SEEP_SYMBOLS_NONE)
-        module->trouble = module->files.main ? "file has no symbols" : module->files.trouble;
+        module->trouble = module->files.main ? SEEP_SYMBOLS_STRIPPED : module->files.trouble;
     return error;
 }
 

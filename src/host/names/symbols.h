@@ -219,6 +219,7 @@ SEEP_MUST_CHECK struct seep_error *seep_symbols_has_cxx_runtime(struct seep_symb
 enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module);
 
 // "why" for quality NONE, e.g. "file is gone", "file is another build"; lives as long as `symbols`, or NULL.
+#define SEEP_SYMBOLS_STRIPPED "file has no symbols"
 const char *seep_symbols_trouble(const struct seep_symbols *symbols, unsigned module);
 
 #endif

@@ -235,14 +235,29 @@ static void put_cut_share(FILE *out, const struct seep_view *view, const struct 
 
 #define NAMELESS_SHOWN 4u // modules of a line
 
-// Modules with one reason are one line.
+// Where the symbols of a file are that was stripped; "": it was not.
+static const char *where_symbols(const struct seep_view_trouble *trouble) {
+    return !trouble->is_stripped   ? ""
+           : trouble->is_installed ? "; install its debug symbols, or set DEBUGINFOD_URLS"
+                                   : "; run a build that is not stripped";
+}
+
+static bool is_like(const struct seep_view_trouble *a, const struct seep_view_trouble *b) {
+    bool same = a->why == b->why || (a->why && b->why && strcmp(a->why, b->why) == 0);
+    return same && a->is_runtime == b->is_runtime && strcmp(where_symbols(a), where_symbols(b)) == 0;
+}
+
+// Modules with one reason are one line, which says what helps. The C++ library's own names are of no use:
+// what it exports is in each stack, and no place is in it.
 void seep_text_without_symbols(FILE *out, const struct seep_view *view, const char *lead) {
+    const char *said = NULL; // what helps is said once
     for (size_t i = 0; i < view->nr_without_symbols; i++) {
         const char *why = view->without_symbols[i].why;
+        if (view->without_symbols[i].is_runtime && view->without_symbols[i].is_stripped)
+            continue;
         size_t nr = 0, before = 0;
         for (size_t k = 0; k < view->nr_without_symbols; k++) {
-            const char *other = view->without_symbols[k].why;
-            bool same = why == other || (why && other && strcmp(why, other) == 0);
+            bool same = is_like(&view->without_symbols[i], &view->without_symbols[k]);
             before += same && k < i;
             nr += same;
         }
@@ -251,15 +266,17 @@ void seep_text_without_symbols(FILE *out, const struct seep_view *view, const ch
         fprintf(out, "%sno symbols: ", lead);
         size_t shown = 0;
         for (size_t k = i; k < view->nr_without_symbols && shown < NAMELESS_SHOWN; k++) {
-            const char *other = view->without_symbols[k].why;
-            if (why != other && !(why && other && strcmp(why, other) == 0))
+            if (!is_like(&view->without_symbols[i], &view->without_symbols[k]))
                 continue;
             fputs(shown++ ? ", " : "", out);
             seep_put_escaped(out, view->without_symbols[k].module);
         }
         if (shown < nr)
             fprintf(out, " and %zu more", nr - shown);
-        fprintf(out, "%s%s%s\n", why ? " (" : "", why ? why : "", why ? ")" : "");
+        const char *where = why ? where_symbols(&view->without_symbols[i]) : "";
+        fprintf(out, "%s%s%s%s\n", why ? " (" : "", why ? why : "", where == said ? "" : where,
+                why ? ")" : "");
+        said = *where ? where : said;
     }
 }
 

@@ -70,14 +70,21 @@ static bool is_pid(const char *source) {
 
 // ---- the answers ----
 
-// Where every process with live blocks was looked at.
-static bool is_scanned(const struct seep_view *view) {
+// What a process had when it went on as another program is gone with it.
+static bool went_on(const struct seep_profile *profile) {
+    return !profile->leaks.known && profile->process.exit_kind == SEEP_EXIT_EXEC && !profile->process.is_past;
+}
+
+// Where every process with live blocks was looked at. *ret_gone: how many went on by exec, and were not.
+static bool is_scanned(const struct seep_view *view, size_t *ret_gone) {
     size_t nr = 0;
+    *ret_gone = 0;
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_profile *profile = view->session->profiles[view->first_process + p];
-        if (!profile->leaks.known && profile->totals.live_blocks)
+        if (!profile->leaks.known && profile->totals.live_blocks && !went_on(profile))
             return false;
         nr += profile->leaks.known;
+        *ret_gone += went_on(profile) && profile->totals.live_blocks;
     }
     return nr > 0;
 }
@@ -192,16 +199,21 @@ static struct seep_error *answer_leaks(struct maker *maker) {
     if (view->options.sort == SEEP_SORT_GROWTH) // who asks what grows is not told what is lost
         return NULL;
     if (!blocks) {
-        if (!is_scanned(view)) {
+        size_t nr_gone;
+        char gone[96] = "";
+        if (!is_scanned(view, &nr_gone)) {
             const char *why;
             struct seep_error *error = seep_summary_why_not_known(maker->view, &why);
             return error || !why ? error : add(maker, &finding, "not known: %s", why);
         }
+        if (nr_gone)
+            snprintf(gone, sizeof(gone), "; not scanned: %s process%s that went on by exec",
+                     seep_format_count(nr_gone).text, seep_plural_es(nr_gone));
         const char *possible;
         struct seep_error *error = name_possible(maker->view, 0, &possible);
         return error ? error
-                     : add(maker, &finding, "nothing%s is lost%s",
-                           view->filtered ? " that matches the filters" : "", possible);
+                     : add(maker, &finding, "nothing%s is lost%s%s",
+                           view->filtered ? " that matches the filters" : "", possible, gone);
     }
     const struct seep_view_leaders *leaders = &view->leaders[SEEP_LEAD_LEAKED];
     const char *possible;
@@ -414,17 +426,17 @@ static struct seep_error *name_taken_out(struct maker *maker, uint64_t pool, uin
 
 // ", 91.2% from PLACE", or ": 71.0 KiB of libstdc++'s emergency pool, 91.2% of the rest from PLACE".
 // *ret_rest: the bytes that are not taken out.
-static struct seep_error *put_concentration(struct maker *maker, enum seep_lead lead,
+static struct seep_error *put_concentration(struct maker *maker, const struct seep_view_leaders *leaders,
                                             struct seep_finding *finding, const char **ret_text,
                                             uint64_t *ret_rest) {
-    const struct seep_view_leaders *leaders = &maker->view->leaders[lead];
     struct seep_places places;
     *ret_text = "";
     struct seep_error *error = seep_places_find(maker->view, leaders, &places);
     if (error)
         return error;
     // Suppressed blocks are among live blocks, and not among leaders.
-    uint64_t all = lead == SEEP_LEAD_LIVE ? SEEP_MAX(leaders->all, finding->value) : leaders->all;
+    bool is_live = leaders == &maker->view->leaders[SEEP_LEAD_LIVE];
+    uint64_t all = is_live ? SEEP_MAX(leaders->all, finding->value) : leaders->all;
     uint64_t suppressed =
         SEEP_MIN(all - leaders->all, (uint64_t)SEEP_MAX(maker->view->all.suppressed_bytes, INT64_C(0)));
     uint64_t pool = take_out(&places, SEEP_EXCEPTION_POOL), stdio = take_out(&places, SEEP_STDIO_BUFFERS);
@@ -495,15 +507,19 @@ static struct seep_error *answer_holds(struct maker *maker) {
     const struct seep_view *view = maker->view;
     if (!(view->all.known & SEEP_KNOWN_LIVE))
         return NULL;
-    uint64_t blocks = (uint64_t)SEEP_MAX(view->all.live_blocks, INT64_C(0));
+    const struct seep_view_row *sum = &view->all;
+    uint64_t blocks = (uint64_t)SEEP_MAX(sum->live_blocks - sum->gone_blocks, INT64_C(0));
     struct seep_finding finding = {.kind = SEEP_FINDING_HOLDS,
-                                   .value = (uint64_t)SEEP_MAX(view->all.live_bytes, INT64_C(0))};
+                                   .value =
+                                       (uint64_t)SEEP_MAX(sum->live_bytes - sum->gone_bytes, INT64_C(0))};
     if (!blocks)
-        return add(maker, &finding, "nothing%s",
-                   view->filtered ? " that matches the filters" : ": all was freed");
+        return add(maker, &finding, "nothing%s%s",
+                   view->filtered ? " that matches the filters" : ": all was freed",
+                   sum->gone_blocks ? ", or was gone at an exec" : "");
     const char *who, *holder;
     uint64_t rest = 0;
-    struct seep_error *error = put_concentration(maker, SEEP_LEAD_LIVE, &finding, &who, &rest);
+    struct seep_error *error =
+        put_concentration(maker, &view->leaders[SEEP_LEAD_LIVE], &finding, &who, &rest);
     if (!error)
         error = name_holder(maker, rest, &holder);
     if (error)
@@ -512,12 +528,34 @@ static struct seep_error *answer_holds(struct maker *maker) {
                seep_format_count(blocks).text, seep_plural(blocks), who, holder);
 }
 
-// Of one process: peaks of several do not add up.
+// Peaks of several processes do not add up: the highest of them.
+static struct seep_error *answer_peak_of_one(struct maker *maker) {
+    struct seep_view *view = maker->view;
+    struct seep_profile *const *profiles = view->session->profiles;
+    size_t highest = view->first_process;
+    for (size_t p = highest; p < view->first_process + view->nr_processes; p++)
+        highest = profiles[p]->totals.peak_bytes > profiles[highest]->totals.peak_bytes ? p : highest;
+    const struct seep_process *process = &profiles[highest]->process;
+    struct seep_finding finding = {.kind = SEEP_FINDING_PEAK, .value = profiles[highest]->totals.peak_bytes};
+    struct seep_view_leaders leaders;
+    const char *who;
+    uint64_t rest;
+    struct seep_error *error = seep_view_peak_leaders(view, highest, &leaders);
+    if (!error)
+        error = put_concentration(maker, &leaders, &finding, &who, &rest);
+    if (error || !finding.place)
+        return error;
+    return add(maker, &finding, "%s in %s, pid %" PRIu32 "%s", seep_format_bytes(finding.value).text,
+               process->name, process->pid, who);
+}
+
 static struct seep_error *answer_peak(struct maker *maker) {
     const struct seep_view *view = maker->view;
     struct seep_finding finding = {.kind = SEEP_FINDING_PEAK, .value = view->totals.peak_bytes};
-    if (view->nr_processes != 1 || view->filtered || !finding.value)
+    if (view->filtered || !finding.value)
         return NULL;
+    if (view->nr_processes > 1)
+        return answer_peak_of_one(maker);
     // Much of it is gone again. What is live is in the rows.
     if (view->options.sort != SEEP_SORT_PEAK &&
         (double)SEEP_MAX(view->totals.live_bytes, UINT64_C(0)) < 0.9 * (double)finding.value)
@@ -525,7 +563,8 @@ static struct seep_error *answer_peak(struct maker *maker) {
                 "who held most at the peak");
     const char *who;
     uint64_t rest;
-    struct seep_error *error = put_concentration(maker, SEEP_LEAD_PEAK, &finding, &who, &rest);
+    struct seep_error *error =
+        put_concentration(maker, &view->leaders[SEEP_LEAD_PEAK], &finding, &who, &rest);
     if (error || !finding.place) // the totals say how high it was
         return error;
     return add(maker, &finding, "%s%s", seep_format_bytes(finding.value).text, who);

@@ -63,6 +63,11 @@ static int64_t live_bytes(const struct seep_view_row *row) {
     return row->live_bytes - row->suppressed_bytes;
 }
 
+// What a shell or a wrapper had before it executed the program is behind what the program holds.
+static double held_bytes(const struct seep_view_row *row) {
+    return (double)live_bytes(row) - (double)row->gone_bytes;
+}
+
 static int64_t live_blocks(const struct seep_view_row *row) {
     return row->live_blocks - row->suppressed_blocks;
 }
@@ -82,7 +87,7 @@ static double sort_key(const struct seep_view_row *row, int sort) {
     case SEEP_SORT_SIZE:
         return mean_size(row);
     case SEEP_SORT_BLOCKS:
-        return (double)live_blocks(row);
+        return (double)live_blocks(row) - (double)row->gone_blocks;
     case SEEP_SORT_AGE:
         return (double)row->oldest_ns;
     case SEEP_SORT_EXIT:
@@ -90,9 +95,9 @@ static double sort_key(const struct seep_view_row *row, int sort) {
     case SEEP_SORT_GROWTH:
         return seep_view_growth_key(row);
     case SEEP_SORT_LEAKED:
-        return row->kind ? (double)row->owned.bytes : (double)live_bytes(row);
+        return row->kind ? (double)row->owned.bytes : held_bytes(row);
     default:
-        return (double)live_bytes(row);
+        return held_bytes(row);
     }
 }
 
@@ -140,6 +145,8 @@ static void sum_rows(struct seep_view_build *build) {
         all->nr_sites += row->nr_sites;
         seep_add_signed(&all->suppressed_blocks, row->suppressed_blocks);
         seep_add_signed(&all->suppressed_bytes, row->suppressed_bytes);
+        seep_add_signed(&all->gone_blocks, row->gone_blocks);
+        seep_add_signed(&all->gone_bytes, row->gone_bytes);
         all->oldest_ns = SEEP_MAX(all->oldest_ns, row->oldest_ns);
         for (int kind = 0; kind < SEEP_KIND_NR; kind++) {
             seep_add_up(&all->kinds.blocks[kind], row->kinds.blocks[kind]);
@@ -319,6 +326,14 @@ static struct seep_error *use_stacks(struct seep_view_build *build) {
     return error;
 }
 
+static bool is_installed(const char *path) {
+    static const char *const folders[] = {"/usr/", "/lib", "/bin/", "/sbin/"};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(folders); i++)
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0)
+            return strncmp(path, "/usr/local/", 11) != 0;
+    return false;
+}
+
 static struct seep_error *list_trouble(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     const struct seep_stacks *stacks = build->stacks;
@@ -342,8 +357,15 @@ static struct seep_error *list_trouble(struct seep_view_build *build) {
         const char *why = quality == SEEP_SYMBOLS_DYNAMIC
                               ? "only names that it exports"
                               : seep_symbols_trouble(stacks->symbols, module->symbols_id);
+        bool is_file = module->shown[0] != '[';
         view->without_symbols[view->nr_without_symbols++] = (struct seep_view_trouble){
-            module->shown, why, quality == SEEP_SYMBOLS_NONE && module->shown[0] != '['};
+            .module = module->shown,
+            .why = why,
+            .lacks_file = quality == SEEP_SYMBOLS_NONE && is_file,
+            .is_runtime = module->runtime,
+            .is_stripped = is_file && why &&
+                           (quality == SEEP_SYMBOLS_DYNAMIC || strcmp(why, SEEP_SYMBOLS_STRIPPED) == 0),
+            .is_installed = is_installed(module->path)};
     }
     return NULL;
 }

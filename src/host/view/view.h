@@ -202,6 +202,9 @@ struct seep_view_row {
     struct seep_view_kinds kinds;  // all 0 without a scan
     int64_t suppressed_blocks;     // of the live ones
     int64_t suppressed_bytes;
+    int64_t
+        gone_blocks;    // of the live ones that are not suppressed: of processes that then went on as another
+    int64_t gone_bytes; // program, which no process holds any more; 0 with one process, or of a past moment
     uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
     uint8_t held_kind;      // what `held` leads to
     const struct seep_chain *held; // of the first site that has the worst kind; NULL: none, or not known
@@ -275,6 +278,9 @@ struct seep_view_trouble {
     const char *module; // as it is to be shown
     const char *why;    // NULL: not known
     bool lacks_file;    // which is elsewhere, or gone
+    bool is_runtime;    // of C or C++: no frame of it is named as the place
+    bool is_stripped;   // the file is there, and has no symbols, or only those that it exports
+    bool is_installed;  // below a folder of the system, so that a package may have its symbols
 };
 
 #define SEEP_VIEW_GROWING 5u
@@ -389,6 +395,11 @@ SEEP_MUST_CHECK struct seep_error *seep_view_create(const struct seep_session *s
                                                     const struct seep_view_options *options,
                                                     struct seep_view **ret_view);
 void seep_view_destroy(struct seep_view *view); // takes NULL
+
+// What one process held at its own peak, whatever the filters are: its sites in place of rows, with `value`,
+// `allocations`, `via` and `node`. `process` is an index in the session, and one of the view.
+SEEP_MUST_CHECK struct seep_error *seep_view_peak_leaders(struct seep_view *view, size_t process,
+                                                          struct seep_view_leaders *ret_leaders);
 
 // Bytes of Python's own arenas at most, where these are many and more than its heap ever was; else 0. What is
 // in them is in no figure of the heap.

@@ -62,6 +62,12 @@ static struct seep_error *add_share(struct seep_view_build *build, struct seep_v
     return NULL;
 }
 
+// Whether what was live in the process went with its program, when it executed the next one.
+static bool is_gone(const struct seep_view_build *build, uint32_t process) {
+    const struct seep_process *of = &build->view->session->profiles[process]->process;
+    return build->nr_parts > 1 && of->exit_kind == SEEP_EXIT_EXEC && !of->is_past;
+}
+
 static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t index, uint32_t process,
                                      const struct seep_view_figures *figures, uint64_t nr_sites) {
     struct seep_view_row *row = &build->rows[index];
@@ -82,6 +88,10 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
     seep_add_up(&row->exit_bytes, figures->exit_bytes);
     seep_add_signed(&row->suppressed_blocks, figures->suppressed_blocks);
     seep_add_signed(&row->suppressed_bytes, figures->suppressed_bytes);
+    if (is_gone(build, process)) {
+        seep_add_signed(&row->gone_blocks, figures->live_blocks - figures->suppressed_blocks);
+        seep_add_signed(&row->gone_bytes, figures->live_bytes - figures->suppressed_bytes);
+    }
     if (figures->suppressed_by && !row->suppressed_by)
         row->suppressed_by = figures->suppressed_by;
     for (uint32_t i = 0; i < SEEP_KIND_NR; i++) {

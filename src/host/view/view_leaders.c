@@ -19,7 +19,7 @@ static uint64_t value_of(enum seep_lead lead, const struct seep_view_row *row) {
     case SEEP_LEAD_LEAKED:
         return row->owned.bytes;
     case SEEP_LEAD_LIVE:
-        return row->known & SEEP_KNOWN_LIVE && !suppressed ? positive(row->live_bytes) : 0;
+        return row->known & SEEP_KNOWN_LIVE && !suppressed ? positive(row->live_bytes - row->gone_bytes) : 0;
     case SEEP_LEAD_PEAK:
         return row->known & SEEP_KNOWN_AT_PEAK ? row->counters.at_peak_bytes : 0;
     case SEEP_LEAD_TEMPORARY:
@@ -36,6 +36,12 @@ static uint64_t value_of(enum seep_lead lead, const struct seep_view_row *row) {
 struct candidate {
     uint64_t value;
     size_t row;
+};
+
+// As many as are kept, the best of them.
+struct chosen {
+    struct candidate kept[SEEP_VIEW_LEADERS];
+    size_t nr;
 };
 
 static int compare_candidates(const void *left, const void *right) {
@@ -59,34 +65,43 @@ static void sink(struct candidate *kept, size_t nr, size_t at) {
     }
 }
 
-static struct seep_error *choose(struct seep_view_build *build, enum seep_lead lead,
-                                 struct candidate kept[SEEP_VIEW_LEADERS]) {
-    struct seep_view_leaders *leaders = &build->view->leaders[lead];
-    size_t nr = 0;
-    for (size_t i = 0; i < build->nr_rows; i++) {
-        struct candidate next = {value_of(lead, &build->rows[i]), i};
-        seep_add_up(&leaders->all, next.value);
-        if (!next.value)
-            continue;
-        if (nr < SEEP_VIEW_LEADERS) {
-            kept[nr++] = next;
-            for (size_t at = nr == SEEP_VIEW_LEADERS ? nr / 2 : 0; at > 0; at--)
-                sink(kept, nr, at - 1);
-        } else if (compare_candidates(&next, &kept[0]) < 0) {
-            kept[0] = next;
-            sink(kept, nr, 0);
-        }
+static void consider(struct chosen *chosen, uint64_t value, size_t row) {
+    struct candidate next = {value, row}, *kept = chosen->kept;
+    if (!value)
+        return;
+    if (chosen->nr < SEEP_VIEW_LEADERS) {
+        kept[chosen->nr++] = next;
+        for (size_t at = chosen->nr == SEEP_VIEW_LEADERS ? chosen->nr / 2 : 0; at > 0; at--)
+            sink(kept, chosen->nr, at - 1);
+    } else if (compare_candidates(&next, &kept[0]) < 0) {
+        kept[0] = next;
+        sink(kept, chosen->nr, 0);
     }
-    if (!nr)
-        return NULL;
-    qsort(kept, nr, sizeof(*kept), compare_candidates);
-    leaders->rows = seep_arena_alloc(&build->view->arena, nr, sizeof(*leaders->rows));
-    if (!leaders->rows)
+}
+
+// The best of the chosen first; false: no memory.
+static bool reserve_leaders(struct seep_view *view, struct chosen *chosen,
+                            struct seep_view_leaders *leaders) {
+    if (chosen->nr)
+        qsort(chosen->kept, chosen->nr, sizeof(*chosen->kept), compare_candidates);
+    leaders->rows = seep_arena_alloc(&view->arena, SEEP_MAX(chosen->nr, (size_t)1), sizeof(*leaders->rows));
+    return leaders->rows != NULL;
+}
+
+static struct seep_error *choose(struct seep_view_build *build, enum seep_lead lead, struct chosen *chosen) {
+    struct seep_view_leaders *leaders = &build->view->leaders[lead];
+    chosen->nr = 0;
+    for (size_t i = 0; i < build->nr_rows; i++) {
+        uint64_t value = value_of(lead, &build->rows[i]);
+        seep_add_up(&leaders->all, value);
+        consider(chosen, value, i);
+    }
+    if (!reserve_leaders(build->view, chosen, leaders))
         return seep_error_no_memory();
-    for (; leaders->nr_rows < nr; leaders->nr_rows++) {
-        const struct seep_view_row *row = &build->rows[kept[leaders->nr_rows].row];
+    for (; leaders->nr_rows < chosen->nr; leaders->nr_rows++) {
+        const struct seep_view_row *row = &build->rows[chosen->kept[leaders->nr_rows].row];
         leaders->rows[leaders->nr_rows] =
-            (struct seep_view_leader){.value = kept[leaders->nr_rows].value,
+            (struct seep_view_leader){.value = chosen->kept[leaders->nr_rows].value,
                                       .allocations = row->counters.allocations,
                                       .allocated_bytes = row->counters.allocated_bytes,
                                       .frees = row->counters.frees,
@@ -97,6 +112,37 @@ static struct seep_error *choose(struct seep_view_build *build, enum seep_lead l
                                       .held_process = row->held_process,
                                       .held = row->held};
     }
+    return NULL;
+}
+
+struct seep_error *seep_view_peak_leaders(struct seep_view *view, size_t process,
+                                          struct seep_view_leaders *ret_leaders) {
+    const struct seep_profile *profile = view->session->profiles[process];
+    const uint32_t *nodes = view->nodes[process - view->first_process];
+    struct seep_view_leaders leaders = {NULL};
+    struct chosen *chosen = calloc(1, sizeof(*chosen));
+    if (!chosen)
+        return seep_error_no_memory();
+    for (uint32_t i = 1; i < profile->nr_sites && profile->at_peak.counted; i++) {
+        const struct seep_site *site = &profile->sites[i];
+        if (!seep_via_is_heap(site->via))
+            continue;
+        seep_add_up(&leaders.all, site->counters.at_peak_bytes);
+        consider(chosen, site->counters.at_peak_bytes, i);
+    }
+    if (!reserve_leaders(view, chosen, &leaders)) {
+        free(chosen);
+        return seep_error_no_memory();
+    }
+    for (; leaders.nr_rows < chosen->nr; leaders.nr_rows++) {
+        const struct seep_site *site = &profile->sites[chosen->kept[leaders.nr_rows].row];
+        leaders.rows[leaders.nr_rows] = (struct seep_view_leader){.value = site->counters.at_peak_bytes,
+                                                                  .allocations = site->counters.allocations,
+                                                                  .via = site->via,
+                                                                  .node = nodes[site->node]};
+    }
+    free(chosen);
+    *ret_leaders = leaders;
     return NULL;
 }
 
@@ -136,11 +182,11 @@ struct seep_error *seep_view_build_leaders(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     if (view->options.by != SEEP_BY_SITE)
         return NULL;
-    struct candidate *kept = malloc(SEEP_VIEW_LEADERS * sizeof(*kept));
-    struct seep_error *error = kept ? NULL : seep_error_no_memory();
+    struct chosen *chosen = malloc(sizeof(*chosen));
+    struct seep_error *error = chosen ? NULL : seep_error_no_memory();
     for (int lead = 0; !error && lead < SEEP_LEAD_NR && !view->options.no_leaders; lead++)
-        error = choose(build, (enum seep_lead)lead, kept);
-    free(kept);
+        error = choose(build, (enum seep_lead)lead, chosen);
+    free(chosen);
     if (error)
         return error;
     for (size_t i = 0; i < build->nr_rows; i++) {
