@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep serve, by seep's own client and by one that was written from docs/protocol.md: exact figures, reconnecting, wrong bytes."""
+import contextlib
 import fcntl
 import json
 import os
@@ -457,6 +458,21 @@ def test_a_stalled_client_holds_nothing_up(shop, serve):  # noqa: F811
     os.kill(server.process.pid, signal.SIGSTOP)
     program.tell(1000)  # and the program waits for no server
     os.kill(server.process.pid, signal.SIGCONT)
+
+
+def test_a_server_that_accepts_no_connection(tmp_path):
+    """It is stopped, and others wait already: the kernel would let the next one wait for ever."""
+    path = str(tmp_path / 'server')
+    with socket.socket(socket.AF_UNIX) as server, contextlib.ExitStack() as waiting:
+        server.bind(path)
+        server.listen(0)
+        with pytest.raises(BlockingIOError):
+            while True:
+                link = waiting.enter_context(socket.socket(socket.AF_UNIX))
+                link.setblocking(False)
+                link.connect(path)
+        done = run([SEEP, 'connect', path])
+    assert done.code == 1 and b'it is stopped' in done.err, done
 
 
 def test_stdio_and_ssh(shop, tmp_path):  # noqa: F811

@@ -3,6 +3,7 @@
 // Programs that wait at the gate, in a mount namespace of their own: a word on one that went on long ago is not taken for
 // another one, whose file has got the number of its descriptor.
 #include <sched.h>
+#include <signal.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -78,6 +79,9 @@ static void test_a_late_word_is_for_no_other_program(void **state) {
     assert_int_equal(access(path, R_OK), 0);
     seep_exec_gate_let_go(gate, &of_second);
     assert_int_equal(waitpid(second, &status, 0), second);
+    int keeper;
+    assert_int_equal(sscanf(path, "/proc/%d/", &keeper), 1);
+    assert_int_equal(kill(keeper, SIGSTOP), 0); // the end does not wait for one that is stopped
     seep_exec_gate_destroy(gate);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/text_copy.h"
@@ -22,6 +23,7 @@
 #define TEMP ".50-seep.conf.new"
 
 enum { TEXT_MAX = 64 << 10 };
+enum { LOCK_TRIES = 500, LOCK_STEP_NS = 10000000 };
 
 struct seep_error *seep_drop_in_path(const struct seep_unit *unit, char **ret_path) {
     const char *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
@@ -151,6 +153,20 @@ static struct seep_error *cannot(int trouble, const char *path, const char *what
     return error;
 }
 
+// Any user can open the folder and hold its lock, so it is not awaited for ever.
+static struct seep_error *lock(int fd, const char *folder) {
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return NULL;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return cannot(errno, folder, "locked");
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_NS}, NULL);
+    }
+    return seep_error_hint(
+        seep_error_create(SEEP_E_IO, "%s: another process has held its lock for five seconds", folder),
+        "'fuser -v %s' says which: end it, and try again", folder);
+}
+
 // The folder of the file, made where it is not there, open and locked: of two tools one comes after the
 // other.
 static struct seep_error *open_folder(const char *path, bool make, int *ret_fd) {
@@ -171,14 +187,14 @@ static struct seep_error *open_folder(const char *path, bool make, int *ret_fd) 
     if (make && mkdir(folder, 0755) != 0 && errno != EEXIST)
         return cannot(errno, folder, "made");
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || flock(fd, LOCK_EX) != 0) {
-        struct seep_error *error = cannot(errno, folder, "opened");
-        if (fd >= 0)
-            close(fd);
-        return error;
-    }
-    *ret_fd = fd;
-    return NULL;
+    if (fd < 0)
+        return cannot(errno, folder, "opened");
+    struct seep_error *error = lock(fd, folder);
+    if (error)
+        close(fd);
+    else
+        *ret_fd = fd;
+    return error;
 }
 
 static bool write_all(int fd, const char *text) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 
 #define GREETING_MS   INT64_C(30000) // ssh may ask for a password first
 #define LOCK_MS       INT64_C(10000)
+#define ACCEPT_S      5    // a server that does not take a connection, or what is sent to it
 #define WAIT_MS       100  // between looks whether it is to end
 #define LEAVE_MS      1000 // for the program of a link to end
 #define LEAVE_STEP_MS 5
@@ -57,13 +59,18 @@ static struct seep_error *connect_unix(struct seep_wire_client *client, const ch
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return seep_error_system(errno, "no socket");
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
-        bool refused = errno == EACCES;
-        struct seep_error *error = seep_error_system(errno, "cannot connect to %s", path);
+    // A server that is stopped accepts nothing: where others wait already, the kernel would wait for ever.
+    const struct timeval patience = {.tv_sec = ACCEPT_S};
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0 ||
+        connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        int trouble = errno == EAGAIN ? ETIMEDOUT : errno;
+        struct seep_error *error = seep_error_system(trouble, "cannot connect to %s", path);
         close(fd);
-        return seep_error_hint(error, refused ? OTHER_USER_HINT
-                                              : "no server listens there: 'seep serve PID' starts one, and "
-                                                "prints its address");
+        return seep_error_hint(error, trouble == EACCES ? OTHER_USER_HINT
+                                      : trouble == ETIMEDOUT
+                                          ? "its server accepts no connection: it is stopped"
+                                          : "no server listens there: 'seep serve PID' "
+                                            "starts one, and prints its address");
     }
     client->in_fd = client->out_fd = fd;
     return NULL;

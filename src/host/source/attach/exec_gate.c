@@ -227,6 +227,8 @@ void seep_exec_gate_destroy(struct seep_exec_gate *gate) {
     if (!gate)
         return;
     close(gate->socket);
+    // One that is stopped would not notice. Its end is as good: the kernel lets all go.
+    kill(gate->keeper, SIGKILL);
     while (waitpid(gate->keeper, NULL, 0) < 0 && errno == EINTR)
         ;
     free(gate);
