@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import SEEP, children_of, environment, has_ended, need, report, root_only, run, wait_until, waits_of
+from harness import SEEP, TIMEOUT, children_of, environment, has_ended, need, report, root_only, run, wait_until, waits_of
 from small_programs import built_program, program_source
 from test_attach import can  # noqa: F401 (fixture)
 
@@ -126,6 +126,25 @@ def test_a_tool_whose_gatekeeper_was_killed_sleeps(can, tmp_path):  # noqa: F811
         wait_until(lambda: waits_of(attached.pid) > waits + 60, 'the tool sleeps', timeout=10)
         say(attached, b'on\n')
         assert echoed(attached, b'on\n') and shell
+
+
+def test_the_tool_ends_while_events_come_faster_than_it_takes_them(can, tmp_path):  # noqa: F811
+    """Each program that is executed costs the tool more than it costs its shell, and eight shells execute programs."""
+    root_only()
+    end = tmp_path / 'end'
+    script = 'echo begun; for i in 1 2 3 4 5 6 7 8; do (while [ ! -e "$0" ]; do /bin/true; done) & done; wait'
+    with subprocess.Popen([SEEP, 'attach', '--output', tmp_path / 't.seep', '--', 'sh', '-c', script, end], env=environment(),
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as attached:
+        try:
+            assert echoed(attached, b'begun\n')
+            busy = Path(f'/proc/{attached.pid}/schedstat')
+            wait_until(lambda: int(busy.read_text().split()[0]) > 10**9, 'the tool has worked for a second')
+            attached.send_signal(signal.SIGINT)
+            assert attached.wait(timeout=TIMEOUT) == 0
+        finally:
+            end.touch()
+            attached.kill()
+    assert report(tmp_path / 't.seep')
 
 
 def test_a_program_that_another_tracer_has(can, tmp_path):  # noqa: F811

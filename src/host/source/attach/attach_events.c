@@ -168,6 +168,15 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
     return err;
 }
 
+// Whether enough was taken at once. Events may come faster than they are taken, so only those are taken that
+// were there at the beginning: what came later follows them. Calls are taken fast, and need no look at the
+// clock.
+static bool is_enough(const struct seep_attached *attached, const struct seep_bpf_event *event) {
+    enum seep_heap_event_kind kind;
+    return call_ns(attached, event) > attached->now_ns ||
+           (!is_call(event->kind, &kind) && seep_monotonic_ns() > attached->until_ns);
+}
+
 int seep_attach_take(void *context, void *data, size_t nr_bytes) {
     struct seep_attached *attached = context;
     if (nr_bytes < sizeof(struct seep_bpf_event) || attached->failed)
@@ -178,11 +187,12 @@ int seep_attach_take(void *context, void *data, size_t nr_bytes) {
         seep_error_destroy(attached->failed);
         attached->failed = NULL;
     }
-    return attached->failed ? -ECANCELED : 0;
+    return attached->failed || is_enough(attached, data) ? -ECANCELED : 0;
 }
 
-struct seep_error *seep_attach_drain(struct seep_attached *attached) {
+struct seep_error *seep_attach_drain(struct seep_attached *attached, int64_t until_ns) {
     attached->now_ns = seep_monotonic_ns() - attached->start_ns;
+    attached->until_ns = until_ns;
     ring_buffer__consume(attached->ring);
     struct seep_error *err = attached->failed;
     attached->failed = NULL;

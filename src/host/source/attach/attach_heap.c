@@ -31,6 +31,8 @@
 #include "source/attach/traced_process.h"
 
 #define POLL_MS 10
+// Between looks at programs that wait to be executed, at the time, and whether it is to end.
+#define SLICE_NS INT64_C(50000000)
 
 static bool has_ended(int pidfd) {
     struct pollfd ended = {.fd = pidfd, .events = POLLIN};
@@ -68,7 +70,7 @@ struct seep_error *seep_attached_run(struct seep_attached *attached, int64_t end
         bool ended = has_ended(attached->pidfd);
         struct seep_error *err = seep_attach_look_at_waiting(attached);
         if (!err)
-            err = seep_attach_drain(attached);
+            err = seep_attach_drain(attached, seep_monotonic_ns() + SLICE_NS);
         if (err)
             return err;
         if (ended) {
@@ -91,7 +93,7 @@ struct seep_error *seep_attached_run(struct seep_attached *attached, int64_t end
 }
 
 struct seep_error *seep_attached_settle(struct seep_attached *attached) {
-    struct seep_error *err = seep_attach_drain(attached);
+    struct seep_error *err = seep_attach_drain(attached, INT64_MAX);
     seep_attach_forget_ended(attached);
     const uint64_t *lost = attached->bpf->bss->seep_lost;
     uint64_t *into = attached->processes[0]->heap.lost;

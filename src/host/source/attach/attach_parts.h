@@ -87,6 +87,7 @@ struct seep_attached {
     struct seep_exec_gate *gate;   // of what that one starts; NULL: there is none
     int64_t start_ns;              // CLOCK_MONOTONIC
     int64_t now_ns;                // since then, when the latest events were taken
+    int64_t until_ns;              // CLOCK_MONOTONIC: so long they are taken
     uint32_t generation;
     uint32_t nr_usdt;            // places of otel_memory that the programs know
     uint64_t nr_without_table;   // objects for which the tables had no room
@@ -238,7 +239,8 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_open_cgroup(struct seep_attached 
 
 // For the ring buffer: takes one event of `context`.
 int seep_attach_take(void *context, void *data, size_t nr_bytes);
-SEEP_MUST_CHECK struct seep_error *seep_attach_drain(struct seep_attached *attached); // all there are
+// Takes the events that there are, but for slow ones no new one is begun after `until_ns` (CLOCK_MONOTONIC).
+SEEP_MUST_CHECK struct seep_error *seep_attach_drain(struct seep_attached *attached, int64_t until_ns);
 
 // ---- attach_load.c ----
 
