@@ -11,6 +11,9 @@ static const char *const source_choices[] = {"auto", "functions", "otel", NULL};
 static const char *const children_choices[] = {"follow", "ignore", NULL};
 static const char *const probes_choices[] = {"best", "multi", "perf", NULL};
 
+// Much later than any program runs, and far from an overflow.
+#define NEVER_NS (INT64_MAX / 4)
+
 #define AT(field) offsetof(struct seep_attach_values, field)
 
 static const struct seep_option attach_options[] = {
@@ -200,6 +203,9 @@ struct seep_error *seep_attach_read_plan(const struct seep_arguments *arguments,
         err = read_target(arguments, values, &plan, &operands);
     if (!err)
         err = seep_watch_rounds(operands, &plan.watch);
+    if (!err && plan.argv && !*operands)
+        plan.watch.interval_ns =
+            NEVER_NS; // the output of a program is not interrupted unless that is asked for
     if (err)
         free(plan.words);
     else

@@ -57,13 +57,19 @@ struct watching {
     bool gone;                    // its process ended before there was another
 };
 
+// Standard output of a program that we start is its own.
+static FILE *output_of(const struct seep_attach_plan *plan) {
+    return plan->argv ? stderr : stdout;
+}
+
 static struct seep_error *report(const struct watching *watching, bool ended) {
     const struct seep_watch_values *shown = watching->plan->shown;
     struct seep_view_options view = view_of(watching->values, shown, ended);
-    struct seep_error *err =
-        shown->json ? seep_report_write(stdout, watching->session, watching->symbols, &view, NULL)
-                    : seep_report_outstanding(stdout, watching->session, watching->symbols, &view);
-    fflush(stdout);
+    FILE *out = output_of(watching->plan);
+    struct seep_error *err = shown->json
+                                 ? seep_report_write(out, watching->session, watching->symbols, &view, NULL)
+                                 : seep_report_outstanding(out, watching->session, watching->symbols, &view);
+    fflush(out);
     return err;
 }
 
@@ -87,9 +93,10 @@ static struct seep_error *scan(struct seep_attached *attached, const struct seep
 static struct seep_error *report_scan(const struct watching *watching) {
     struct seep_view_options view = view_of(watching->values, watching->plan->shown, true);
     view.sort = SEEP_SORT_AUTO;
+    FILE *out = output_of(watching->plan);
     struct seep_error *err =
-        seep_report_write(stdout, watching->session, watching->symbols, &view, watching->plan->shown->output);
-    fflush(stdout);
+        seep_report_write(out, watching->session, watching->symbols, &view, watching->plan->shown->output);
+    fflush(out);
     return err;
 }
 
@@ -156,6 +163,7 @@ static struct seep_error *report_image(void *data, bool last, bool ended) {
 }
 
 struct printing {
+    FILE *out;
     struct seep_symbols *symbols;
     struct seep_error *failed; // the first time; then nothing more is printed
 };
@@ -164,7 +172,7 @@ static void print_call(void *context, const struct seep_traced_process *process,
                        const struct seep_heap_event *call) {
     struct printing *printing = context;
     if (!printing->failed)
-        printing->failed = seep_put_call(stdout, printing->symbols, process, call);
+        printing->failed = seep_put_call(printing->out, printing->symbols, process, call);
 }
 
 // The root of a process that sees other files than we do, held open, because the process may end. -1: it sees
@@ -213,7 +221,7 @@ static struct seep_error *watch_image(const struct seep_attach_plan *plan,
 static void announce(void *context) {
     const struct seep_attach_plan *plan = context;
     if (plan->argv)
-        printf("Executing '%s' and tracing the resulting process, Ctrl+C to quit.\n", plan->argv[0]);
+        fprintf(stderr, "Executing '%s' and tracing the resulting process, Ctrl+C to quit.\n", plan->argv[0]);
     else if (plan->cgroup)
         printf("Attaching to control group %s, Ctrl+C to quit.\n", plan->cgroup);
     else if (plan->all)
@@ -225,7 +233,7 @@ static void announce(void *context) {
 
 static struct seep_error *attach(struct seep_attach_plan *plan, const struct seep_attach_values *values,
                                  struct seep_session **ret_session, int *ret_status) {
-    struct printing printing = {NULL};
+    struct printing printing = {.out = output_of(plan)};
     struct seep_attach_plan *program = plan->argv && !plan->shown->json ? plan : NULL;
     struct seep_attach_options options = {.pid = plan->pid,
                                           .argv = plan->argv,
@@ -345,8 +353,9 @@ const struct seep_command seep_command_attach = {
         "Puts probes on the allocator's functions of a running process, by BPF programs in the kernel, and\n"
         "prints what was allocated since then and not freed, every INTERVAL (default 5s), COUNT times\n"
         "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was. With PROG\n"
-        "seep starts it, traces it from its first allocation on, and exits with its status, or with 0 if it\n"
-        "runs on.\n",
+        "seep starts it, traces it from its first allocation on, prints the report to standard error when "
+        "it\n"
+        "has ended, and exits with its status, or with 0 if it runs on.\n",
     .groups = (const struct seep_option_group *const[]){&seep_attach_group, &seep_watch_group, NULL},
     .examples =
         (const struct seep_example[]){

@@ -80,6 +80,12 @@ static const char *way_out(int why) {
     }
 }
 
+void seep_stream_gather(FILE *out, bool on) {
+    static char buffer[1 << 16];
+    if (out == stderr)
+        (void)setvbuf(stderr, on ? buffer : NULL, on ? _IOFBF : _IONBF, on ? sizeof(buffer) : 0);
+}
+
 struct seep_error *seep_stream_check(FILE *out, const char *what) {
     bool failed = ferror(out) != 0;
     errno = 0;

@@ -33,6 +33,11 @@ void seep_put_signed(FILE *out, int64_t value);
 // <why>".
 SEEP_MUST_CHECK struct seep_error *seep_stream_check(FILE *out, const char *what);
 
+// While a report is written: standard error, which has no buffer, gets one, because each number and each word
+// would be a system call. What was written is flushed when it loses its buffer. Other streams stay as they
+// are.
+void seep_stream_gather(FILE *out, bool on);
+
 // How to write on `out`.
 struct seep_style {
     bool colour;    // a terminal, NO_COLOR is not set, TERM is not "dumb"

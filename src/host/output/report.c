@@ -27,10 +27,15 @@ struct seep_error *seep_report_write(FILE *out, const struct seep_session *sessi
     struct seep_error *error = seep_view_create(session, SIZE_MAX, symbols, &resolved, &view);
     if (!error)
         error = seep_summary_make(view, source, &summary);
-    if (!error)
+    if (!error) {
+        seep_stream_gather(out, true);
         error = output->write(out, view, &summary);
+        if (!error && out != stdout)
+            error = seep_stream_check(out, "the report");
+        seep_stream_gather(out, false);
+    }
     seep_view_destroy(view);
-    return error || out == stdout ? error : seep_stream_check(out, "the report");
+    return error;
 }
 
 void seep_report_reached(FILE *to, const char *name, uint64_t bytes, uint64_t limit_bytes, const char *what) {

@@ -281,10 +281,15 @@ struct seep_error *seep_report_outstanding(FILE *out, const struct seep_session 
     struct seep_view_options how = *options;
     how.each_stack = true; // frames have their offsets
     struct seep_error *err = seep_view_create(session, SIZE_MAX, symbols, &how, &view);
-    if (!err)
+    if (!err) {
+        seep_stream_gather(out, true);
         err = put_view(out, view);
+        if (!err)
+            err = check_written(out);
+        seep_stream_gather(out, false);
+    }
     seep_view_destroy(view);
-    return err ? err : check_written(out);
+    return err;
 }
 
 static struct seep_error *put_part(FILE *out, const struct seep_session *session, size_t process,
