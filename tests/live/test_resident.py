@@ -2,10 +2,12 @@
 """The account of resident memory: it adds up to the kernel's figure, and each row is what the program knows of it."""
 
 import json
+import re
 import subprocess
 from contextlib import contextmanager
 
 from harness import BUILD, LIBSEEP, SEEP, environment, kill, report, run, traced
+from small_programs import program_source
 
 COVERS = [
     ('the account of resident memory (--rss)', 'covered', 'test_of_a_running_process', 'its rows add up to Rss'),
@@ -16,9 +18,9 @@ MIB = 1 << 20
 
 
 @contextmanager
-def running(folder):
+def running(folder, program=PROGRAM):
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=folder / 'out.seep')
-    process = subprocess.Popen([PROGRAM], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen([program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdout.readline() == b'ready\n'
         yield process
@@ -55,6 +57,20 @@ def test_of_a_running_process(tmp_path):
         assert abs(resident['rss'] - kernel_rss(process.pid)) <= 64 << 10
         text = run([SEEP, 'report', '--rss', process.pid]).out.decode()
         assert "all (the kernel's Rss)" in text and 'not explained' in text and 'were never touched' in text
+
+
+def test_who_keeps_free_memory(tmp_path):
+    """The account said how much is free, and not why it stays."""
+    (tmp_path / 'pins.c').write_text(program_source('resident_pins.c'))
+    subprocess.run(['gcc', '-g', '-O1', '-o', 'pins', 'pins.c'], check=True, cwd=tmp_path)
+    with running(tmp_path, tmp_path / 'pins') as process:
+        text = re.sub(r'\s+', ' ', run([SEEP, 'report', '--rss', process.pid]).out.decode())
+    empty, regions, place, most = re.search(r'(\d+) of (\d+) regions of 2 MiB are nearly empty, with [\d.]+ KiB live; blocks from '
+                                            r'(\S+ \S+) are in (\d+) of them', text).groups()
+    assert 15 <= int(empty) <= int(regions) <= 19 and 15 <= int(most) <= int(empty), text
+    assert place.startswith('pin (pins.c:'), place
+    with running(tmp_path) as process:  # half of each page is in use there
+        assert 'nearly empty' not in run([SEEP, 'report', '--rss', process.pid]).out.decode()
 
 
 def test_kept_in_a_snapshot(tmp_path):

@@ -5,6 +5,8 @@
 #include "analysis/account.h"
 #include "output/format.h"
 #include "output/report_text.h"
+#include "view/summary.h"
+#include "view/view_pins.h"
 
 static void put_row(FILE *out, const char *words, uint64_t bytes, uint64_t all) {
     fprintf(out, "  %-36s %16s %10s %8s\n", words, seep_format_count(bytes).text,
@@ -34,8 +36,35 @@ static void put_account(FILE *out, const struct seep_account *account, const str
               out);
 }
 
-void seep_text_accounts(FILE *out, const struct seep_view *view, const struct seep_style *style) {
-    for (size_t p = 0; p < view->nr_processes; p++) {
+// Who keeps free memory of the allocator from the kernel, where that is much.
+static struct seep_error *put_pins(FILE *out, struct seep_view *view, size_t process) {
+    enum { LEAST_BYTES = 1 << 20, LEAST_PART = 10, LEAST_REGIONS = 2 };
+    const struct seep_account *account = &seep_text_profile(view, process)->account;
+    uint64_t unused = account->bytes[SEEP_ACCOUNT_FREE];
+    struct seep_view_pins pins;
+    const char *place;
+    if (unused < LEAST_BYTES || unused < account->rss_bytes / LEAST_PART)
+        return NULL;
+    struct seep_error *error = seep_view_find_pins(view, view->first_process + process, &pins);
+    if (error || pins.nr_nearly_empty < LEAST_REGIONS)
+        return error;
+    error = seep_summary_place(view, pins.node, &place);
+    if (error)
+        return error;
+    fprintf(
+        out,
+        "  Free memory is among few blocks: %s of %s regions of 2 MiB are nearly empty, with %s live; blocks "
+        "from ",
+        seep_format_count(pins.nr_nearly_empty).text, seep_format_count(pins.nr_regions).text,
+        seep_format_bytes(pins.bytes).text);
+    seep_put_escaped(out, place ? place : "a stack that is not known");
+    fprintf(out, " are in %s of them.\n", seep_format_count(pins.most).text);
+    return NULL;
+}
+
+struct seep_error *seep_text_accounts(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    struct seep_error *error = NULL;
+    for (size_t p = 0; !error && p < view->nr_processes; p++) {
         const struct seep_profile *profile = seep_text_profile(view, p);
         fprintf(out, "\n%sresident memory%s", seep_style_bold(style), seep_style_off(style));
         if (view->nr_processes > 1)
@@ -43,10 +72,12 @@ void seep_text_accounts(FILE *out, const struct seep_view *view, const struct se
         if (profile->account.known) {
             fputc('\n', out);
             put_account(out, &profile->account, style);
+            error = put_pins(out, view, p);
         } else {
             fputs(": not known, because it was not looked at while the process ran;\n"
                   "  'seep snap PID' and 'seep report --rss PID' do\n",
                   out);
         }
     }
+    return error;
 }

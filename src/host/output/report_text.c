@@ -688,7 +688,7 @@ static struct seep_error *put_head(FILE *out, struct seep_view *view, const stru
     if (view->nr_processes > 1)
         error = seep_text_processes(out, view, style);
     if (!error && view->options.rss)
-        seep_text_accounts(out, view, style);
+        error = seep_text_accounts(out, view, style);
     return error;
 }
 

@@ -32,7 +32,8 @@ SEEP_MUST_CHECK struct seep_error *seep_text_mappings(FILE *out, struct seep_vie
 SEEP_MUST_CHECK struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
                                                             const struct seep_style *style);
 // The account of resident memory of each process, or why there is none.
-void seep_text_accounts(FILE *out, const struct seep_view *view, const struct seep_style *style);
+SEEP_MUST_CHECK struct seep_error *seep_text_accounts(FILE *out, struct seep_view *view,
+                                                      const struct seep_style *style);
 // The classes of leaks and the top holders; of several processes the sums, and which of them leak.
 // Nothing where no process was scanned.
 SEEP_MUST_CHECK struct seep_error *seep_text_leaks(FILE *out, struct seep_view *view,
