@@ -171,6 +171,16 @@ def one_round(program, folder, after_s, whom, early):
     return lost_ms
 
 
+def test_names_of_other_processes_are_any_bytes():
+    """What is left of a run is looked for among all processes of the machine."""
+    named = "open('/proc/self/comm', 'wb').write(b'\\x9b\\xff'); print(flush=True); input()"
+    with subprocess.Popen([sys.executable, '-c', named], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          start_new_session=True) as process:
+        process.stdout.readline()
+        assert pids_with(2, process.pid) == [process.pid]
+        process.stdin.close()
+
+
 @pytest.mark.parametrize('part', PARTS)
 @pytest.mark.parametrize('whom', ['program', 'tool', 'both'])
 def test_killed_while_it_is_recorded(whom, part, program, tmp_path):

@@ -545,7 +545,7 @@ def pids_with(field, number):
     found = []
     for name in filter(str.isdigit, os.listdir('/proc')):
         try:
-            stat = Path(f'/proc/{name}/stat').read_text().rsplit(')', 1)[1].split()
+            stat = Path(f'/proc/{name}/stat').read_text(errors='replace').rsplit(')', 1)[1].split()
         except OSError:
             continue
         if int(stat[field]) == number and stat[0] not in 'ZX':

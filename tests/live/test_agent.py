@@ -255,7 +255,7 @@ def test_folders_of_agents_that_were_killed(agent, tmp_path):
 def all_maps():
     for pid in filter(str.isdigit, os.listdir('/proc')):
         try:
-            with open(f'/proc/{pid}/maps') as file:
+            with open(f'/proc/{pid}/maps', errors='replace') as file:
                 yield file.read()
         except OSError:
             pass  # it has ended
