@@ -697,30 +697,62 @@ static void test_truncated_file(void **state) {
     free(image);
 }
 
-// What the program wrote into its rings is taken from the file, and a copy has all the rest.
-static void test_rings_are_not_copied(void **state) {
-    enum { DIR = PAGES_PAGES + NR_PAGES, RING = DIR + 64, CAPACITY = 1024, BEHIND = RING + 1 + 6, END };
-    struct image_builder *image = image_build();
+// The image of a recorded process, with nr_more pages of data behind the others. Its rings are named in page
+// PAGES_PAGES + NR_PAGES.
+static int recorded_image(struct image_builder *image, int nr_more) {
+    enum { DIR = PAGES_PAGES + NR_PAGES };
     struct seep_image_area *areas = image->header->areas;
-    areas[SEEP_AREA_PAGES].size = END * SEEP_IMAGE_PAGE;
+    int end = DIR + 1 + nr_more;
+    areas[SEEP_AREA_PAGES].size = (uint64_t)end * SEEP_IMAGE_PAGE;
     for (int i = SEEP_AREA_MAPPINGS; i < SEEP_AREA_PAGED_NR; i++)
-        areas[i].off = image->header->file_size = (PAGE_FIRST + END) * SEEP_IMAGE_PAGE, areas[i].size = 0;
+        areas[i].off = image->header->file_size = (uint64_t)(PAGE_FIRST + end) * SEEP_IMAGE_PAGE,
+        areas[i].size = 0;
     image->header->flags |= SEEP_FLAG_EVENTS;
     image->header->ring_dir_page = DIR;
     int fd = image_to_memfd(image);
     unsigned char page[SEEP_IMAGE_PAGE];
     memset(page, 7, sizeof(page));
-    for (int i = RING; i < END; i++)
+    for (int i = DIR + 1; i < end; i++)
         assert_int_equal(pwrite(fd, page, sizeof(page), (PAGE_FIRST + i) * SEEP_IMAGE_PAGE), sizeof(page));
+    return fd;
+}
+
+static bool has_page(const struct seep_image_copy *copy, int page) {
+    return seep_image_dense(copy, (uint64_t)(PAGE_FIRST + page) * SEEP_IMAGE_PAGE, SEEP_IMAGE_PAGE);
+}
+
+// What the program wrote into its rings is taken from the file, and a copy has all the rest.
+static void test_rings_are_not_copied(void **state) {
+    enum { DIR = PAGES_PAGES + NR_PAGES, RING = DIR + 64, CAPACITY = 1024, BEHIND = RING + 1 + 6 };
+    struct image_builder *image = image_build();
+    int fd = recorded_image(image, BEHIND - DIR);
     const struct seep_ring ring = {.written = 1, .capacity = CAPACITY};
     const uint32_t at = RING;
     assert_int_equal(pwrite(fd, &ring, sizeof(ring), (PAGE_FIRST + RING) * SEEP_IMAGE_PAGE), sizeof(ring));
     assert_int_equal(pwrite(fd, &at, sizeof(at), (PAGE_FIRST + DIR) * SEEP_IMAGE_PAGE), sizeof(at));
     struct seep_image_copy *copy = NULL;
     assert_ok(seep_image_copy_from_fd(fd, "test", &copy));
-    for (int i = RING; i < END; i++)
-        assert_int_equal(seep_image_dense(copy, (PAGE_FIRST + i) * SEEP_IMAGE_PAGE, SEEP_IMAGE_PAGE),
-                         i == RING || i == BEHIND ? SEEP_IMAGE_PAGE : 0);
+    for (int i = RING; i <= BEHIND; i++)
+        assert_int_equal(has_page(copy, i), i == RING || i == BEHIND);
+    seep_image_copy_destroy(copy);
+    close(fd);
+    free(image);
+}
+
+// Stamps are behind the entries of a leaf, and only the program's own library reads them. Two leaves at one page
+// are one; a leaf that is not in the file says nothing of others.
+static void test_stamps_are_not_copied(void **state) {
+    struct image_builder *image = image_build();
+    int plane = (1 << (image->header->leaf_shift - image->header->granule_shift)) * 8 / (int)SEEP_IMAGE_PAGE;
+    int leaf = PAGES_PAGES + NR_PAGES + 64, behind = leaf + 2 * plane;
+    assert_true(plane > 0);
+    image->dir[4] = image->dir[6] = (uint32_t)leaf;
+    image->dir[7] = UINT32_MAX;
+    int fd = recorded_image(image, behind - PAGES_PAGES - NR_PAGES);
+    struct seep_image_copy *copy = NULL;
+    assert_ok(seep_image_copy_from_fd(fd, "test", &copy));
+    for (int i = leaf; i <= behind; i++)
+        assert_int_equal(has_page(copy, i), i < leaf + plane || i == behind);
     seep_image_copy_destroy(copy);
     close(fd);
     free(image);
@@ -892,6 +924,7 @@ int main(void) {
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_truncated_file),
         cmocka_unit_test(test_rings_are_not_copied),
+        cmocka_unit_test(test_stamps_are_not_copied),
         cmocka_unit_test(test_reading_across_extents),
         cmocka_unit_test(test_pid),
         cmocka_unit_test(test_pid_memory),

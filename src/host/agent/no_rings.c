@@ -3,7 +3,9 @@
 #include "source/image/image_source.h"
 
 struct seep_error *seep_image_copy_around_rings(struct seep_image_copy *copy,
-                                                const struct seep_image_source *source, uint64_t at,
-                                                uint64_t end, seep_image_copy_part *part, bool *ret_short) {
+                                                const struct seep_image_source *source,
+                                                const struct seep_image_head *head, uint64_t at, uint64_t end,
+                                                seep_image_copy_part *part, bool *ret_short) {
+    (void)head;
     return part(copy, source, at, end, ret_short);
 }

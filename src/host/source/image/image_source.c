@@ -20,9 +20,8 @@
 #define SPARE_BYTES (UINT64_C(64) << 20)
 #define SHORT_NOTE  "the memory file of the image is shorter than it was made: something cut it"
 
-// The next range of data in [from, end) of a file; false: none.
-static bool fd_next(const struct seep_image_source *source, uint64_t from, uint64_t end, uint64_t *ret_start,
-                    uint64_t *ret_stop) {
+bool seep_image_source_data(const struct seep_image_source *source, uint64_t from, uint64_t end,
+                            uint64_t *ret_start, uint64_t *ret_stop) {
     off_t start = lseek(source->fd, (off_t)from, SEEK_DATA);
     if (start < 0 && (errno == EINVAL || errno == EOPNOTSUPP))
         start = (off_t)from; // a file system that knows no holes: all of it is data
@@ -147,7 +146,8 @@ static struct seep_error *copy_data(struct seep_image_copy *copy, const struct s
 static struct seep_error *copy_range(struct seep_image_copy *copy, const struct seep_image_source *source,
                                      uint64_t from, uint64_t end, bool *ret_short) {
     uint64_t start = 0, stop = 0;
-    while (from < end && (source->windows ? mem_next : fd_next)(source, from, end, &start, &stop)) {
+    while (from < end &&
+           (source->windows ? mem_next : seep_image_source_data)(source, from, end, &start, &stop)) {
         struct seep_error *err = copy_data(copy, source, start, stop, ret_short);
         if (err)
             return err;
@@ -180,10 +180,12 @@ static struct seep_error *copy_areas(struct seep_image_copy *copy, const struct 
 
 // What follows the arrays: heap map and counters.
 static struct seep_error *copy_map(struct seep_image_copy *copy, const struct seep_image_source *source,
-                                   const struct seep_image_header *header, bool *ret_short) {
+                                   const struct seep_image_head *head, bool *ret_short) {
+    const struct seep_image_header *header = &head->header;
     uint64_t split = header->areas[SEEP_AREA_ODD].off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE;
     if (!source->windows)
-        return seep_image_copy_around_rings(copy, source, split, source->nr_bytes, copy_range, ret_short);
+        return seep_image_copy_around_rings(copy, source, head, split, source->nr_bytes, copy_range,
+                                            ret_short);
     // Asking the page table for every page of a huge, nearly empty area takes long.
     const struct seep_image_area *pages = &header->areas[SEEP_AREA_PAGES];
     uint64_t end = SEEP_MIN(pages->off + pages->used * SEEP_IMAGE_PAGE, source->nr_bytes);
@@ -216,24 +218,25 @@ static struct seep_error *copy_arrays(struct seep_image_copy *copy, const struct
 }
 
 static struct seep_error *copy_all(struct seep_image_copy *copy, const struct seep_image_source *source,
-                                   const struct seep_image_header *header, bool *ret_short) {
-    uint64_t split = header->areas[SEEP_AREA_ODD].off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE;
+                                   const struct seep_image_head *head, bool *ret_short) {
+    uint64_t split = head->header.areas[SEEP_AREA_ODD].off / SEEP_IMAGE_PAGE * SEEP_IMAGE_PAGE;
     seep_image_copy_reserve(copy, SEEP_MIN(source->data_bytes, source->nr_bytes));
-    struct seep_error *err = copy_map(copy, source, header, ret_short);
+    struct seep_error *err = copy_map(copy, source, head, ret_short);
     return err ? err : copy_arrays(copy, source, SEEP_MIN(split, source->nr_bytes), ret_short);
 }
 
 // The header, and the arrays that do not grow with the sites.
 static struct seep_error *copy_small(struct seep_image_copy *copy, const struct seep_image_source *source,
-                                     const struct seep_image_header *header, bool *ret_short) {
+                                     const struct seep_image_head *head, bool *ret_short) {
     const uint32_t small = KIND(SEEP_AREA_STRINGS) | KIND(SEEP_AREA_MODULES) | KIND(SEEP_AREA_THREADS);
     struct seep_error *err = copy_data(copy, source, 0, SEEP_IMAGE_PAGE, ret_short);
-    return err ? err : copy_areas(copy, source, header, small, SEEP_IMAGE_PAGE, source->nr_bytes, ret_short);
+    return err ? err
+               : copy_areas(copy, source, &head->header, small, SEEP_IMAGE_PAGE, source->nr_bytes, ret_short);
 }
 
 // Copies the parts of the image that a copy needs.
 typedef struct seep_error *copy_parts(struct seep_image_copy *copy, const struct seep_image_source *source,
-                                      const struct seep_image_header *header, bool *ret_short);
+                                      const struct seep_image_head *head, bool *ret_short);
 
 static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_image_source *source,
                                copy_parts *parts) {
@@ -242,7 +245,7 @@ static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_i
     if (err)
         return err;
     bool is_short = source->nr_bytes < head.header.file_size;
-    err = parts(copy, source, &head.header, &is_short);
+    err = parts(copy, source, &head, &is_short);
     if (!err && is_short)
         err = seep_image_copy_note(copy, SEEP_NOTE_IMAGE_CUT, SHORT_NOTE);
     if (!err)

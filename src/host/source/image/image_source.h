@@ -33,10 +33,15 @@ SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_source(const struct seep
 typedef struct seep_error *seep_image_copy_part(struct seep_image_copy *copy,
                                                 const struct seep_image_source *source, uint64_t at,
                                                 uint64_t end, bool *ret_short);
-// Copies [at, end) of a file by `part`, without the rings of a recorded process: they are most of its image,
-// and their events are taken from the file.
+// The next range of data in [from, end) of a file; false: none.
+bool seep_image_source_data(const struct seep_image_source *source, uint64_t from, uint64_t end,
+                            uint64_t *ret_start, uint64_t *ret_stop);
+
+// Copies [at, end) of a file by `part`, without the rings and the stamps of a recorded process: they are most
+// of its image. Events are taken from the file, and stamps are for the library alone.
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_around_rings(struct seep_image_copy *copy,
                                                                 const struct seep_image_source *source,
+                                                                const struct seep_image_head *head,
                                                                 uint64_t at, uint64_t end,
                                                                 seep_image_copy_part *part, bool *ret_short);
 
