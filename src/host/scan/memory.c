@@ -21,7 +21,7 @@
 #include "scan/spans.h"
 
 #define PAGE_BYTES 4096u // the least there is: presence is asked for by pages of the machine
-// Below this a range is read without asking which pages are there.
+// Below this a range whose pages all come is read without asking which pages are there.
 #define ASK_BYTES ((uint64_t)256 << 10)
 
 // Small reads are of few pages: headers of modules, the loader's lists, control blocks of threads.
@@ -456,14 +456,15 @@ bool seep_memory_walk(struct seep_memory *memory, uint64_t start, uint64_t end, 
         return walk_core(memory, start, end, take, data);
     const struct seep_memory_area *area = seep_memory_find(memory, start);
     bool known = false;
-    if (area && area->shared && end <= area->end) {
+    const bool is_sure = all_come(memory, start, end);
+    if (area && area->shared && !area->of_monitor && end <= area->end) {
         bool going = walk_shared(memory, area, start, end, take, data, &known);
         if (known || !going)
             return going;
     }
     if (area && !area->present_bytes && end <= area->end) // as the reservations of Go and of sanitizers
         return true;
-    if (end - start < ASK_BYTES)
+    if (end - start < ASK_BYTES && is_sure)
         return give_all(memory, start, end, take, data);
     bool done = walk_regions(memory, start, end, take, data, &known);
     if (known || !done)
@@ -475,6 +476,10 @@ bool seep_memory_walk(struct seep_memory *memory, uint64_t start, uint64_t end, 
     while (at < end) {
         size_t nr = read_presence(memory, at / page_bytes, (end - 1) / page_bytes - at / page_bytes + 1,
                                   entries, SEEP_ARRAY_SIZE(entries));
+        if (!nr && area && area->of_monitor) {
+            memory->unread_bytes += end - at;
+            return give_all(memory, run, at, take, data);
+        }
         if (!nr) // not told: all of it
             break;
         for (size_t i = 0; i < nr; i++) {
