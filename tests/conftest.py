@@ -4,10 +4,12 @@
 SEEP_BUILD names the build directory (default: build). With SEEP_TEST_SEED the tests run in an order
 shuffled by that seed, the same in every worker.
 """
+import collections
 import contextlib
 import fcntl
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -47,10 +49,11 @@ if DEBUG_FOLDER:
 
 
 # The files that take longest: first, so that no worker is alone with one at the end.
-LONG = ("hostile/test_kill", "cross/test_cross", "random/test_random", "live/test_faults", "corpus/test_corpus", "live/test_attach.py", "live/test_kernel",
-        "live/test_recording", "live/test_agent", "live/test_reachability", "lint/test_instructions", "live/test_programs", "live/test_builds",
-        "live/test_replay", "web/test_page", "golden/test_trace", "cli/test_suppressions", "cli/test_run", "cli/test_guides", "cli/test_options",
-        "cross/test_i386", "cli/test_coming_from", "cli/test_check", "cli/test_ci_recipes")
+LONG = ("hostile/test_kill", "cross/test_cross", "random/test_random", "live/test_processes", "live/test_replay", "live/test_faults",
+        "corpus/test_corpus", "live/test_attach.py", "live/test_kernel", "live/test_recording", "live/test_agent", "live/test_top", "live/test_advise",
+        "live/test_reachability", "lint/test_instructions", "live/test_programs", "live/test_builds", "web/test_page", "golden/test_trace",
+        "cli/test_suppressions", "cli/test_run", "cli/test_guides", "cli/test_options", "cli/test_export", "cli/test_recordings", "cross/test_i386",
+        "cli/test_coming_from", "cli/test_check", "cli/test_ci_recipes")
 
 
 # `perf record` starts us with a signal blocked, and every program of a test would have it blocked, too.
@@ -96,6 +99,21 @@ def _need(path):
     if not os.path.exists(path):
         pytest.fail("%s is not built: run 'make build', or set SEEP_BUILD" % path, pytrace=False)
     return path
+
+
+_folders = collections.Counter()
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path_factory):
+    """As pytest's own, which reads the names of all folders so far for each new one, and makes a link to it."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    while True:
+        folder = tmp_path_factory.getbasetemp() / ("%s%d" % (name, _folders[name]))
+        _folders[name] += 1
+        with contextlib.suppress(FileExistsError):  # made by tmp_path_factory
+            folder.mkdir(mode=0o700)
+            return folder
 
 
 @pytest.fixture(scope="session")
