@@ -34,7 +34,7 @@ struct undo_slot {
 // Children that are pending at the same time share a log: each undoes what was noted since its own
 // fork. A log that is half full takes no more of them, so each can fall behind by half a log at least,
 // and no more than three logs are being written at a time, however many children there are.
-enum { NR_ENTRIES_TO_JOIN = NR_ENTRIES / 2 };
+enum { NR_ENTRIES_TO_JOIN = NR_ENTRIES / 2, NR_ENTRIES_A_TURN = 1024 };
 
 struct undo_log {
     _Atomic uint32_t state;
@@ -257,6 +257,8 @@ void seep_undo_note(struct seep_thread *thread, uint64_t address, uint64_t befor
             atomic_store_explicit(&log->state, FULL, memory_order_release);
             continue;
         }
+        if (at >= NR_ENTRIES_TO_JOIN && at % NR_ENTRIES_A_TURN == 0)
+            sys3(SYS_sched_yield, 0, 0, 0);
         struct undo_slot *slot = &log->slots[index];
         let_child_copy(slot);
         uint32_t begun = atomic_load_explicit(&slot->begun, memory_order_relaxed);
