@@ -5,8 +5,9 @@
     /usr/bin/python3 bench/replay.py [--build build] [--touch pages|recorded] [NAME...]
 
 The program's is the most that /proc/PID/smaps has of anonymous memory in [heap] and mappings without a name, looked at all the
-time, in the highest of three runs; servers have glibc as their allocator, and the same load each time; of cc1plus in [heap] alone, because its mappings are of its own collector. The replay's is
-peak_rss_bytes of seep replay.
+time, in the highest of three runs; servers have glibc as their allocator, and the same load each time. The compiler, of a large source
+(cc1plus) and a small one (cc1plus-small), has glibc:mmap_max=0, and its replay too, and [heap] alone counts: mappings are of its own
+collector, and glibc makes none. The replay's is peak_rss_bytes of seep replay.
 """
 import argparse
 import json
@@ -25,6 +26,7 @@ PROGRAMS = {
     "python3": ["/usr/bin/python3", "-c", "d = {i: str(i) * 3 for i in range(200000)}; l = [list(range(20)) for _ in range(20000)]"],
     "perl": ["perl", "-e", 'my %h; for my $i (1..400000) { $h{$i} = "x" x ($i % 100); } print scalar(keys %h)'],
 }
+SMALL = "#include <map>\nstd::map<int, int> m;\nint main() { m[1] = 2; return m.size(); }\n"
 SOURCE = "#include <regex>\n#include <map>\n#include <iostream>\nint main() { std::regex r(\"a+b\"); std::cout << 1; }\n"
 
 
@@ -75,11 +77,11 @@ def serve(name, folder, before, environment, look):
     return peak
 
 
-def compiler(folder):
+def compiler(folder, name, text):
     """cc1plus itself, on a source that is preprocessed: the driver would be another process."""
-    source, ready = os.path.join(folder, "a.cpp"), os.path.join(folder, "a.ii")
+    source, ready = os.path.join(folder, name + ".cpp"), os.path.join(folder, name + ".ii")
     with open(source, "w", encoding="ascii") as file:
-        file.write(SOURCE)
+        file.write(text)
     subprocess.run(["g++", "-E", source, "-o", ready], check=True)
     name = subprocess.run(["g++", "-print-prog-name=cc1plus"], check=True, capture_output=True, text=True).stdout.strip()
     return [name, "-fpreprocessed", "-quiet", "-O1", ready, "-o", "/dev/null"]
@@ -123,23 +125,26 @@ def main():
     environment = dict(os.environ, PYTHONMALLOC="malloc")
     print("| program | calls | real KiB | replay KiB | difference |\n| --- | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
-        programs = dict(PROGRAMS, cc1plus=compiler(folder), **SERVERS)
+        compilers = {"cc1plus": compiler(folder, "large", SOURCE), "cc1plus-small": compiler(folder, "small", SMALL)}
+        programs = dict(PROGRAMS, **compilers, **SERVERS)
         for name, command in programs.items():
             if options.names and name not in options.names:
                 continue
-            trace = os.path.join(folder, name + ".seep")
+            trace, allocator = os.path.join(folder, name + ".seep"), "glibc"
             record = [seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", trace]
             if name in SERVERS:
                 of_glibc = dict(environment, LD_PRELOAD=libc())
                 real = max(serve(name, folder, [], of_glibc, lambda pid: heap_now(pid, ["[heap]", ""])) for _ in range(3))
                 serve(name, folder, [*record, "--allocator", "glibc", "--"], environment, lambda pid: 0)
             else:
-                names = ["[heap]"] if name == "cc1plus" else ["[heap]", ""]
-                real = max(heap_peak(command, environment, names) for _ in range(3))
-                subprocess.run([*record, "--", *command], check=True, env=environment, stdout=subprocess.DEVNULL,
-                               stdin=subprocess.DEVNULL)
-            done = subprocess.run([seep, "replay", trace, "--json", "--rounds", "3", "--touch", options.touch], check=True,
-                                  capture_output=True)
+                names, own = ["[heap]", ""], environment
+                if name in compilers:
+                    names, allocator = ["[heap]"], "glibc:mmap_max=0"
+                    own = dict(environment, GLIBC_TUNABLES="glibc.malloc.mmap_max=0")
+                real = max(heap_peak(command, own, names) for _ in range(3))
+                subprocess.run([*record, "--", *command], check=True, env=own, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            done = subprocess.run([seep, "replay", trace, "--json", "--rounds", "3", "--touch", options.touch, "--allocator", allocator],
+                                  check=True, capture_output=True)
             result = json.loads(done.stdout)
             replayed = result["allocators"][0]["peak_rss_bytes"] / 1024
             print("| %s | %s | %s | %s | %+.1f %% |" % (name, format(result["calls"], ","), format(real, ","),

@@ -19,6 +19,7 @@ GOLDEN = TESTS / "golden"
 sys.path.insert(0, str(TESTS / "live"))
 sys.path.insert(0, str(TESTS))
 import messages  # noqa: E402
+import report_json  # noqa: E402
 from recording import EVENTS, all_sections, chunks, sections  # noqa: E402
 from small_programs import program_source  # noqa: E402
 
@@ -480,6 +481,7 @@ def test_import_of_text(run, seep, tmp_path):
         before = place.read_bytes()
         one_line(run(seep, "import", tmp_path / "input", "--format", "mmleak", "--maps", maps, "-o", place), 2, messages.INPUT_OF_IT)
         assert place.read_bytes() == before
+    one_line(run(seep, "import", tmp_path / "input", "--format", "mtrace", "--maps", maps, "-o", tmp_path / "out"), 2, "--maps")
     one_line(run(seep, "import", tmp_path / "input", "-o", "x"), 2, "--format")
     one_line(run(seep, "import", tmp_path / "input", "--format", "log"), 2, "-o")
     for place in (tmp_path / "nothing", tmp_path):
@@ -506,6 +508,20 @@ def test_import_names_lines_of_another_kind(run, seep, tmp_path):
     for line in ("free\t0xa0\tgarbage", "free\t0xa0", "malloc\t1\t0xb0 more", "malloc\t1 0xb0", "malloc\t1\t0xb0x", "realloc\t0xa0 ?\t0xb0"):
         done, _ = imported(run, seep, tmp_path, "malloc\t100\t0xa0\n" + line + "\n", "log")
         one_line(done, 1, "line 2 is not of the imported format")
+
+
+def test_import_tells_lines_of_several_processes(run, seep, tmp_path):
+    """A block that is handed out while it is live is named: no line has the number of its process."""
+    for name, lines in (("log", ["malloc\t100\t0xa0", "malloc\t1\t0xb0", "malloc\t20\t0xa0", "free\t0xb0\t-", "malloc\t8\t0xb0"]),
+                        ("mtrace", ["+ 0xa0 0x64", "+ 0xb0 0x1", "+ 0xa0 0x14", "- 0xb0", "+ 0xb0 0x8"])):
+        done, trace = imported(run, seep, tmp_path, "\n".join(lines) + "\n", name)
+        of = totals(run, seep, trace)
+        assert done.returncode == 0 and (of["live_blocks"], of["live_bytes"]) == (2, 28), (name, of)
+        assert "1 block handed out again without a free (line 3): several processes" in done.stderr, (name, done)
+        assert "again without a free count as freed: 1, line 3" in run(seep, "report", trace).stdout, name
+        done, trace = imported(run, seep, tmp_path, "\n".join(lines[:2] + lines[3:]) + "\n", name)
+        report = report_json.loads(run(seep, "report", trace, "--json").stdout)
+        assert done.stderr == "seep: 4 events\n" and "events_strange" not in report_json.codes(report), (name, done)
 
 
 ONE_HASH = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"]  # their FNV-1a is the same

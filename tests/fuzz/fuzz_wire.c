@@ -53,16 +53,18 @@ static void receive(struct seep_replica *replica, const uint8_t *data, size_t si
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static struct seep_wire_pull pull;
+    struct seep_wire_pull *pull = NULL;
     struct seep_wire_hello hello;
     struct seep_replica *replica = NULL;
     if (seep_replica_create(&replica))
         return 0;
     receive(replica, data, size);
-    seep_replica_ask(replica, &pull);
-    MUST(pull.nr_have <= SEEP_WIRE_IMAGES_MAX);
+    MUST(!seep_replica_ask(replica, SEEP_WIRE_IMAGES_OLD, &pull) && pull->nr_have <= SEEP_WIRE_IMAGES_OLD);
+    free(pull);
+    pull = NULL;
     seep_replica_destroy(replica);
     seep_error_destroy(seep_wire_pull_take(data, size, &pull));
+    free(pull);
     seep_error_destroy(seep_wire_hello_take(data, size, &hello));
     return 0;
 }

@@ -2,9 +2,11 @@
 """tools/run-tests.py counts right: a test that dies, a skip without a reason, nothing at all."""
 import importlib.util
 import os
+import signal
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+import time_limit
 
 
 @pytest.fixture
@@ -226,3 +228,9 @@ def test_a_test_that_hangs_fails_and_one_that_goes_on_does_not(root, tmp_path, r
     done = run("/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", env={"SEEP_TEST_SECONDS": "3"})
     assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout
     assert "took over 3 s" in done.stdout, done.stdout
+
+
+def test_a_test_that_takes_no_time_costs_no_look_at_all_processes(monkeypatch):
+    monkeypatch.setattr(time_limit, "_processes", lambda: pytest.fail("it looked at all processes"))
+    with time_limit.limit(1000):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0

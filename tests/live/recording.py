@@ -5,7 +5,7 @@ import ctypes
 import ctypes.util
 import struct
 
-EVENTS = 27
+EVENTS, GIVEN = 27, 38
 ALLOCATION, FREE, KEPT = 1, 2, 8
 NEAR = 0x20
 

@@ -2,6 +2,7 @@
 """Programs that confine themselves, or are confined: limits, locked memory, closed descriptors, chroot, dropped rights,
 namespaces, filters of system calls, full file systems, little memory. They run as before; what seep sees is exact, and
 what it cannot see is counted and said."""
+import json
 import os
 import subprocess
 import tempfile
@@ -30,6 +31,8 @@ COVERS = [
     ('RLIMIT_AS', 'covered', 'test_address_space_limited_before_the_start', ''),
     ('RLIMIT_AS', 'declared', 'test_little_address_space',
      'where image and program do not both fit, the image stops growing: counted'),
+    ('RLIMIT_AS', 'declared', 'test_address_space_of_the_program_only',
+     'so little that the program has less than 8 MiB beside the image, set by a program of one thread: the image goes'),
     ('RLIMIT_FSIZE', 'covered', 'test_the_program_confines_itself', ''),
     ('RLIMIT_FSIZE', 'declared', 'test_the_program_confines_itself',
      'children of fork can have no image: counted (fork)'),
@@ -153,6 +156,31 @@ def test_little_address_space(tmp_path):
     plain, trace = both(tmp_path, ['as-small', 'no-fork'])
     assert plain.code == 6 and b'20 MiB more: yes' in plain.out, plain
     check_counts(report(trace)[0], thread=False)
+
+
+@pytest.mark.parametrize('mode', ['live', 'count', 'log', 'record'])
+def test_address_space_of_the_program_only(mode, tmp_path):
+    """A limit that leaves the program no room beside the image: the image goes, and the program has all of it."""
+    program = built_program('confined_least_space.c', tmp_path, '-O1', '-fno-builtin')
+    trace = tmp_path / 't.seep'
+    log = ['--log', tmp_path / 'log'] if mode == 'log' else []
+    for command in ([program], [SEEP, 'run', '-q', '--mode', mode, *log, '-o', trace, '--', program]):
+        done = run(command)
+        assert (done.code, done.out, done.err) == (0, b'16 MiB\n', b''), (command, done)
+    process = report_json.spread(json.loads(run([SEEP, 'report', '--json', trace]).out))
+    assert (process['totals']['allocations'], process['health']['complete']) == (100, False), process['totals']
+    assert 'gave_up' in report_json.codes(process) and 'address_limit' not in report_json.codes(process)
+
+
+@pytest.mark.parametrize('kib', [10_000, 30_000, 50_000])
+@pytest.mark.parametrize('shell', ['sh', 'bash'])
+@pytest.mark.parametrize('script', ['ulimit -v KIB; x=$(seq 1 30000); echo ${#x}', '(ulimit -v KIB; x=$(seq 1 30000); echo ${#x}); echo'])
+def test_a_shell_that_limits_its_address_space(script, shell, kib, tmp_path):
+    """The shell's own, or that of a forked child before its first allocation."""
+    need(shell, 'seq')
+    command = [shell, '-c', script.replace('KIB', str(kib))]
+    plain, under = (run([*tool, *command]) for tool in ([], [SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--']))
+    assert (plain.code, plain.err) == (0, b'') and (under.code, under.out, under.err) == (0, plain.out, b''), (plain, under)
 
 
 @pytest.mark.parametrize('mode', ['live', 'count'])

@@ -2,6 +2,7 @@
 """seep connect on a program that runs: its figures are those of the report, before and after its end; by hand, in a terminal."""
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -68,6 +69,11 @@ def test_temporary_is_of_the_allocations_beside_it(tmp_path):
     program.end()
 
 
+def rows_of_status(pid):
+    lines = run([SEEP, 'connect', pid, '-e', 'status']).out.decode().splitlines()
+    return dict(re.split('  +', line, maxsplit=1) for line in lines)
+
+
 def test_descendants_that_are_not_seen_are_counted(tmp_path):
     program = harness.Told(tmp_path, 'x.seep', [], ['sh', '-c', 'env -i sleep 1000 & echo ok; read line; kill $!'])
     console = Console(program.pid)
@@ -81,6 +87,7 @@ def test_descendants_that_are_not_seen_are_counted(tmp_path):
     harness.wait_until(is_seen_as_untraced, 'a child that is not traced')
     assert 'health' in status, status
     console.end()
+    assert rows_of_status(program.pid)['not seen'] == '1'
     first, *_ = run([SEEP, 'top', '--once', program.pid]).out.decode().splitlines()
     assert '+0 of 1 processes' in first, first
     program.end()
@@ -100,6 +107,8 @@ def test_a_child_that_has_ended_is_none_that_is_not_seen(tmp_path):
     status = console.ask('status')
     assert (status['processes'], status['unseen_processes']) == (1, 0), status
     console.end()
+    rows = rows_of_status(program.pid)
+    assert rows['processes'] == '1' and 'not seen' not in rows, rows
     first, *_ = run([SEEP, 'top', '--once', program.pid]).out.decode().splitlines()
     assert ' processes' not in first, first
     program.end()

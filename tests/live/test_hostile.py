@@ -2,10 +2,12 @@
 """Programs that are rough with their process (hostile.c, one part each): under the tool, and with the library alone, they
 print what they print untraced and end alike; and whatever seep could not see is counted."""
 import os
+import shutil
 import subprocess
 
 import pytest
-from harness import BUILD, LIBSEEP, environment, exit_status, need, plain_name, run, traced
+import report_json
+from harness import BUILD, LIBSEEP, environment, exit_status, need, plain_name, report, run, traced
 from small_programs import built_program
 
 HOSTILE = BUILD / 'tests/live/live-hostile'
@@ -109,13 +111,19 @@ def test_processes_of_one_program_are_told_alike(tmp_path):
     assert nr == 10 and many == alone
 
 
-def test_a_parent_that_goes_on_while_it_is_copied(tmp_path):
+@pytest.mark.parametrize('what', ['threads', 'modules'])
+def test_a_parent_that_goes_on_while_it_is_copied(what, tmp_path):
     """strace stops the child between its first look at its parent's image and the copy. What the parent's tables lead to
-    by then is more than the child has mapped."""
+    by then is more than the child has mapped. The child's copy refers to nothing that is not in it."""
     need('gcc', 'strace')
     program = built_program('fork_amid_the_copy.c', tmp_path)
-    parent = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone'))
+    folder = tmp_path / ('modules' * 30)  # their paths are long, too
+    folder.mkdir()
+    library = built_program('fork_amid_the_copy_library.c', tmp_path, '-shared', '-fPIC')
+    for i in range(800 if what == 'modules' else 0):
+        shutil.copyfile(library, folder / f'{i}.so')
+    parent = subprocess.Popen([program, what, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / '%p.alone'))
     assert parent.stdout.readline() == b'ready\n'
     strace = subprocess.Popen(['strace', '-f', '-o', tmp_path / 'calls', '-e', 'trace=memfd_create',
                                '-e', 'inject=memfd_create:signal=SIGSTOP', '-p', str(parent.pid)], stderr=subprocess.PIPE)
@@ -129,6 +137,9 @@ def test_a_parent_that_goes_on_while_it_is_copied(tmp_path):
         strace.communicate()
         assert parent.communicate(b'\n', timeout=60) == (b'ends with 0\n', None)
         assert parent.returncode == 0
+        for trace in tmp_path.glob('*.alone'):
+            (process,) = report(trace)
+            assert 'image_damaged' not in report_json.codes(process), process['health']
     finally:
         for process in (parent, strace):
             process.kill()

@@ -177,6 +177,18 @@ def test_processes_that_each_start_the_next_one_and_end(tmp_path):
     assert [len(left_running(tmp_path, 'pid_reuse_chain.c')) for _ in range(20)] == [1] * 20
 
 
+def test_a_run_waits_for_a_long_chain_of_processes(tmp_path):
+    """Each may end before it is looked at. That none is found does not mean that none runs on."""
+    trace, program, told = (tmp_path / name for name in ('t.seep', 'program', 'told'))
+    program.with_suffix('.c').write_text(program_source('pid_reuse_long_chain.c'))
+    assert run(['gcc', '-O1', '-o', program, program.with_suffix('.c')]).code == 0
+    with told.open('wb') as output:
+        done = subprocess.run([SEEP, 'run', '-q', '-o', trace, '--', program], stdout=output, env=environment(), timeout=TIMEOUT)
+    assert done.returncode == 0
+    waited = told.read_text() == 'last\n'
+    assert waited or 'left_running' in [note.code for process in report(trace) for note in process['health']['notes']]
+
+
 def test_older_processes_are_not_read_at_the_end(namespace, tmp_path):
     """The end of a run reads /proc only of processes whose numbers were given after the program's."""
     need('strace')

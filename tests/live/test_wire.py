@@ -21,8 +21,10 @@ from pathlib import Path
 import pytest
 
 import harness
+import recording
 import wire_client
 from harness import SEEP, environment, need, root_only, run, status_of
+from small_programs import built_program
 from test_connect import Console
 from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
 
@@ -188,6 +190,41 @@ def test_a_look_without_descriptors_is_no_end(shop, serve):  # noqa: F811
     wait_for_a_look(client)
     assert not client.look['ended'] and client.look['rss'], client.look
     assert figures_of(client) == figures(client.places[0][0])[1]
+
+
+def test_many_processes(serve, tmp_path):
+    """Those beyond the first 256 have no figures for a client whose Hello does not take them, and count as not seen."""
+    nr, there = 300, tmp_path / 'there'
+    program = built_program('many_children.c', tmp_path)
+    with subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', program, str(nr), there], stdin=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, env=environment()) as running:
+        harness.wait_until(lambda: there.exists() and there.stat().st_size == nr, 'all have allocated')
+        pid, = (int(child) for child in Path(f'/proc/{running.pid}/task/{running.pid}/children').read_text().split()
+                if os.readlink(f'/proc/{child}/exe') == str(program))
+        server = serve(pid)
+        new, old = server.client(greeting=wire_client.hello(takes=4)), server.client()
+        for client, most in ((new, nr + 1), (old, 256)):
+            for _ in range(2):  # all of them, and then what has changed
+                client.pull()
+                assert (client.look['processes'], client.look['untraced']) == (most, nr + 1 - most)
+                assert sum(image.live(site)[1] for image in client.images.values()
+                           for site in range(1, len(image.sites))) == 500 * most + 1000 * (most - 1)
+            blocks, found = client.blocks(0, 10000)
+            assert blocks == len(found) == 2 * most - 1 and max(process for process, *_ in found) == most - 1
+        for target in (server.address, pid):  # seep's own client over a link, and its look at processes here
+            console = Console(target)
+            status = console.ask('status')
+            assert (status['processes'], status['unseen_processes']) == (nr + 1, 0), (target, status)
+            assert len(console.ask('processes 0')['rows']) == nr + 1
+            children = next(row for row in console.ask('sites 0')['rows'] if row['live_blocks'] == nr)
+            of_row = console.ask(f'blocks {children["site"]} 0')['rows']
+            assert len({block['pid'] for block in of_row}) == nr and {block['size'] for block in of_row} == {1000}
+            last = console.ask(f'blocks {children["site"]} 7 {nr - 4}')
+            assert (last['rows'], last['more']) == (of_row[-4:], 0)
+            assert console.ask(f'blocks {children["site"]} 7')['more'] == nr - 7
+            assert 'done' in console.ask('stop')  # all wait together: it took half a second for each process that is idle
+            console.end()
+        running.stdin.close()
 
 
 def test_answers_under_a_limit_of_file_sizes(shop, serve):  # noqa: F811
@@ -399,6 +436,7 @@ def test_traces_scans_and_marks_over_the_link(shop, serve, tmp_path):  # noqa: F
     client = wire_client.connect(server.path)
     (tmp_path / 'far.seep').write_bytes(client.trace())
     assert harness.report(tmp_path / 'far.seep')[0]['totals'] == harness.report(program.pid)[0]['totals']
+    assert recording.GIVEN in [section.kind for section in recording.all_sections((tmp_path / 'far.seep').read_bytes())]  # for 'seep scan CORE'
     (tmp_path / 'scan.seep').write_bytes(client.trace(scan=True))
     leaks = harness.report(tmp_path / 'scan.seep')[0]['leaks']
     assert leaks['lost']['blocks'] >= 1 and leaks['reachable']['blocks'] >= 12

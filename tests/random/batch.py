@@ -5,6 +5,7 @@ What each is expected to do stands beside them as data, in a file of JSON.
 """
 import json
 import random
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,6 +24,9 @@ FLAGS = [[], [], ['-fomit-frame-pointer'], ['-fno-omit-frame-pointer'], ['-fstac
          ['-gdwarf-4'], ['-g0'], ['-fno-plt'], ['-Wl,-z,noseparate-code'], ['-Wl,--hash-style=sysv']]
 ALWAYS = ['-w', '-D_GNU_SOURCE', '-pthread', '-fno-optimize-sibling-calls', f'-I{HERE}', f'-I{TESTS / "corpus"}',
           f'-I{TESTS / "programs"}']
+
+
+COMPILER_S = 300  # of processor time
 
 
 class Batch:
@@ -137,9 +141,14 @@ class Batch:
             compiler = {'g++': 'gcc', 'clang++': 'clang'}.get(self.compiler, self.compiler)
             steps.append([compiler, '-std=gnu11', *ALWAYS, *flags, '-fPIC', '-shared', str(library), '-o', f'{out}.so'])
         for step in steps:
-            done = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+            done = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limit_processor_time)
             assert done.returncode == 0, f"{' '.join(step)}\n{done.stdout.decode()[-3000:]}"
         return out
+
+
+def limit_processor_time():
+    """A compiler that hangs ends by this, and not one that waits for a processor."""
+    resource.setrlimit(resource.RLIMIT_CPU, (COMPILER_S, COMPILER_S))
 
 
 def compilers_are_there():

@@ -53,6 +53,18 @@ def test_a_seed_is_one_program():
     assert batches.Batch(800).text != batches.Batch(808).text
 
 
+def test_a_compiler_is_ended_by_its_processor_time(tmp_path, monkeypatch):
+    """On a busy machine one that works may take any time; one that hangs ends the batch."""
+    one = batches.Batch(800)
+    hanging = tmp_path / 'hanging'
+    hanging.write_text('#!/bin/sh\nwhile :; do :; done\n')
+    hanging.chmod(0o755)
+    one.compiler = str(hanging)
+    monkeypatch.setattr(batches, 'COMPILER_S', 1)
+    with pytest.raises(AssertionError):
+        one.build(tmp_path)
+
+
 def test_every_action_and_way_out_is_taken():
     taken = set()
     for first in range(0, 800, batches.SIZE):

@@ -180,6 +180,57 @@ static void test_sections_round_trip(void **state) {
     free(raw);
 }
 
+// The writer keeps the latest section of each type, packed.
+static void test_equal_and_other_sections_round_trip(void **state) {
+    enum { NR_BYTES = 5000, LARGE_BYTES = 300000 };
+    static unsigned char first[LARGE_BYTES], other[LARGE_BYTES];
+    static const struct {
+        uint32_t type;
+        const unsigned char *raw;
+        size_t raw_bytes;
+    } sections[] = {
+        {SEEP_TRACE_NODES, first, NR_BYTES},
+        {SEEP_TRACE_NODES, first, NR_BYTES},
+        {SEEP_TRACE_NODES, other, NR_BYTES},
+        {SEEP_TRACE_SITES, first, NR_BYTES},
+        {SEEP_TRACE_NODES, other, NR_BYTES},
+        {SEEP_TRACE_NODES, first, NR_BYTES},
+        {SEEP_TRACE_NODES, first, NR_BYTES / 2},
+        {SEEP_TRACE_NODES, first, LARGE_BYTES},
+        {SEEP_TRACE_NODES, first, LARGE_BYTES},
+        {SEEP_TRACE_NODES, first, 0},
+        {SEEP_TRACE_NODES, first, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < LARGE_BYTES; i++)
+        first[i] = other[i] = (unsigned char)(i / 7);
+    other[NR_BYTES - 1] ^= 1;
+    struct seep_trace_writer *writer;
+    assert_null(seep_trace_writer_create(path, &writer));
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(sections); i++)
+        assert_null(
+            seep_trace_writer_section(writer, sections[i].type, 1, sections[i].raw, sections[i].raw_bytes));
+    assert_null(seep_trace_writer_commit(writer, true));
+    seep_trace_writer_destroy(writer);
+
+    unsigned char *bytes;
+    size_t size;
+    read_back(&bytes, &size);
+    struct seep_trace_reader reader;
+    assert_null(seep_trace_reader_init(bytes, size, "x", &reader));
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(sections); i++) {
+        struct seep_trace_section section;
+        bool more;
+        unsigned char *unpacked;
+        assert_null(seep_trace_reader_next(&reader, &section, &more));
+        assert_true(more && section.type == sections[i].type && section.raw_bytes == sections[i].raw_bytes);
+        assert_null(seep_trace_section_unpack(&reader, &section, &unpacked));
+        assert_memory_equal(unpacked, sections[i].raw, sections[i].raw_bytes);
+        free(unpacked);
+    }
+    free(bytes);
+}
+
 static void expect(struct seep_error *error, enum seep_error_code code, const char *part) {
     assert_non_null(error);
     assert_int_equal(error->code, code);
@@ -244,6 +295,36 @@ static void test_a_profile_out_of_range_is_not_saved(void **state) {
     struct seep_session *loaded = NULL;
     assert_null(seep_session_load(path, &loaded));
     assert_int_equal(loaded->profiles[0]->nr_nodes, 2);
+    seep_session_destroy(loaded);
+    seep_session_destroy(session);
+}
+
+// Segments of a module may have a gap between them, where the library's private memory can lie.
+static void test_what_the_library_gave_lies_in_the_library(void **state) {
+    struct seep_session *session = NULL;
+    struct seep_profile *profile;
+    assert_null(seep_session_create(&session));
+    assert_null(seep_profile_create(&profile));
+    assert_null(seep_session_add(session, profile));
+    struct seep_module modules[] = {
+        {.path = ""},
+        {.path = "/lib/ld-linux-aarch64.so.1", .start_rt = 0x10000, .end_rt = 0x50000, .unloaded_ns = -1},
+        {.path = "/usr/lib/seep/libseep.so", .start_rt = 0x50000, .end_rt = 0x90000, .unloaded_ns = -1}};
+    const struct seep_image_range own[] = {{0x200000, 0x1000}, {0x20000, 0x10000}, {0x80000, 0x8000}};
+    profile->modules = modules;
+    profile->nr_modules = SEEP_ARRAY_SIZE(modules);
+    profile->hints.own = own;
+    profile->hints.nr_own = SEEP_ARRAY_SIZE(own);
+    assert_null(seep_session_save(session, path));
+    struct seep_session *loaded = NULL;
+    assert_null(seep_session_load(path, &loaded));
+    assert_int_equal(loaded->profiles[0]->hints.nr_own, 1);
+    assert_true(loaded->profiles[0]->hints.own[0].start == 0x80000);
+    seep_session_destroy(loaded);
+    profile->hints.nr_own = 2;
+    assert_null(seep_session_save(session, path));
+    assert_null(seep_session_load(path, &loaded));
+    assert_int_equal(loaded->profiles[0]->hints.nr_own, 0);
     seep_session_destroy(loaded);
     seep_session_destroy(session);
 }
@@ -541,6 +622,7 @@ static void test_what_is_in_parts_is_not_of_another_process(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_and_other_sections_round_trip),
         cmocka_unit_test(test_what_is_in_parts_is_not_of_another_process),
         cmocka_unit_test(test_what_processes_have_in_common_is_there_once),
         cmocka_unit_test(test_what_was_put_away_is_saved_and_comes_back),
@@ -555,6 +637,7 @@ int main(void) {
         cmocka_unit_test(test_too_large_a_section_is_refused),
         cmocka_unit_test(test_without_commit_nothing_changes),
         cmocka_unit_test(test_a_profile_out_of_range_is_not_saved),
+        cmocka_unit_test(test_what_the_library_gave_lies_in_the_library),
         cmocka_unit_test(test_load_bytes_keeps_nothing),
         cmocka_unit_test(test_of_a_recording_only_what_follows_its_events_is_read),
     };

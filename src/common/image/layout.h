@@ -389,10 +389,15 @@ struct seep_image_thread {
     uint64_t moving_rt; // 0: none
     uint64_t moving_bytes;
     // The start of its alternate signal stack, which only the kernel knows; 0: none. In its lowest bit
-    // SEEP_SLOT_NAMED.
+    // SEEP_SLOT_NAMED, in its highest 16 bits how many times 1 KiB the stack has at least.
     uint64_t signal_stack_rt;
 };
-#define SEEP_SLOT_NAMED UINT64_C(1) // the program named the work of the thread, and `name` is that
+#define SEEP_SLOT_NAMED               UINT64_C(1) // the program named the work of the thread, and `name` is that
+#define SEEP_SIGNAL_STACK_SIZE_SHIFT  48
+#define SEEP_SIGNAL_STACK_SIZE(bytes) ((uint64_t)((bytes) / 1024) << SEEP_SIGNAL_STACK_SIZE_SHIFT)
+#define SEEP_SIGNAL_STACK_START(rt)                                                                          \
+    ((rt) & ((UINT64_C(1) << SEEP_SIGNAL_STACK_SIZE_SHIFT) - 1) & ~SEEP_SLOT_NAMED)
+#define SEEP_SIGNAL_STACK_BYTES(rt) (((rt) >> SEEP_SIGNAL_STACK_SIZE_SHIFT) * 1024) // 0: not known
 
 // The heap map: block address to (site, size). For a block at address a, 8-byte aligned, with
 // a >> leaf_shift < 1 << dir_bits and size < 1 << SEEP_ENTRY_SIZE_BITS:

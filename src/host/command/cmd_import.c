@@ -64,6 +64,12 @@ static struct seep_error *run_import(const struct seep_arguments *arguments, int
         fprintf(stderr, "; %s free%s of blocks that the file does not allocate left out (%s)",
                 seep_format_count(imported.unknown_frees.nr).text, seep_plural(imported.unknown_frees.nr),
                 seep_imported_lines_text(&imported.unknown_frees).text);
+    if (imported.handed_again.nr)
+        fprintf(stderr,
+                "; %s block%s handed out again without a free (%s): several processes wrote the file, or "
+                "lines are missing",
+                seep_format_count(imported.handed_again.nr).text, seep_plural(imported.handed_again.nr),
+                seep_imported_lines_text(&imported.handed_again).text);
     if (imported.foreign.nr)
         fprintf(stderr, "; %s line%s not of the imported format left out (%s)",
                 seep_format_count(imported.foreign.nr).text, seep_plural(imported.foreign.nr),

@@ -23,7 +23,7 @@ static struct seep_error *run_status(struct seep_console *console, char *const *
         {"pid", "pid", SEEP_GRID_TEXT},
         {"state", "state", SEEP_GRID_TEXT},
         {"processes", "processes", SEEP_GRID_COUNT},
-        {"unseen_processes", "not seen", SEEP_GRID_COUNT},
+        {"unseen_processes", "not seen", SEEP_GRID_RARE},
         {"live_bytes", "live bytes", SEEP_GRID_COUNT},
         {"live_blocks", "live blocks", SEEP_GRID_COUNT},
         {"peak_bytes", "peak bytes", SEEP_GRID_COUNT},

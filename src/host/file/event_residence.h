@@ -8,8 +8,11 @@
 #include "base/map.h"
 #include "base/records.h"
 
-#define SEEP_RESIDENCE_LEAST_BYTES 8192u  // smaller blocks are not looked at
-#define SEEP_RESIDENCE_MAX         32768u // blocks of a section
+#define SEEP_RESIDENCE_LEAST_BYTES 8192u // smaller blocks are not looked at
+// A block up to this is filled long before the first look, because its page faults take some ten
+// microseconds. A larger one may be looked at while it is filled, so that one look says little.
+#define SEEP_RESIDENCE_FILLED_BYTES (UINT64_C(128) << 10)
+#define SEEP_RESIDENCE_MAX          32768u // blocks of a section
 
 struct seep_resident_block {
     uint64_t address;

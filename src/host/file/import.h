@@ -23,6 +23,7 @@ struct seep_imported {
     uint64_t nr_events;
     uint64_t nr_skipped;                      // lines of the format that say nothing of the heap
     struct seep_imported_lines unknown_frees; // frees of blocks that the file does not allocate
+    struct seep_imported_lines handed_again;  // blocks that are handed out while the file has them live
     struct seep_imported_lines foreign;       // lines that the format does not have
     uint64_t cut_line;                        // the last line, left out because it has no end; 0: it has one
 };
@@ -35,7 +36,7 @@ struct seep_imported_lines_text seep_imported_lines_text(const struct seep_impor
 
 extern const char *const seep_import_formats[]; // ends with NULL
 
-// Reads `path` and writes a trace to `output`. NULL: the format is told from the contents.
+// Reads `path` and writes a trace to `output`. `format` is one of seep_import_formats.
 SEEP_MUST_CHECK struct seep_error *seep_import(const char *path, const char *format,
                                                const struct seep_import_options *options, const char *output,
                                                struct seep_imported *ret_imported);

@@ -257,7 +257,11 @@ struct seep_error *seep_import_allocation(struct seep_importing *importing, uint
     uint32_t site_id;
     if (!place || !find_site(importing, node, via, &site_id))
         return seep_error_no_memory();
-    struct seep_error *error = *place ? end_block(importing, place, SEEP_RELEASE_IMPLICIT) : NULL;
+    struct seep_error *error = NULL;
+    if (*place) {
+        add_line(&importing->counts.handed_again, importing->line);
+        error = end_block(importing, place, SEEP_RELEASE_IMPLICIT);
+    }
     size_t at = importing->nr_free ? importing->free_places[--importing->nr_free] : importing->nr_blocks;
     if (!error &&
         !seep_grow(&importing->blocks, &importing->blocks_capacity, at + 1, sizeof(*importing->blocks)))
@@ -362,12 +366,18 @@ struct seep_error *seep_importing_end(struct seep_importing *importing, const ch
     profile->totals.peak_bytes = (uint64_t)importing->peak_bytes;
     profile->totals.peak_exact = true;
     const struct seep_imported_lines *frees = &importing->counts.unknown_frees,
+                                     *again = &importing->counts.handed_again,
                                      *foreign = &importing->counts.foreign;
     if (!error && frees->nr)
         error =
             seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
                               "frees of blocks that the file does not allocate are left out: %" PRIu64 ", %s",
                               frees->nr, seep_imported_lines_text(frees).text);
+    if (!error && again->nr)
+        error = seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
+                                  "blocks that are handed out again without a free count as freed: %" PRIu64
+                                  ", %s; several processes wrote the file, or lines are missing",
+                                  again->nr, seep_imported_lines_text(again).text);
     if (!error && foreign->nr)
         error = seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
                                   "lines that are not of the imported format are left out: %" PRIu64 ", %s",

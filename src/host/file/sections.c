@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The table of codecs, and the smallest of them; see sections.h.
+#include <string.h>
+
 #include "file/sections.h"
 
 #define SECTION(name) &seep_section_##name,
@@ -69,19 +71,19 @@ const struct seep_section seep_section_slabs = {SEEP_TRACE_SLABS, "SLABS",   fal
 
 // ---- GIVEN ----
 
-#ifndef SEEP_AGENT
-static bool is_in_module(const struct seep_profile *profile, uint64_t address) {
+static bool is_in_library(const struct seep_profile *profile, uint64_t address) {
     for (uint32_t i = 1; i < profile->nr_modules; i++)
         if (address >= profile->modules[i].start_rt && address < profile->modules[i].end_rt)
-            return true;
+            return strstr(profile->modules[i].path, "libseep") != NULL;
     return false;
 }
 
-// The only memory of the library that lies in a module, which is the library. NULL: none.
+// The only memory of the library that lies in the library. Other memory of the library may lie in a gap
+// between segments of another module. NULL: none.
 static const struct seep_image_range *given_of(const struct seep_profile *profile) {
     const struct seep_hints *hints = &profile->hints;
     for (size_t i = 0; i < hints->nr_own; i++)
-        if (is_in_module(profile, hints->own[i].start))
+        if (is_in_library(profile, hints->own[i].start))
             return &hints->own[i];
     return NULL;
 }
@@ -112,5 +114,4 @@ static const char *given_take(struct seep_take *take, struct seep_profile *profi
 }
 
 const struct seep_section seep_section_given = {SEEP_TRACE_GIVEN, "GIVEN",   false,
-                                                given_nr,         given_put, given_take};
-#endif
+                                                given_nr,         given_put, SEEP_READS(given_take)};

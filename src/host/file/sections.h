@@ -29,11 +29,11 @@ struct seep_section {
 #define SEEP_READS(take) (take)
 #endif
 
-// The agent does not save GIVEN. Only a scan of a core file reads that section.
+// Only 'seep import' makes LINES.
 #ifdef SEEP_AGENT
-#define SEEP_SECTION_GIVEN(SECTION)
+#define SEEP_SECTION_LINES(SECTION)
 #else
-#define SEEP_SECTION_GIVEN(SECTION) SECTION(given)
+#define SEEP_SECTION_LINES(SECTION) SECTION(lines)
 #endif
 
 // In the order of their types, which is that of the file: each may use what those before it have made.
@@ -56,8 +56,8 @@ struct seep_section {
     SECTION(platform)                                                                                        \
     SECTION(held)                                                                                            \
     SECTION(slabs)                                                                                           \
-    SECTION(lines)                                                                                           \
-    SEEP_SECTION_GIVEN(SECTION)
+    SEEP_SECTION_LINES(SECTION)                                                                              \
+    SECTION(given)
 
 #define SEEP_SECTION_DECLARE(name) extern const struct seep_section seep_section_##name;
 SEEP_SECTIONS(SEEP_SECTION_DECLARE)

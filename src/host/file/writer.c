@@ -10,9 +10,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "base/pack.h"
 #include "base/read_at.h"
 #include "file/trace.h"
+
+// The latest small section of its type. Forked processes have many sections in common with their siblings,
+// and to pack the same bytes again takes as long.
+struct kept_section {
+    uint32_t type; // 0: none
+    size_t raw_bytes;
+    size_t packed_bytes;
+    unsigned char *bytes; // raw, then packed
+    size_t capacity;
+};
+#define KEPT_SECTIONS 32u
+#define KEPT_BYTES    ((size_t)256 << 10) // a larger one is not kept
 
 // A zstd frame that readers skip: u32 magic, u32 length of what follows. Source: RFC 8878, 3.1.2.
 #define SKIPPABLE_MAGIC        UINT32_C(0x184d2a50)
@@ -31,6 +44,7 @@ struct seep_trace_writer {
     struct seep_packer *packer;
     unsigned char *packed; // scratch
     size_t packed_capacity;
+    struct kept_section kept[KEPT_SECTIONS];
     uint64_t written_bytes;
     uint64_t nr_sections;
     uint64_t nr_forgotten;
@@ -223,6 +237,8 @@ void seep_trace_writer_destroy(struct seep_trace_writer *writer) {
     if (writer->temp_path)
         unlink(writer->temp_path);
     seep_packer_destroy(writer->packer);
+    for (size_t i = 0; i < KEPT_SECTIONS; i++)
+        free(writer->kept[i].bytes);
     free(writer->packed);
     free(writer->held);
     free(writer->temp_path);
@@ -319,20 +335,64 @@ static struct seep_error *too_large(const struct seep_trace_writer *writer, uint
 
 // Packed where that is shorter.
 static struct seep_error *write_shorter(struct seep_trace_writer *writer, uint32_t type, uint16_t version,
-                                        const void *raw, size_t raw_bytes, size_t packed_bytes) {
+                                        const void *raw, size_t raw_bytes, const void *packed,
+                                        size_t packed_bytes) {
     if (packed_bytes < raw_bytes)
-        return write_section(writer, type, version, SEEP_TRACE_FLAG_ZSTD, writer->packed, packed_bytes,
-                             raw_bytes);
+        return write_section(writer, type, version, SEEP_TRACE_FLAG_ZSTD, packed, packed_bytes, raw_bytes);
     return write_section(writer, type, version, 0, raw, raw_bytes, raw_bytes);
 }
+
+#ifdef SEEP_AGENT // the agent is small, and writes no process after the other
+#define find_kept(writer, type, raw, raw_bytes)          ((const struct kept_section *)NULL)
+#define keep(writer, type, raw, raw_bytes, packed_bytes) ((void)0)
+#else
+// NULL: the type has no place, because the section is large or there are too many types.
+static struct kept_section *place_of(struct seep_trace_writer *writer, uint32_t type, size_t raw_bytes) {
+    size_t i = 0;
+    while (i < KEPT_SECTIONS && writer->kept[i].type && writer->kept[i].type != type)
+        i++;
+    return i < KEPT_SECTIONS && raw_bytes <= KEPT_BYTES ? &writer->kept[i] : NULL;
+}
+
+// NULL: the one that is kept has other bytes.
+static const struct kept_section *find_kept(struct seep_trace_writer *writer, uint32_t type, const void *raw,
+                                            size_t raw_bytes) {
+    const struct kept_section *kept = place_of(writer, type, raw_bytes);
+    return kept && kept->type && kept->raw_bytes == raw_bytes &&
+                   (!raw_bytes || memcmp(kept->bytes, raw, raw_bytes) == 0)
+               ? kept
+               : NULL;
+}
+
+// Without memory none is kept.
+static void keep(struct seep_trace_writer *writer, uint32_t type, const void *raw, size_t raw_bytes,
+                 size_t packed_bytes) {
+    struct kept_section *kept = place_of(writer, type, raw_bytes);
+    if (!kept || !seep_grow(&kept->bytes, &kept->capacity, raw_bytes + packed_bytes, 1))
+        return;
+    kept->type = type;
+    kept->raw_bytes = raw_bytes;
+    kept->packed_bytes = packed_bytes;
+    if (raw_bytes)
+        memcpy(kept->bytes, raw, raw_bytes);
+    memcpy(kept->bytes + raw_bytes, writer->packed, packed_bytes);
+}
+#endif
 
 struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
                                              uint16_t version, const void *raw, size_t raw_bytes) {
     size_t packed_bytes = 0;
     struct seep_error *error = too_large(writer, type, raw_bytes);
+    const struct kept_section *kept = error ? NULL : find_kept(writer, type, raw, raw_bytes);
+    if (kept)
+        return write_shorter(writer, type, version, raw, raw_bytes, kept->bytes + raw_bytes,
+                             kept->packed_bytes);
     if (!error)
         error = compress(writer, raw, raw_bytes, &packed_bytes);
-    return error ? error : write_shorter(writer, type, version, raw, raw_bytes, packed_bytes);
+    if (error)
+        return error;
+    keep(writer, type, raw, raw_bytes, packed_bytes);
+    return write_shorter(writer, type, version, raw, raw_bytes, writer->packed, packed_bytes);
 }
 
 struct seep_error *seep_trace_writer_parts(struct seep_trace_writer *writer, uint32_t type, uint16_t version,
@@ -342,7 +402,7 @@ struct seep_error *seep_trace_writer_parts(struct seep_trace_writer *writer, uin
     struct seep_error *error = too_large(writer, type, raw_bytes);
     if (!error)
         error = compress_parts(writer, raw, raw_bytes, parts, nr_parts, &packed_bytes);
-    return error ? error : write_shorter(writer, type, version, raw, raw_bytes, packed_bytes);
+    return error ? error : write_shorter(writer, type, version, raw, raw_bytes, writer->packed, packed_bytes);
 }
 
 struct seep_error *seep_trace_writer_plain(struct seep_trace_writer *writer, uint32_t type, uint16_t version,

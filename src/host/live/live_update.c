@@ -110,12 +110,14 @@ static struct seep_error *moment_take(const struct seep_profile *profile, struct
     return NULL;
 }
 
-static struct seep_life *life_of(struct seep_live *live, const struct seep_profile *profile,
+// `index`: of the process in the look. Lives are nearly in that order.
+static struct seep_life *life_of(struct seep_live *live, size_t index, const struct seep_profile *profile,
                                  uint32_t *ret_index) {
     for (size_t i = 0; i < live->nr_lives; i++) {
-        struct seep_life *life = live->lives[i];
+        size_t at = (index + i) % live->nr_lives;
+        struct seep_life *life = live->lives[at];
         if (seep_process_is(&profile->process, life->pid, life->start_realtime_ns)) {
-            *ret_index = (uint32_t)i;
+            *ret_index = (uint32_t)at;
             return life;
         }
     }
@@ -154,9 +156,10 @@ static struct seep_error *life_go_on(struct seep_life *life, const struct seep_p
     return error ? error : seep_series_add(&life->series, profile, &memory);
 }
 
-static bool is_in(const struct seep_life *life, const struct seep_session *session) {
-    return seep_profiles_find(session->profiles, session->nr_profiles, life->pid, life->start_realtime_ns) <
-           session->nr_profiles;
+// `index`: of the life, which is nearly that of its process.
+static bool is_in(const struct seep_life *life, size_t index, const struct seep_session *session) {
+    return seep_profiles_find_from(session->profiles, session->nr_profiles, index, life->pid,
+                                   life->start_realtime_ns) < session->nr_profiles;
 }
 
 static bool has_pid(const struct seep_session *session, uint32_t pid) {
@@ -170,7 +173,7 @@ static bool has_pid(const struct seep_session *session, uint32_t pid) {
 static void note_ends(struct seep_live *live, const struct seep_session *session) {
     for (size_t i = 0; i < live->nr_lives; i++) {
         struct seep_life *life = live->lives[i];
-        if (!life->there || is_in(life, session))
+        if (!life->there || is_in(life, i, session))
             continue;
         life->there = false;
         seep_live_log(live, "process %u (%s) %s", (unsigned)life->pid, life->name,
@@ -179,7 +182,7 @@ static void note_ends(struct seep_live *live, const struct seep_session *session
     size_t nr = 0;
     for (size_t i = 0; i < live->nr_lives; i++) {
         struct seep_life *life = live->lives[i];
-        if (life->there || is_in(life, session))
+        if (life->there || is_in(life, i, session))
             live->lives[nr++] = life;
         else
             life_destroy(life);
@@ -300,7 +303,7 @@ static struct seep_error *follow(struct seep_live *live, struct seep_look *look)
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < look->session->nr_profiles; i++) {
         const struct seep_profile *profile = look->session->profiles[i];
-        struct seep_life *life = life_of(live, profile, &lives[i]);
+        struct seep_life *life = life_of(live, i, profile, &lives[i]);
         if (!life)
             error = life_begin(live, profile, &life, &lives[i]);
         if (!error)

@@ -29,6 +29,7 @@ struct making {
     struct seep_images *before;
     struct seep_images now;
     size_t capacity;
+    size_t before_at; // where the next one is looked for in `before`: nearly all have the same order
     uint64_t epoch;
 };
 
@@ -65,14 +66,17 @@ static struct seep_error *copy_image(pid_t pid, int *ret_fd, int64_t *ret_start)
 }
 
 // The image of the same process in the look before. Each copy is a new file, so pid and start identify it.
-static struct seep_image_look *find_before(const struct making *making, pid_t pid, int fd, bool is_copy,
+static struct seep_image_look *find_before(struct making *making, pid_t pid, int fd, bool is_copy,
                                            int64_t start) {
-    for (size_t i = 0; i < making->before->nr; i++) {
-        struct seep_image_look *image = making->before->items[i];
+    const struct seep_images *before = making->before;
+    for (size_t i = 0, at = making->before_at; i < before->nr; i++, at++) {
+        struct seep_image_look *image = before->items[at < before->nr ? at : (at = 0)];
         const struct seep_process *process = &seep_image_look_profile(image)->process;
         if (process->pid == (uint32_t)pid &&
-            (is_copy ? process->start_realtime_ns == start : seep_image_look_is_of(image, fd)))
+            (is_copy ? process->start_realtime_ns == start : seep_image_look_is_of(image, fd))) {
+            making->before_at = at + 1;
             return image;
+        }
     }
     return NULL;
 }
@@ -142,8 +146,9 @@ static struct seep_error *look_back(struct making *making) {
 static struct seep_error *look_at_family(const struct seep_live_source *source, struct making *making) {
     struct seep_pids pids = {NULL};
     struct seep_error *error = seep_pids_add_family(&pids, source->pid);
+    const size_t most = seep_look_most(pids.nr_items, 1);
     for (size_t i = 1; i < pids.nr_items && !error; i++) {
-        if (making->now.nr >= SEEP_LOOK_PROCESSES) {
+        if (making->now.nr >= most) {
             making->now.nr_unseen++;
             continue;
         }
@@ -178,17 +183,20 @@ static struct seep_error *look_at_all(const struct seep_live_source *source, str
     return error ? error : look_at_family(source, making);
 }
 
-static bool has(const struct seep_images *images, const struct seep_image_look *image) {
-    for (size_t i = 0; i < images->nr; i++)
-        if (images->items[i] == image)
+// *at: where it is looked for first; then the place behind it.
+static bool has(const struct seep_images *images, const struct seep_image_look *image, size_t *at) {
+    for (size_t i = 0, place = *at; i < images->nr; i++, place++)
+        if (images->items[place < images->nr ? place : (place = 0)] == image) {
+            *at = place + 1;
             return true;
+        }
     return false;
 }
 
 // Destroys the images of `of` that `other` does not have.
 static void drop_others(const struct seep_images *of, const struct seep_images *other) {
-    for (size_t i = 0; i < of->nr; i++)
-        if (!has(other, of->items[i]))
+    for (size_t i = 0, at = 0; i < of->nr; i++)
+        if (!has(other, of->items[i], &at))
             seep_image_look_destroy(of->items[i]);
     free(of->items);
 }
@@ -252,12 +260,14 @@ struct seep_error *seep_images_session(const struct seep_images *images, struct 
 
 struct seep_error *seep_images_control(const struct seep_images *images,
                                        const struct seep_image_control *asked, bool *ret_done) {
-    *ret_done = true;
+    struct seep_pids pids = {NULL};
     for (size_t i = 0; i < images->nr; i++) {
-        struct seep_error *error = seep_look_control_one(
-            (pid_t)seep_image_look_profile(images->items[i])->process.pid, i == 0, asked, ret_done);
-        if (error)
+        pid_t pid = (pid_t)seep_image_look_profile(images->items[i])->process.pid;
+        struct seep_error *error = seep_pids_add(&pids, pid);
+        if (error) {
+            seep_pids_deinit(&pids);
             return error;
+        }
     }
-    return NULL;
+    return seep_look_control_pids(&pids, asked, ret_done);
 }

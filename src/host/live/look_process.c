@@ -4,6 +4,7 @@
 // to look, so that the last one is read when the process has ended already.
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +20,11 @@
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
 #include "source/image/unseen_allocators.h"
+
+#define CONTROL_WAIT_NS 500000000L
+#define CONTROL_NUDGE_NS                                                                                     \
+    20000000L          // longer than a program takes that allocates and goes the long way now and then
+#define SPARE_FDS 256u // that a look leaves: for 100 clients, their answers, libraries of symbols
 
 // 0: the process is not there.
 static uint64_t stat_number(pid_t pid, enum seep_stat_field field) {
@@ -41,6 +47,18 @@ bool seep_look_is_gone(const struct seep_live_source *source) {
 
 uint32_t seep_look_nr_threads(pid_t pid) {
     return (uint32_t)stat_number(pid, SEEP_STAT_THREADS);
+}
+
+size_t seep_look_most(size_t nr, unsigned each) {
+    struct rlimit limit;
+    size_t most = SEEP_MIN(nr, (size_t)SEEP_LOOK_PROCESSES);
+    rlim_t wanted = (rlim_t)(most * each + SPARE_FDS);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return most;
+    limit.rlim_cur = SEEP_MIN(wanted, limit.rlim_max);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    size_t spare = SEEP_MIN((size_t)SPARE_FDS, (size_t)limit.rlim_cur / 2);
+    return SEEP_MIN(most, ((size_t)limit.rlim_cur - spare) / each);
 }
 
 // ---- one process ----
@@ -68,11 +86,11 @@ static struct seep_error *join(struct seep_look *look, struct seep_session *from
 }
 
 // Of the last look, or -1.
-static int image_before(const struct seep_look *before, const struct seep_process *process) {
+static int image_before(const struct seep_look *before, size_t index, const struct seep_process *process) {
     if (!before || !before->session)
         return -1;
-    size_t i = seep_profiles_find(before->session->profiles, before->nr_images, process->pid,
-                                  process->start_realtime_ns);
+    size_t i = seep_profiles_find_from(before->session->profiles, before->nr_images, index, process->pid,
+                                       process->start_realtime_ns);
     return i < before->nr_images && before->image_fds[i] >= 0 ? dup(before->image_fds[i]) : -1;
 }
 
@@ -82,12 +100,12 @@ static bool is_of_files(const struct seep_note *note) {
            note->code == SEEP_NOTE_PAST_MALLOC || note->code == SEEP_NOTE_PAST_FREE;
 }
 
-static const struct seep_profile *profile_before(const struct seep_look *before,
+static const struct seep_profile *profile_before(const struct seep_look *before, size_t index,
                                                  const struct seep_profile *profile) {
     const struct seep_session *session = before ? before->session : NULL;
     size_t nr = session ? session->nr_profiles : 0;
-    size_t i = nr ? seep_profiles_find(session->profiles, nr, profile->process.pid,
-                                       profile->process.start_realtime_ns)
+    size_t i = nr ? seep_profiles_find_from(session->profiles, nr, index, profile->process.pid,
+                                            profile->process.start_realtime_ns)
                   : 0;
     return i < nr ? session->profiles[i] : NULL;
 }
@@ -113,11 +131,12 @@ struct seep_error *seep_look_note_files(struct seep_profile *profile, const stru
 
 static struct seep_error *look_at(struct seep_look *look, const struct seep_look *before, pid_t pid) {
     struct seep_session *session = NULL;
+    const size_t index = look->nr_images;
     struct seep_error *error = seep_session_from_image_pid(pid, &session);
     if (error)
         return error;
     error = seep_look_note_files(session->profiles[0],
-                                 look->noted_ns ? profile_before(before, session->profiles[0]) : NULL);
+                                 look->noted_ns ? profile_before(before, index, session->profiles[0]) : NULL);
     if (error) {
         seep_session_destroy(session);
         return error;
@@ -130,7 +149,7 @@ static struct seep_error *look_at(struct seep_look *look, const struct seep_look
     look->nr_threads += seep_look_nr_threads(pid);
     int fd = seep_image_open_pid(pid);
     if (fd < 0) // it ended just now: what it left is to be read the next time
-        fd = image_before(before, &look->session->profiles[look->session->nr_profiles - 1]->process);
+        fd = image_before(before, index, &look->session->profiles[look->session->nr_profiles - 1]->process);
     error = add_image(look, fd);
     if (error && fd >= 0)
         close(fd);
@@ -181,8 +200,9 @@ static void look_at_all(const struct seep_live_source *source, const struct seep
         return;
     struct seep_pids pids = {NULL};
     look->error = seep_pids_add_family(&pids, source->pid);
+    const size_t most = seep_look_most(pids.nr_items, 2); // this look and the one before have one each
     for (size_t i = 1; i < pids.nr_items && !look->error; i++) {
-        if (look->session->nr_profiles >= SEEP_LOOK_PROCESSES) {
+        if (look->session->nr_profiles >= most) {
             look->nr_unseen++;
             continue;
         }
@@ -238,25 +258,56 @@ int seep_look_rest_ms(int rest_ms) {
     return seep_stop_holds() ? SEEP_MIN(rest_ms, SEEP_STOP_HOLDS_MS) : rest_ms;
 }
 
-struct seep_error *seep_look_control_one(pid_t pid, bool is_first, const struct seep_image_control *asked,
-                                         bool *done_by_all) {
-    bool done = false;
-    struct seep_error *error = seep_image_control_pid(pid, asked, &done);
-    if (error && is_first)
-        return error;
-    *done_by_all &= done || error;
-    seep_error_destroy(error);
+static struct seep_error *tell(struct seep_pids *pids, const struct seep_image_control *asked) {
+    size_t nr = 0;
+    for (size_t i = 0; i < pids->nr_items; i++) {
+        struct seep_error *error = seep_image_control_pid(pids->items[i], asked);
+        if (error && i == 0)
+            return error;
+        if (!error)
+            pids->items[nr++] = pids->items[i];
+        seep_error_destroy(error);
+    }
+    pids->nr_items = nr;
     return NULL;
+}
+
+// Leaves those in `pids` that do not do it yet.
+static void ask_done(struct seep_pids *pids, bool nudges) {
+    size_t nr = 0;
+    for (size_t i = 0; i < pids->nr_items; i++)
+        if (!seep_image_control_is_done(pids->items[i], nudges))
+            pids->items[nr++] = pids->items[i];
+    pids->nr_items = nr;
+}
+
+struct seep_error *seep_look_control_pids(struct seep_pids *pids, const struct seep_image_control *asked,
+                                          bool *ret_done) {
+    struct seep_error *error = tell(pids, asked);
+    int64_t begin_ns = seep_monotonic_ns(), waited_ns = 0;
+    for (long rest_ns = 1000000; !error && pids->nr_items;
+         rest_ns = SEEP_MIN(2 * rest_ns, CONTROL_NUDGE_NS)) {
+        ask_done(pids, waited_ns >= CONTROL_NUDGE_NS);
+        waited_ns = seep_monotonic_ns() - begin_ns;
+        if (waited_ns >= CONTROL_WAIT_NS)
+            break;
+        if (pids->nr_items)
+            nanosleep(&(struct timespec){0, rest_ns}, NULL);
+    }
+    *ret_done = !pids->nr_items;
+    seep_pids_deinit(pids);
+    return error;
 }
 
 struct seep_error *seep_look_control(const struct seep_look *look, const struct seep_image_control *asked,
                                      bool *ret_done) {
-    *ret_done = true;
+    struct seep_pids pids = {NULL};
     for (size_t i = 0; i < look->session->nr_profiles; i++) {
-        struct seep_error *error =
-            seep_look_control_one((pid_t)look->session->profiles[i]->process.pid, i == 0, asked, ret_done);
-        if (error)
+        struct seep_error *error = seep_pids_add(&pids, (pid_t)look->session->profiles[i]->process.pid);
+        if (error) {
+            seep_pids_deinit(&pids);
             return error;
+        }
     }
-    return NULL;
+    return seep_look_control_pids(&pids, asked, ret_done);
 }

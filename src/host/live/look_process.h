@@ -6,6 +6,7 @@
 #define SEEP_LIVE_LOOK_PROCESS_H
 
 #include "live/live.h"
+#include "process/process_group.h"
 
 uint64_t seep_look_started(pid_t pid); // see struct seep_live_source; 0: it is not there
 // Whether the process of `source` has ended. One with the same pid that began later is another.
@@ -25,8 +26,12 @@ SEEP_MUST_CHECK struct seep_error *seep_look_control(const struct seep_look *loo
 
 // ---- for look_images.h, too ----
 
-#define SEEP_LOOK_PROCESSES 256u                 // at most so many are looked at
+#define SEEP_LOOK_PROCESSES 4096u                // at most so many are looked at
 #define SEEP_LOOK_NOTED_NS  INT64_C(30000000000) // files are read again after this time
+
+// How many of `nr` processes a look takes that keeps `each` descriptors for one: so many that some are left
+// for other things. Raises the soft limit of descriptors where it is too low.
+size_t seep_look_most(size_t nr, unsigned each);
 
 // Notes about the files of a process. Files do not change between looks, and reading them takes longer than
 // the rest of a look. So they are read when a stack has a new file, and every SEEP_LOOK_NOTED_NS for loaded
@@ -35,9 +40,10 @@ SEEP_MUST_CHECK struct seep_error *seep_look_note_files(struct seep_profile *pro
                                                         const struct seep_profile *old);
 SEEP_MUST_CHECK struct seep_error *seep_look_keep_notes(struct seep_profile *profile,
                                                         const struct seep_profile *old);
+// Tells the processes what to record, and waits half a second at most until all of them do so. Takes `pids`.
 // A failure is an error only for the first process; the others may have ended.
-SEEP_MUST_CHECK struct seep_error *seep_look_control_one(pid_t pid, bool is_first,
-                                                         const struct seep_image_control *asked,
-                                                         bool *done_by_all);
+SEEP_MUST_CHECK struct seep_error *seep_look_control_pids(struct seep_pids *pids,
+                                                          const struct seep_image_control *asked,
+                                                          bool *ret_done);
 
 #endif

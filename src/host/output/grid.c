@@ -67,7 +67,7 @@ static struct shown show(const struct seep_grid *grid, const struct seep_grid_ce
     } else {
         if (!cell->known)
             ;
-        else if (kind == SEEP_GRID_COUNT)
+        else if (kind == SEEP_GRID_COUNT || kind == SEEP_GRID_RARE)
             number = seep_format_signed(cell->number);
         else if (kind == SEEP_GRID_PLAIN)
             snprintf(number.text, sizeof(number.text), "%" PRId64, cell->number);
@@ -100,8 +100,9 @@ static void put_one(FILE *out, const struct seep_grid *grid) {
     for (unsigned i = 0; i < grid->nr_columns; i++)
         room = SEEP_MAX(room, strlen(grid->columns[i].head));
     for (unsigned i = 0; i < grid->nr_columns && i < grid->nr_cells; i++) {
-        struct shown shown = show(grid, &grid->cells[i], i);
-        if (shown.text && grid->cells[i].known)
+        const struct seep_grid_cell *cell = &grid->cells[i];
+        struct shown shown = show(grid, cell, i);
+        if (shown.text && cell->known && (cell->number || grid->columns[i].kind != SEEP_GRID_RARE))
             fprintf(out, "%-*s  %s\n", (int)room, grid->columns[i].head, shown.text);
         free(shown.text);
     }

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "process/process_group.h"
 
-#define CHILDREN_MAX 4096u
+#define CHILDREN_MAX 32768u
 #define TASKS_MAX    256u // whose children are asked for: a look has to be cheap
 #define DEPTH_MAX    64
 

@@ -113,10 +113,18 @@ struct seep_error *seep_session_none_selected(size_t nr_processes) {
 
 size_t seep_profiles_find(struct seep_profile *const *profiles, size_t nr, uint32_t pid,
                           int64_t start_realtime_ns) {
-    size_t i = 0;
-    while (i < nr && !seep_process_is(&profiles[i]->process, pid, start_realtime_ns))
-        i++;
-    return i;
+    return seep_profiles_find_from(profiles, nr, 0, pid, start_realtime_ns);
+}
+
+size_t seep_profiles_find_from(struct seep_profile *const *profiles, size_t nr, size_t from, uint32_t pid,
+                               int64_t start_realtime_ns) {
+    for (size_t i = 0, at = from; i < nr; i++, at++) {
+        if (at >= nr)
+            at = 0;
+        if (seep_process_is(&profiles[at]->process, pid, start_realtime_ns))
+            return at;
+    }
+    return nr;
 }
 
 struct seep_error *seep_session_select(const struct seep_session *session, uint64_t pid,

@@ -208,7 +208,8 @@ struct seep_moving {
 // An alternate signal stack, which the kernel alone may know.
 struct seep_signal_stack {
     uint64_t start;
-    uint32_t tid; // of its thread, as the process itself sees it
+    uint64_t bytes; // at least; 0: not known
+    uint32_t tid;   // of its thread, as the process itself sees it
 };
 
 // Pools of the program and the pieces they gave out, as it tells of them through seep.h. A class of
@@ -498,6 +499,9 @@ static inline bool seep_process_is(const struct seep_process *process, uint32_t 
 // The index of the first of `nr` profiles of that process; `nr`: there is none.
 size_t seep_profiles_find(struct seep_profile *const *profiles, size_t nr, uint32_t pid,
                           int64_t start_realtime_ns);
+// The same, looked for from `from` on: at once where thousands have nearly the same order from look to look.
+size_t seep_profiles_find_from(struct seep_profile *const *profiles, size_t nr, size_t from, uint32_t pid,
+                               int64_t start_realtime_ns);
 
 // The processes of this pid (0: any) whose program or first argument matches (NULL: any). SEEP_E_NOT_FOUND
 // where there is none.

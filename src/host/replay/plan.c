@@ -13,10 +13,12 @@
 #include "base/shown_text.h"
 #include "file/event_file.h"
 #include "process/memory_limit.h"
+#include "replay/page_shares.h"
 #include "replay/plan.h"
 #include "replay/plan_ops.h"
 #include "replay/walk.h"
 
+#define PAGE_BYTES UINT64_C(4096) // of the counts of a recording
 enum { SAMPLES_EVEN = 256, TIMED_ONE_IN = 16, TIMED_FROM_BYTES = 4096, GAP_NS = 100000 };
 
 struct live_block {
@@ -47,6 +49,7 @@ struct planner {
     const struct seep_plan_options *options;
     struct seep_profile *profile;
     struct seep_residences residences;
+    struct seep_page_shares shares;
     struct seep_plan *plan;
     struct seep_plan_store store;
     struct planned_thread *threads;
@@ -293,18 +296,34 @@ static bool end_pending(struct planner *planner, size_t thread) {
     return free_block(planner, thread, &own->pending);
 }
 
+// How much of the event's block was in memory, where it was looked at: to the middle of the last of so many
+// pages, because the block begins at another place of its first page in the replay.
+static bool find_resident(const struct planner *planner, const struct seep_recorded *event,
+                          uint64_t *ret_bytes) {
+    const uint64_t *found =
+        seep_map_find(&planner->residences.pages, seep_residence_key(event->address, event->stamp));
+    if (!found || !*found)
+        return false;
+    uint64_t nr_pages = *found - 1, before = event->address % PAGE_BYTES;
+    uint64_t end = nr_pages * PAGE_BYTES, until = before + PAGE_BYTES / 2;
+    bool is_whole = end >= before + event->size;
+    *ret_bytes = is_whole ? event->size : !nr_pages ? 0 : end > until ? end - until : 1;
+    return true;
+}
+
 // Of the call that was put last, which made this event's block: which of its pages are written.
 static bool put_touch(struct planner *planner, size_t thread, const struct seep_recorded *event,
                       struct live_block *block) {
     uint32_t slot = block->slot;
-    const uint64_t *found =
-        seep_map_find(&planner->residences.pages, seep_residence_key(event->address, event->stamp));
     struct seep_replay_op *call = seep_plan_ops_last(&planner->threads[thread].ops);
-    if (!found || !*found || !call || call->slot != slot)
+    if (!planner->residences.nr_blocks || !call || call->slot != slot)
         return true;
-    planner->plan->nr_touched++;
+    uint64_t bytes;
+    if (find_resident(planner, event, &bytes))
+        planner->plan->nr_touched++;
+    else
+        bytes = seep_page_shares_guess(&planner->shares, event->site, event->size);
     call->flags |= SEEP_REPLAY_TOUCHED;
-    uint64_t bytes = SEEP_MIN((*found - 1) * UINT64_C(4096), event->size);
     block->written = bytes;
     return put_op(planner, thread,
                   (struct seep_replay_op){.kind = SEEP_REPLAY_TOUCH, .slot = slot, .value = bytes});
@@ -546,6 +565,18 @@ static struct seep_error *read_event(void *data, const struct seep_recorded *eve
     return errno == EFBIG ? not_kept(errno, reading->planner->nr_events_all) : seep_error_no_memory();
 }
 
+// What is known of the blocks that were looked at is known before the first that was not.
+static struct seep_error *learn_share(void *data, const struct seep_recorded *event, int64_t at_ns) {
+    struct planner *planner = data;
+    (void)at_ns;
+    uint64_t bytes;
+    if (event->kind != SEEP_EVENT_ALLOCATION || event->size < SEEP_RESIDENCE_LEAST_BYTES ||
+        !find_resident(planner, event, &bytes))
+        return NULL;
+    return seep_page_shares_learn(&planner->shares, event->site, event->size, bytes) ? NULL
+                                                                                     : seep_error_no_memory();
+}
+
 // ---- the stream -------------------------------------------------------------------------------------------
 
 static struct seep_error *write_stream(struct planner *planner) {
@@ -596,6 +627,7 @@ static void planner_deinit(struct planner *planner) {
     free(planner->blocks);
     free(planner->free_blocks);
     seep_residences_deinit(&planner->residences);
+    seep_page_shares_deinit(&planner->shares);
     seep_map_deinit(&planner->addresses);
     seep_map_deinit(&planner->waited);
 }
@@ -612,8 +644,11 @@ void seep_plan_deinit(struct seep_plan *plan) {
 struct seep_error *seep_plan_make(const char *path, const struct seep_session *session,
                                   const struct seep_plan_options *options, struct seep_plan *ret_plan) {
     struct seep_plan plan = {.fd = -1};
-    struct planner planner = {
-        .options = options, .plan = &plan, .addresses = SEEP_MAP_INIT, .waited = SEEP_MAP_INIT};
+    struct planner planner = {.options = options,
+                              .plan = &plan,
+                              .addresses = SEEP_MAP_INIT,
+                              .waited = SEEP_MAP_INIT,
+                              .shares = SEEP_PAGE_SHARES_INIT};
     struct reading reading = {&planner, path};
     struct seep_error *error = seep_plan_store_init(&planner.store)
                                    ? seep_walk_choose(session, options->pid, path, &planner.profile)
@@ -629,9 +664,10 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
         error = seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "%s: it was not recorded what was in memory", path),
             "seep run --mode record sees that of blocks from two pages on; or take --touch pages");
-    if (!error) {
+    if (!error && planner.residences.nr_blocks)
+        error = seep_walk_events(path, planner.profile, &planner, learn_share);
+    if (!error)
         error = seep_walk_events(path, planner.profile, &reading, read_event);
-    }
     for (size_t i = 0; !error && i < planner.nr_threads; i++)
         if (!end_pending(&planner, i))
             error = seep_error_no_memory();

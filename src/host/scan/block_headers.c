@@ -457,6 +457,14 @@ static bool take_objects(struct learning *learning, uint32_t nr_groups, uint32_t
     return true;
 }
 
+// false: all sites together have too few blocks with such a pointer, so no group has enough of them.
+static bool has_hope(const struct learning *learning) {
+    uint32_t behind = 0;
+    for (uint32_t site = 0; site < learning->profile->nr_sites; site++)
+        behind += learning->of_site[site].behind;
+    return behind >= (learning->objects ? OBJECTS_LEAST : BLOCKS_LEAST);
+}
+
 static bool learn_in_way(struct learning *learning, unsigned way) {
     uint32_t nr_groups;
     if (!group_sites(learning, way, &nr_groups))
@@ -490,7 +498,7 @@ bool seep_headers_learn(struct seep_graph *graph) {
                 graph->headers.of_site;
     if (fits)
         see_pointers(&learning);
-    for (unsigned way = 0; fits && way < WAYS; way++)
+    for (unsigned way = 0, ways = fits && has_hope(&learning) ? WAYS : 0; fits && way < ways; way++)
         fits = learn_in_way(&learning, way);
     fits = fits && find_classes(graph);
     const bool has_classes = graph->headers.classes;

@@ -109,7 +109,7 @@ static int open_of(pid_t tid, const char *name) {
 }
 
 // *text: malloc'ed, ends with a zero byte. false: errno says why. Not by seep_grow(), which clears the room.
-static bool read_text(int fd, char **text) {
+static bool read_text(int fd, char **text, size_t *ret_nr) {
     size_t nr = 0, capacity = 0;
     for (;;) {
         if (capacity - nr <= TEXT_BYTES) {
@@ -126,16 +126,20 @@ static bool read_text(int fd, char **text) {
         nr += got > 0 ? (size_t)got : 0;
     }
     (*text)[nr] = 0;
+    *ret_nr = nr;
     return true;
 }
 
-// Details begin with a capital, areas with a number.
-static struct seep_error *add_lines(struct seep_memory *memory, char *text) {
+// Details begin with a capital, areas with a number. Lines are found by memchr, because AddressSanitizer
+// looks at all of the text that strchrnul is given.
+static struct seep_error *add_lines(struct seep_memory *memory, char *text, size_t nr) {
     struct seep_error *err = NULL;
     for (char *line = text, *end; !err && *line; line = end) {
-        end = strchrnul(line, '\n');
-        if (*end)
+        end = memchr(line, '\n', (size_t)(text + nr - line));
+        if (end)
             *end++ = 0;
+        else
+            end = text + nr;
         if (isupper((unsigned char)*line))
             add_detail(memory, line);
         else
@@ -149,9 +153,10 @@ static struct seep_error *read_mappings(struct seep_memory *memory) {
     if (fd < 0)
         return maps_error(memory->pid, errno);
     char *text = NULL;
-    struct seep_error *err = read_text(fd, &text) ? NULL : maps_error(memory->pid, errno);
+    size_t nr = 0;
+    struct seep_error *err = read_text(fd, &text, &nr) ? NULL : maps_error(memory->pid, errno);
     if (!err)
-        err = add_lines(memory, text);
+        err = add_lines(memory, text, nr);
     free(text);
     close(fd);
     if (!err && !memory->nr_mappings)

@@ -106,6 +106,20 @@ uint64_t seep_root_stack_from(const struct seep_root_finder *finder,
                                                    : thread->stack_from_rt;
 }
 
+const struct seep_signal_stack *seep_root_signal_stacks(const struct seep_root_finder *finder,
+                                                        const struct seep_stopped_thread *thread,
+                                                        size_t *ret_nr) {
+    const struct seep_signal_stack *stacks = finder->profile->hints.signal_stacks;
+    const size_t nr_all = finder->profile->hints.nr_signal_stacks;
+    const uint32_t own_tid = (uint32_t)thread->own_tid;
+    const size_t first = SEEP_FIRST_WHERE(at, nr_all, stacks[at].tid >= own_tid);
+    size_t nr = 0;
+    while (first + nr < nr_all && stacks[first + nr].tid == own_tid)
+        nr++;
+    *ret_nr = nr;
+    return nr ? &stacks[first] : NULL;
+}
+
 // ---- blocks, and mappings that the program made ----
 
 bool seep_root_has_blocks(const struct seep_graph *graph, uint64_t start, uint64_t end) {

@@ -79,6 +79,11 @@ bool seep_root_waits_in_libc(const struct seep_root_finder *finder, const struct
 uint64_t seep_root_stack_from(const struct seep_root_finder *finder,
                               const struct seep_stopped_thread *thread);
 
+// The alternate signal stacks of a thread, of which the library took note: one, or none.
+const struct seep_signal_stack *seep_root_signal_stacks(const struct seep_root_finder *finder,
+                                                        const struct seep_stopped_thread *thread,
+                                                        size_t *ret_nr);
+
 // Whether [start, end) has a part of a live block.
 bool seep_root_has_blocks(const struct seep_graph *graph, uint64_t start, uint64_t end);
 // The index of the first block at `address` or behind it; nr_blocks: none.

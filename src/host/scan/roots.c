@@ -2,7 +2,6 @@
 // Which memory is a root, see roots.h. Everything here runs while the process is stopped.
 #include <stdlib.h>
 
-#include "base/search.h"
 #include "profile/chain.h"
 #include "scan/jemalloc_own.h"
 #include "scan/root_finder.h"
@@ -10,6 +9,7 @@
 void seep_root_ranges_deinit(struct seep_root_ranges *ranges) {
     free(ranges->items);
     free(ranges->modules);
+    seep_spans_deinit(&ranges->idle);
     *ranges = (struct seep_root_ranges){NULL};
 }
 
@@ -68,17 +68,15 @@ static bool feed_kernel_kept(struct seep_root_finder *finder, const struct seep_
     return fits;
 }
 
-// The alternate signal stack of a thread, of which the library took note.
 static bool feed_signal_stack(struct seep_root_finder *finder, const struct seep_stopped_thread *thread) {
-    const struct seep_hints *hints = &finder->profile->hints;
     struct seep_root_range range = {
         .kind = SEEP_ROOT_KERNEL, .start = SEEP_KERNEL_SIGNAL_STACK, .tid = thread->tid};
-    const uint32_t own_tid = (uint32_t)thread->own_tid;
+    size_t nr;
+    const struct seep_signal_stack *stacks = seep_root_signal_stacks(finder, thread, &nr);
     bool fits = true;
-    size_t first = SEEP_FIRST_WHERE(at, hints->nr_signal_stacks, hints->signal_stacks[at].tid >= own_tid);
-    for (size_t i = first; fits && i < hints->nr_signal_stacks && hints->signal_stacks[i].tid == own_tid; i++)
+    for (size_t i = 0; fits && i < nr; i++)
         fits = seep_root_add_range(finder, range) &&
-               seep_graph_feed_start(finder->graph, finder->range, 0, hints->signal_stacks[i].start);
+               seep_graph_feed_start(finder->graph, finder->range, 0, stacks[i].start);
     return fits;
 }
 

@@ -17,6 +17,7 @@
 #include "scan/graph.h"
 #include "scan/kernel_kept.h"
 #include "scan/memory.h"
+#include "scan/spans.h"
 #include "scan/stop.h"
 
 // SEEP_ROOTS_HEAP: not all blocks are known (the tool came late, or recording was stopped), so memory of the
@@ -57,7 +58,8 @@ struct seep_root_ranges {
     struct seep_root_module *modules;
     size_t nr_modules;
     size_t modules_capacity;
-    bool beside_malloc; // free memory of the allocator is a root too, see jemalloc_own.h
+    struct seep_spans idle; // alternate signal stacks on which no handler runs, which hold nothing; settled
+    bool beside_malloc;     // free memory of the allocator is a root too, see jemalloc_own.h
 };
 void seep_root_ranges_deinit(struct seep_root_ranges *ranges);
 

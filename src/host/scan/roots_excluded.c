@@ -89,6 +89,32 @@ static bool exclude_unused_stack(struct seep_root_finder *finder) {
     return true;
 }
 
+// Alternate signal stacks on which no handler runs: the next handler overwrites what is there. A stack that
+// any thread is on is left out.
+static bool exclude_idle_signal_stacks(struct seep_root_finder *finder) {
+    const struct seep_stopped *stopped = finder->stopped;
+    struct seep_spans *idle = &finder->ranges->idle;
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        size_t nr;
+        const struct seep_signal_stack *stacks = seep_root_signal_stacks(finder, &stopped->threads[i], &nr);
+        for (size_t k = 0; k < nr; k++)
+            if (stopped->threads[i].sp - stacks[k].start >= stacks[k].bytes &&
+                !seep_spans_add(idle, stacks[k].start, stacks[k].start + stacks[k].bytes))
+                return false;
+    }
+    seep_spans_settle(idle);
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        const uint64_t sp = stopped->threads[i].sp;
+        const size_t at = seep_spans_from(idle, sp);
+        if (at < idle->nr_items && idle->items[at].start <= sp)
+            idle->items[at].start = idle->items[at].end;
+    }
+    for (size_t i = 0; i < idle->nr_items; i++)
+        if (!seep_spans_add(&finder->excluded, idle->items[i].start, idle->items[i].end))
+            return false;
+    return true;
+}
+
 // Blocks in data of modules, on stacks, or in what the program mapped (a pool that it gave to an allocator).
 static bool exclude_blocks_in(struct seep_root_finder *finder, uint64_t start, uint64_t end) {
     const struct seep_graph *graph = finder->graph;
@@ -262,7 +288,8 @@ bool seep_roots_exclude(struct seep_root_finder *finder) {
             (seep_root_may_hold(mapping) && !exclude_mapping(finder, mapping)))
             return false;
     }
-    if (!exclude_unused_stack(finder) || !exclude_stack_of_first(finder))
+    if (!exclude_unused_stack(finder) || !exclude_stack_of_first(finder) ||
+        !exclude_idle_signal_stacks(finder))
         return false;
     seep_spans_settle(&finder->excluded);
     return true;

@@ -54,6 +54,21 @@ static bool is_vtable(void *data, uint64_t word) {
     return is;
 }
 
+// Words [from, to) of block scan->block, but those of idle signal stacks.
+static bool feed_words(struct seep_scan *scan, uint64_t from, uint64_t to, const char *bytes) {
+    const struct seep_spans *idle = &scan->ranges.idle;
+    const uint64_t start = from, block = scan->graph->blocks[scan->block].address;
+    for (size_t i = seep_spans_from(idle, from); from < to; i++) {
+        const bool is_more = i < idle->nr_items;
+        const uint64_t end = is_more ? SEEP_MIN(idle->items[i].start, to) : to;
+        if (from < end && !seep_graph_feed_block(scan->graph, scan->block, from - block,
+                                                 bytes + (from - start), (size_t)(end - from)))
+            return false;
+        from = is_more ? SEEP_MAX(from, seep_word_up(scan->memory, idle->items[i].end)) : to;
+    }
+    return true;
+}
+
 // A piece of the memory from block scan->block on: what lies in blocks is fed.
 static bool take_piece(void *data, uint64_t address, const void *bytes, size_t nr_bytes) {
     struct seep_scan *scan = data;
@@ -65,8 +80,7 @@ static bool take_piece(void *data, uint64_t address, const void *bytes, size_t n
         uint64_t from = SEEP_MAX(block->address, address), to = SEEP_MIN(block_end, end);
         // Blocks at odd addresses (boundaries of 8 are the rule): from the first whole word on.
         from = seep_word_up(scan->memory, from);
-        if (from < to && !seep_graph_feed_block(scan->graph, scan->block, from - block->address,
-                                                (const char *)bytes + (from - address), (size_t)(to - from)))
+        if (from < to && !feed_words(scan, from, to, (const char *)bytes + (from - address)))
             return false;
         if (block_end > end)
             return true;

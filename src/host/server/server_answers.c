@@ -50,17 +50,27 @@ struct seep_error *seep_server_look_again(struct seep_server *server) {
 
 // ---- answers ----
 
+// What the client can take of the look: an older one no more than 256 processes. Borrowed.
+static struct seep_images shown_to(const struct seep_server *server,
+                                   const struct seep_server_client *client) {
+    struct seep_images shown = server->look;
+    if (!(client->takes & SEEP_WIRE_TAKES_MANY))
+        shown.nr = SEEP_MIN(shown.nr, (size_t)SEEP_WIRE_IMAGES_OLD);
+    shown.nr_unseen += server->look.nr - shown.nr;
+    return shown;
+}
+
 static struct seep_error *make_pull(struct seep_server *server, struct seep_server_client *client,
                                     uint16_t stream, const struct seep_wire_pull *pull) {
-    const struct seep_images *now = &server->look;
-    struct seep_wire_look look = {.ended = now->ended,
-                                  .rss_bytes = now->rss_bytes,
-                                  .used_bytes = now->used_bytes,
-                                  .limit_bytes = now->limit_bytes,
-                                  .limit = now->limit,
-                                  .nr_threads = now->nr_threads,
-                                  .nr_unseen = now->nr_unseen};
-    return seep_deltas_answer(server->deltas, now->items, now->nr, &look, pull, stream, client->takes,
+    const struct seep_images now = shown_to(server, client);
+    struct seep_wire_look look = {.ended = now.ended,
+                                  .rss_bytes = now.rss_bytes,
+                                  .used_bytes = now.used_bytes,
+                                  .limit_bytes = now.limit_bytes,
+                                  .limit = now.limit,
+                                  .nr_threads = now.nr_threads,
+                                  .nr_unseen = now.nr_unseen};
+    return seep_deltas_answer(server->deltas, now.items, now.nr, &look, pull, stream, client->takes,
                               &client->out);
 }
 
@@ -276,8 +286,8 @@ static struct seep_error *answer_pull(struct seep_server *server, struct seep_se
         answer = shared->answer;
         answer->users++;
     } else {
-        struct seep_wire_pull *pull = malloc(sizeof(*pull));
-        error = pull ? seep_wire_pull_take(bytes, nr, pull) : seep_error_no_memory();
+        struct seep_wire_pull *pull = NULL;
+        error = seep_wire_pull_take(bytes, nr, &pull);
         if (!error)
             error = make_pull(server, client, stream, pull);
         free(pull);
@@ -415,8 +425,9 @@ static struct seep_error *answer_top(struct seep_server *server, struct seep_ser
     if (fd < 0)
         return seep_error_system(errno, "no memory file for an answer");
     struct seep_error *error = seep_server_look_again(server);
+    const struct seep_images shown = shown_to(server, client);
     if (!error)
-        error = seep_server_top_make(&server->look, (uint32_t)most, &top);
+        error = seep_server_top_make(&shown, (uint32_t)most, &top);
     if (!error)
         error = seep_session_save_fd(top, fd, "the answer");
     seep_session_destroy(top);
@@ -440,9 +451,10 @@ static struct seep_error *answer_blocks(struct seep_server *server, struct seep_
     if (take.failed || nr > SEEP_SERVER_PAGE_MOST)
         return seep_error_create(SEEP_E_USAGE, "a page has at most %u blocks", SEEP_SERVER_PAGE_MOST);
     struct seep_error *error = seep_server_look_again(server);
+    const struct seep_images shown = shown_to(server, client);
     if (!error)
-        error = seep_server_page_make(blocks_of, (const void *const *)server->look.items, server->look.nr,
-                                      process, site, first, nr, &page);
+        error = seep_server_page_make(blocks_of, (const void *const *)shown.items, shown.nr, process, site,
+                                      first, nr, &page);
     if (error)
         return error;
     struct seep_put payload = {NULL};
@@ -527,7 +539,7 @@ static struct seep_error *answer_hello(struct seep_server_client *client, const 
     seep_put_deinit(&payload);
     if (!error)
         error = seep_wire_hello_take(bytes, nr, &hello);
-    client->takes = hello.takes & (SEEP_WIRE_TAKES_ZSTD | SEEP_WIRE_TAKES_CHANGES);
+    client->takes = hello.takes & (SEEP_WIRE_TAKES_ZSTD | SEEP_WIRE_TAKES_CHANGES | SEEP_WIRE_TAKES_MANY);
     client->greeted = !error;
     return error;
 }

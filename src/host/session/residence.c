@@ -26,6 +26,7 @@ struct tracked_block {
     uint64_t size;
     uint64_t stamp;
     uint64_t pages; // most that were seen; UINT64_MAX: it was not looked at
+    bool was_seen_once;
 };
 
 void seep_residence_init(struct seep_residence *residence, pid_t pid) {
@@ -43,7 +44,7 @@ void seep_residence_deinit(struct seep_residence *residence) {
 // ---- blocks ----------------------------------------------------------------------------------------------
 
 static void end_block(struct seep_residence *residence, const struct tracked_block *block) {
-    if (block->pages == UINT64_MAX)
+    if (block->pages == UINT64_MAX || (block->was_seen_once && block->size > SEEP_RESIDENCE_FILLED_BYTES))
         return;
     if (!seep_grow(&residence->ended, &residence->ended_capacity, residence->nr_ended + 1,
                    sizeof(*residence->ended))) {
@@ -103,8 +104,14 @@ void seep_residence_end(struct seep_residence *residence) {
 
 // ---- looking ---------------------------------------------------------------------------------------------
 
+static bool is_in_memory(uint64_t entry) {
+    return entry & (PAGE_PRESENT | PAGE_SWAPPED);
+}
+
 // Of a very large block a part is looked at, in pieces that lie evenly in it, and taken for the whole.
 // A block that was seen with all of its pages is not looked at again, because the greatest figure counts.
+// A last page that goes on behind the block does not count, unless all before it do: most have what is behind
+// the block, its header at least. The first page counts, because the block's own header is in it.
 static bool count_pages(const struct seep_residence *residence, struct tracked_block *block,
                         uint64_t *ret_nr_read) {
     uint64_t first = block->address >> PAGE_SHIFT;
@@ -113,6 +120,7 @@ static bool count_pages(const struct seep_residence *residence, struct tracked_b
         return true;
     uint64_t stride = PAGES_AT_ONCE * (nr_all / LOOK_PAGES + 1);
     uint64_t entries[PAGES_AT_ONCE];
+    bool has_last = false;
     for (uint64_t at = 0; at < nr_all; at += stride) {
         uint64_t want = SEEP_MIN(nr_all - at, (uint64_t)PAGES_AT_ONCE);
         ssize_t got = pread(residence->pagemap_fd, entries, (size_t)want * sizeof(*entries),
@@ -120,11 +128,15 @@ static bool count_pages(const struct seep_residence *residence, struct tracked_b
         if (got != (ssize_t)(want * sizeof(*entries)))
             return false;
         for (uint64_t i = 0; i < want; i++)
-            nr += (entries[i] & (PAGE_PRESENT | PAGE_SWAPPED)) != 0;
+            nr += is_in_memory(entries[i]);
+        has_last = at + want == nr_all && is_in_memory(entries[want - 1]);
         nr_read += want;
     }
     *ret_nr_read += nr_read;
+    bool is_last_own = (block->address + block->size) % (1 << PAGE_SHIFT) == 0;
+    nr -= has_last && !is_last_own && nr < nr_read;
     nr = nr_read == nr_all ? nr : (uint64_t)((double)nr * (double)nr_all / (double)nr_read);
+    block->was_seen_once = block->pages == UINT64_MAX && nr < nr_all;
     block->pages = block->pages == UINT64_MAX ? nr : SEEP_MAX(block->pages, nr);
     return true;
 }

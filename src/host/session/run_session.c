@@ -419,6 +419,10 @@ static struct seep_error *note_idle(const struct seep_run *run, struct seep_prof
     for (; nr_listed < run->nr_idle && used + 64 < sizeof(list); nr_listed++)
         used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%d (%s)", nr_listed ? ", " : "",
                                  (int)run->idle[nr_listed].pid, run->idle[nr_listed].name);
+    if (run->outrun)
+        return seep_profile_note(main_profile, SEEP_NOTE_LEFT_RUNNING,
+                                 "when the program had ended, processes were started and ended faster than "
+                                 "seep could look at them: descendants may run on, and are not in this");
     if (!run->nr_idle)
         return NULL;
     return seep_profile_note(main_profile, SEEP_NOTE_LEFT_RUNNING,

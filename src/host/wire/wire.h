@@ -26,6 +26,7 @@
 // *takes* of Hello, of both sides.
 #define SEEP_WIRE_TAKES_ZSTD    1u // packed frames
 #define SEEP_WIRE_TAKES_CHANGES 2u // thread sites as enum seep_wire_thread_sites has them
+#define SEEP_WIRE_TAKES_MANY    4u // more processes than SEEP_WIRE_IMAGES_OLD
 
 // *first* of Thread sites.
 enum seep_wire_thread_sites {
@@ -100,18 +101,19 @@ struct seep_wire_have {
     uint64_t nr_nodes;
     uint64_t nr_sites;
 };
-#define SEEP_WIRE_IMAGES_MAX 256u
+#define SEEP_WIRE_IMAGES_MAX 4096u
+#define SEEP_WIRE_IMAGES_OLD 256u // of a side without SEEP_WIRE_TAKES_MANY
 
 struct seep_wire_pull {
     uint64_t server; // the number of the server that made the epoch; 0: nothing is had
     uint64_t epoch;
     uint32_t nr_have;
-    struct seep_wire_have have[SEEP_WIRE_IMAGES_MAX];
+    struct seep_wire_have have[];
 };
-// Appends the question. A received question is checked: SEEP_E_FORMAT.
+// Appends the question. A received question, malloc'ed, is checked: SEEP_E_FORMAT.
 void seep_wire_pull_put(struct seep_put *payload, const struct seep_wire_pull *pull);
 SEEP_MUST_CHECK struct seep_error *seep_wire_pull_take(const unsigned char *bytes, size_t nr,
-                                                       struct seep_wire_pull *ret_pull);
+                                                       struct seep_wire_pull **ret_pull);
 
 // What is told of a look beside its processes.
 struct seep_wire_look {
@@ -155,7 +157,9 @@ struct seep_replica;
 SEEP_MUST_CHECK struct seep_error *seep_replica_create(struct seep_replica **ret_replica);
 void seep_replica_destroy(struct seep_replica *replica); // takes NULL
 // The question for all changes since the last whole answer, or for everything if the last answer broke off.
-void seep_replica_ask(const struct seep_replica *replica, struct seep_wire_pull *ret_pull);
+// Malloc'ed. It names at most `most` images.
+SEEP_MUST_CHECK struct seep_error *seep_replica_ask(const struct seep_replica *replica, size_t most,
+                                                    struct seep_wire_pull **ret_pull);
 // A frame of the answer. SEEP_E_FORMAT for what does not fit what is had: then all of it is to be asked anew.
 SEEP_MUST_CHECK struct seep_error *seep_replica_take(struct seep_replica *replica, uint8_t type,
                                                      const unsigned char *bytes, size_t nr, bool *ret_ended);

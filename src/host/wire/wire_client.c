@@ -39,6 +39,7 @@ struct seep_wire_client {
     unsigned char *record;    // of noise: room for one
     size_t nr_record;         // of it, opened
     size_t record_at;         // that was taken
+    uint64_t takes;           // SEEP_WIRE_TAKES_* of the server
     uint16_t stream;
     const volatile sig_atomic_t *stop; // NULL: none
     bool cancelled;                    // the server was told to end the question
@@ -302,6 +303,8 @@ static struct seep_error *greet(struct seep_wire_client *client) {
         error = seep_error_create(SEEP_E_FORMAT, "%s: no greeting", client->name);
     if (!error)
         error = seep_wire_hello_take(bytes, nr, &hello);
+    if (!error)
+        client->takes = hello.takes;
     free(owned);
     return error;
 }
@@ -491,14 +494,19 @@ static struct seep_error *take_replica(void *data, uint8_t type, const unsigned 
 }
 
 static struct seep_error *pull_once(struct seep_wire_client *client) {
-    struct seep_wire_pull *pull = malloc(sizeof(*pull));
+    struct seep_wire_pull *pull = NULL;
     struct seep_put payload = {NULL};
-    if (!pull)
-        return seep_error_no_memory();
-    seep_replica_ask(client->replica, pull);
+    // A link that broke is made anew first, because the server may be another one, of another build.
+    struct seep_error *error = client->in_fd < 0 ? connect_to(client) : NULL;
+    if (!error)
+        error = seep_replica_ask(
+            client->replica,
+            client->takes & SEEP_WIRE_TAKES_MANY ? SEEP_WIRE_IMAGES_MAX : SEEP_WIRE_IMAGES_OLD, &pull);
+    if (error)
+        return error;
     seep_wire_pull_put(&payload, pull);
     free(pull);
-    struct seep_error *error = question(client, SEEP_WIRE_PULL, &payload, take_replica, client->replica);
+    error = question(client, SEEP_WIRE_PULL, &payload, take_replica, client->replica);
     seep_put_deinit(&payload);
     return error;
 }

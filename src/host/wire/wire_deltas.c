@@ -119,11 +119,21 @@ static void put_told(struct seep_put *put, const struct seep_profile *profile) {
 
 // ---- a new look ----
 
-static struct life_deltas *life_of(const struct seep_deltas *deltas, const struct seep_profile *profile) {
-    for (size_t i = 0; i < deltas->nr_lives; i++)
-        if (deltas->lives[i].pid == profile->process.pid &&
-            deltas->lives[i].start == (uint64_t)profile->process.start_realtime_ns)
-            return &deltas->lives[i];
+// The i-th of `nr` things that are looked for from `from` on. Processes have nearly the same order from look
+// to look, so each is found at once, with very many of them, too.
+static size_t place_from(size_t from, size_t i, size_t nr) {
+    size_t place = SEEP_MIN(from, nr - 1) + i;
+    return place < nr ? place : place - nr;
+}
+
+// `index`: of the process in the look.
+static struct life_deltas *life_of(const struct seep_deltas *deltas, size_t index,
+                                   const struct seep_profile *profile) {
+    for (size_t i = 0; i < deltas->nr_lives; i++) {
+        struct life_deltas *life = &deltas->lives[place_from(index, i, deltas->nr_lives)];
+        if (life->pid == profile->process.pid && life->start == (uint64_t)profile->process.start_realtime_ns)
+            return life;
+    }
     return NULL;
 }
 
@@ -135,8 +145,9 @@ uint64_t seep_deltas_next(struct seep_deltas *deltas) {
     return ++deltas->epoch;
 }
 
-static struct seep_error *take_profile(struct seep_deltas *deltas, const struct seep_profile *profile) {
-    struct life_deltas *life = life_of(deltas, profile);
+static struct seep_error *take_profile(struct seep_deltas *deltas, size_t index,
+                                       const struct seep_profile *profile) {
+    struct life_deltas *life = life_of(deltas, index, profile);
     if (!life) {
         if (!seep_grow(&deltas->lives, &deltas->capacity, deltas->nr_lives + 1, sizeof(*deltas->lives)))
             return seep_error_no_memory();
@@ -161,7 +172,7 @@ struct seep_error *seep_deltas_take(struct seep_deltas *deltas, struct seep_imag
         deltas->lives[i].there = false;
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < nr_images; i++)
-        error = take_profile(deltas, seep_image_look_profile(images[i]));
+        error = take_profile(deltas, i, seep_image_look_profile(images[i]));
     size_t nr = 0;
     for (size_t i = 0; i < deltas->nr_lives; i++)
         if (deltas->lives[i].there)
@@ -420,13 +431,13 @@ static struct seep_error *put_thread_sites(struct answer *answer, size_t process
 }
 
 static const struct seep_wire_have *have_of(const struct seep_deltas *deltas,
-                                            const struct seep_wire_pull *pull,
+                                            const struct seep_wire_pull *pull, size_t index,
                                             const struct seep_image_look *image) {
     const struct seep_profile *profile = seep_image_look_profile(image);
     if (pull->server != deltas->server || pull->epoch > deltas->epoch)
         return NULL;
     for (uint32_t i = 0; i < pull->nr_have; i++) {
-        const struct seep_wire_have *have = &pull->have[i];
+        const struct seep_wire_have *have = &pull->have[place_from(index, i, pull->nr_have)];
         if (have->pid == profile->process.pid &&
             have->start == (uint64_t)profile->process.start_realtime_ns &&
             have->nr_modules <= profile->nr_modules && have->nr_nodes <= seep_image_look_nr_nodes(image) &&
@@ -439,7 +450,7 @@ static const struct seep_wire_have *have_of(const struct seep_deltas *deltas,
 static struct seep_error *put_process(struct answer *answer, const struct seep_deltas *deltas, size_t index,
                                       const struct seep_profile *profile, const struct seep_wire_have *have,
                                       uint64_t since) {
-    const struct life_deltas *life = life_of(deltas, profile);
+    const struct life_deltas *life = life_of(deltas, index, profile);
     bool all = !have || !life || life->process_changed > since;
     seep_put_leb(&answer->payload, index);
     seep_put_leb(&answer->payload, profile->process.pid);
@@ -479,9 +490,9 @@ struct seep_error *seep_deltas_answer(const struct seep_deltas *deltas, struct s
     // The processes first: their totals are there before all that may be long.
     for (size_t i = 0; !error && i < nr_images; i++)
         error = put_process(&answer, deltas, i, seep_image_look_profile(images[i]),
-                            have_of(deltas, pull, images[i]), pull->epoch);
+                            have_of(deltas, pull, i, images[i]), pull->epoch);
     for (size_t i = 0; !error && i < nr_images; i++)
-        error = put_rest(&answer, i, images[i], have_of(deltas, pull, images[i]), pull->epoch);
+        error = put_rest(&answer, i, images[i], have_of(deltas, pull, i, images[i]), pull->epoch);
     seep_put_leb(&answer.payload, deltas->epoch);
     if (!error)
         error = send(&answer, SEEP_WIRE_END);

@@ -85,7 +85,7 @@ void seep_wire_hello_put(struct seep_put *payload) {
     seep_put_bytes(payload, SEEP_WIRE_MAGIC, SEEP_WIRE_MAGIC_BYTES);
     seep_put_leb(payload, SEEP_WIRE_VERSION);
     seep_put_leb(payload, SEEP_WIRE_VERSION);
-    seep_put_leb(payload, SEEP_WIRE_TAKES_ZSTD | SEEP_WIRE_TAKES_CHANGES);
+    seep_put_leb(payload, SEEP_WIRE_TAKES_ZSTD | SEEP_WIRE_TAKES_CHANGES | SEEP_WIRE_TAKES_MANY);
     seep_put_text(payload, "seep " SEEP_VERSION);
 }
 
@@ -128,21 +128,31 @@ void seep_wire_pull_put(struct seep_put *payload, const struct seep_wire_pull *p
 }
 
 struct seep_error *seep_wire_pull_take(const unsigned char *bytes, size_t nr,
-                                       struct seep_wire_pull *ret_pull) {
+                                       struct seep_wire_pull **ret_pull) {
     struct seep_take take = {bytes, bytes + nr, false};
-    ret_pull->server = seep_take_leb(&take);
-    ret_pull->epoch = seep_take_leb(&take);
+    struct seep_wire_pull head;
+    head.server = seep_take_leb(&take);
+    head.epoch = seep_take_leb(&take);
     uint64_t nr_have = seep_take_leb(&take);
     if (take.failed || nr_have > SEEP_WIRE_IMAGES_MAX)
         return seep_error_create(SEEP_E_FORMAT, "a question that is not whole");
-    ret_pull->nr_have = (uint32_t)nr_have;
-    for (uint32_t i = 0; i < nr_have; i++) {
-        struct seep_wire_have *have = &ret_pull->have[i];
+    head.nr_have = (uint32_t)nr_have;
+    struct seep_wire_pull *pull = malloc(sizeof(*pull) + head.nr_have * sizeof(pull->have[0]));
+    if (!pull)
+        return seep_error_no_memory();
+    *pull = head;
+    for (uint32_t i = 0; i < head.nr_have; i++) {
+        struct seep_wire_have *have = &pull->have[i];
         have->pid = seep_take_leb(&take);
         have->start = seep_take_leb(&take);
         have->nr_modules = seep_take_leb(&take);
         have->nr_nodes = seep_take_leb(&take);
         have->nr_sites = seep_take_leb(&take);
     }
-    return take.failed ? seep_error_create(SEEP_E_FORMAT, "a question that is not whole") : NULL;
+    if (take.failed) {
+        free(pull);
+        return seep_error_create(SEEP_E_FORMAT, "a question that is not whole");
+    }
+    *ret_pull = pull;
+    return NULL;
 }

@@ -21,7 +21,8 @@ struct replica_image {
     uint64_t pid;
     uint64_t start;
     int64_t duration_ns;
-    bool there; // in the answer that is being taken
+    bool there;   // in the answer that is being taken
+    size_t place; // in `images`, once those that have ended are gone
     bool told_known;
     struct seep_put told; // what is told of the process, as it came
     struct seep_module *modules;
@@ -101,17 +102,22 @@ void seep_replica_destroy(struct seep_replica *replica) {
 }
 
 // An answer that broke off may have changed some of what is had: nothing is known to be of one epoch then.
-void seep_replica_ask(const struct seep_replica *replica, struct seep_wire_pull *ret_pull) {
-    *ret_pull = (struct seep_wire_pull){0};
-    if (replica->at_work || !replica->had_server)
-        return;
-    ret_pull->server = replica->had_server;
-    ret_pull->epoch = replica->had_epoch;
-    for (size_t i = 0; i < replica->nr_images && ret_pull->nr_have < SEEP_WIRE_IMAGES_MAX; i++) {
+struct seep_error *seep_replica_ask(const struct seep_replica *replica, size_t most,
+                                    struct seep_wire_pull **ret_pull) {
+    bool has = !replica->at_work && replica->had_server;
+    size_t nr = has ? SEEP_MIN(replica->nr_images, most) : 0;
+    struct seep_wire_pull *pull = malloc(sizeof(*pull) + nr * sizeof(pull->have[0]));
+    if (!pull)
+        return seep_error_no_memory();
+    *pull = (struct seep_wire_pull){has ? replica->had_server : 0, has ? replica->had_epoch : 0,
+                                    .nr_have = (uint32_t)nr};
+    for (size_t i = 0; i < nr; i++) {
         const struct replica_image *image = &replica->images[i];
-        ret_pull->have[ret_pull->nr_have++] = (struct seep_wire_have){
-            image->pid, image->start, image->nr_modules, image->nr_nodes, image->nr_sites};
+        pull->have[i] = (struct seep_wire_have){image->pid, image->start, image->nr_modules, image->nr_nodes,
+                                                image->nr_sites};
     }
+    *ret_pull = pull;
+    return NULL;
 }
 
 const struct seep_wire_look *seep_replica_look(const struct seep_replica *replica) {
@@ -153,15 +159,23 @@ static struct seep_error *take_look(struct seep_replica *replica, struct seep_ta
     return NULL;
 }
 
+// nr_images: there is none. Images are nearly in the order of the processes of a look.
+static size_t find_image(const struct seep_replica *replica, uint64_t pid, uint64_t start) {
+    for (size_t i = 0; i < replica->nr_images; i++) {
+        size_t at = (replica->nr_order + i) % replica->nr_images;
+        if (replica->images[at].pid == pid && replica->images[at].start == start)
+            return at;
+    }
+    return replica->nr_images;
+}
+
 static struct seep_error *take_process(struct seep_replica *replica, struct seep_take *take) {
     uint64_t index = seep_take_leb(take), pid = seep_take_leb(take), start = seep_take_leb(take);
     int64_t duration_ns = seep_take_zigzag(take);
     bool anew = seep_take_bool(take), all = seep_take_bool(take);
     if (take->failed || index != replica->nr_order || index >= replica->look.nr_processes || pid > UINT32_MAX)
         return bad("a process");
-    size_t at = 0;
-    while (at < replica->nr_images && (replica->images[at].pid != pid || replica->images[at].start != start))
-        at++;
+    size_t at = find_image(replica, pid, start);
     if (at < replica->nr_images && replica->images[at].there)
         return bad("a process is there twice");
     if (at == replica->nr_images) {
@@ -403,16 +417,16 @@ static struct seep_error *take_end(struct seep_replica *replica, struct seep_tak
     }
     // Those that are not in the look have ended.
     size_t nr = 0;
-    for (size_t i = 0; i < replica->nr_images; i++) {
-        if (!replica->images[i].there) {
+    for (size_t i = 0; i < replica->nr_images; i++)
+        if (replica->images[i].there)
+            replica->images[i].place = nr++;
+        else
             image_deinit(&replica->images[i]);
-            continue;
-        }
-        for (size_t p = 0; p < replica->nr_order; p++)
-            if (replica->order[p] == i)
-                replica->order[p] = nr;
-        replica->images[nr++] = replica->images[i];
-    }
+    for (size_t p = 0; p < replica->nr_order; p++)
+        replica->order[p] = replica->images[replica->order[p]].place;
+    for (size_t i = 0; i < replica->nr_images; i++)
+        if (replica->images[i].there)
+            replica->images[replica->images[i].place] = replica->images[i];
     replica->nr_images = nr;
     replica->had_epoch = epoch;
     replica->had_server = replica->look.server;

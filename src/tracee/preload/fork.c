@@ -20,8 +20,8 @@ enum { WIPED = 0, OWN = 1, SETTING_UP = 2 };
 // Emulators of the kernel (qemu-user) take MADV_WIPEONFORK and do nothing. Where start.c finds that, the
 // atfork handler does it; a child of a raw clone, which runs none, is not recognised there.
 static void wipe(void) {
-    uint64_t nr_slots = seep_g.header ? seep_g.header->areas[SEEP_AREA_THREADS].used : 0;
-    for (uint64_t i = 0; i < nr_slots; i++)
+    uint32_t nr_slots = seep_g.header ? (uint32_t)seep_g.header->areas[SEEP_AREA_THREADS].used : 0;
+    for (uint32_t i = 0; i < nr_slots; i++)
         if (seep_g.thread_of_slot[i])
             *seep_g.thread_of_slot[i] = (struct seep_thread){.guard = SEEP_GUARD_WIPED};
     atomic_store_explicit(&seep_g.alive[1], 0, memory_order_relaxed);

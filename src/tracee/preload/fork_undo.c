@@ -152,9 +152,9 @@ static bool is_out(const struct seep_thread *thread, uint64_t guard, uint64_t bl
 // A thread that looked before the log was open may be in the middle of an operation that is not in it.
 // Where one does not come out of its hook soon (it is not running), the log says so.
 static void wait_for_hooks(struct undo_log *log) {
-    uint64_t nr_slots = seep_g.header->areas[SEEP_AREA_THREADS].used;
+    uint32_t nr_slots = (uint32_t)seep_g.header->areas[SEEP_AREA_THREADS].used;
     int round = 0; // of all threads
-    for (uint64_t i = 0; i < nr_slots; i++) {
+    for (uint32_t i = 0; i < nr_slots; i++) {
         const struct seep_thread *thread = seep_g.thread_of_slot[i];
         uint64_t guard = thread ? __atomic_load_n(&thread->guard, __ATOMIC_ACQUIRE) : SEEP_GUARD_WIPED;
         if (SEEP_GUARD_IS_IDLE(guard) || guard == SEEP_GUARD_WIPED || thread == seep_self() || !thread->slot)

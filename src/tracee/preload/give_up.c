@@ -3,7 +3,8 @@
 // The program may unmap, protect or map over the image: at an address of its own choice, or because it does
 // so to all mappings that it does not know. The library skips an munmap or mprotect of the image: the program
 // has nothing there. Before an mmap over the image, recording ends for good, and the image says so.
-// System calls by an instruction of the program's own are not seen.
+// System calls by an instruction of the program's own are not seen. Recording ends, too, where the program
+// sets a limit of address space that leaves it no room beside the image; then the image is unmapped.
 #include "preload/fork_undo.h"
 #include "preload/image_window.h"
 
@@ -88,12 +89,12 @@ static void nap(void) {
 
 // Each thread takes the slow path from now on, where it is turned away. One that is in a hook is waited for:
 // it marks itself idle when it leaves.
-static void turn_away(uint64_t nr_slots) {
+static void turn_away(uint32_t nr_slots) {
     enum { NR_ROUNDS = 50, NR_MOST = 1 << 16 };
     bool again = true;
     for (int round = 0; round < NR_ROUNDS && again; round++) {
         again = round == 0; // a thread may just have seen that it is idle
-        for (uint64_t i = 0; i < SEEP_MIN(nr_slots, (uint64_t)NR_MOST); i++) {
+        for (uint32_t i = 0; i < SEEP_MIN(nr_slots, (uint32_t)NR_MOST); i++) {
             struct seep_thread *thread = seep_g.thread_of_slot[i];
             if (!thread)
                 continue;
@@ -114,12 +115,12 @@ static void turn_away(uint64_t nr_slots) {
     }
 }
 
-static void give_up(void) {
+static void give_up(enum seep_passive_reason reason) {
     struct seep_image_header *header = seep_g.header;
-    uint64_t nr_slots = 0;
+    uint32_t nr_slots = 0;
     if (seep_image_is_ours()) {
-        nr_slots = header->areas[SEEP_AREA_THREADS].used;
-        header->passive_reason = SEEP_PASSIVE_UNMAPPED;
+        nr_slots = (uint32_t)header->areas[SEEP_AREA_THREADS].used;
+        header->passive_reason = reason;
         header->state = SEEP_STATE_PASSIVE;
         seep_lost(SEEP_LOST_PASSIVE);
     } else { // a child of fork, which sees its parent's
@@ -133,5 +134,17 @@ static void give_up(void) {
 
 void seep_memory_goes(uint64_t start, uint64_t bytes) {
     if (seep_memory_is_ours(start, bytes))
-        give_up();
+        give_up(SEEP_PASSIVE_UNMAPPED);
+}
+
+void seep_memory_gives_way(void) {
+    seep_g.budget_bytes = UINT64_MAX;
+    seep_window_tell_space(); // it takes none from now on
+    give_up(SEEP_PASSIVE_NO_MAP);
+    uint64_t bytes;
+    for (int i = 1; i < NR_PARTS; i++) {
+        uint64_t part = part_of_image(i, &bytes);
+        if (i != NR_IMAGE_PARTS && bytes) // the news of children stay
+            sys3(SYS_munmap, part, bytes, 0);
+    }
 }

@@ -31,6 +31,8 @@ void *seep_new_here(size_t size, enum seep_via via);
 void seep_free_here(void *block);
 void seep_delete_here(void *block, size_t alignment, uint32_t form, bool recorded);
 
+int seep_no_real(void); // what a hook returns that has no real function: -1, errno ENOSYS
+
 // Records what an allocation function returned (NULL: it failed), and returns it. errno is the real
 // function's. In the hook itself: its caller is looked up here, and again where the long way needs it,
 // so that no register holds it. Not where seep_g.apart.

@@ -17,6 +17,11 @@
 #include "preload/stack.h"
 #include "preload/image_window.h"
 
+SEEP_COLD int seep_no_real(void) {
+    errno = ENOSYS;
+    return -1;
+}
+
 // ---- limits ---------------------------------------------------------------------------------------
 
 enum { DESCRIPTORS_FEW = 64, LOW_LIMIT = 64 << 20 };
@@ -49,98 +54,130 @@ SEEP_COLD static void limit_is_coming(unsigned resource, const void *limit, size
         seep_fork_make_image();
 }
 
+#if SEEP_ARCH_WORD == 8
+#define LIMIT_CALLER() SEEP_HOOK_CALLER()
+
+// Whether this thread is the only one. false: or not known.
+static bool is_alone(void) {
+    enum { LINKS_OF_FOLDER = 2 }; // to which the kernel adds the threads
+    struct stat64 about;
+    return sys_stat_at(AT_FDCWD, "/proc/self/task", &about, 0) && about.st_nlink == LINKS_OF_FOLDER + 1;
+}
+
+// Whether no hook is at work on this stack: a signal handler or the allocator may set a limit amid one.
+// false: or not known, because not all of the stack can be walked.
+static bool is_outside(struct seep_caller caller) {
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return false;
+    seep_stack_site(thread, SEEP_VIA_MALLOC, caller);
+    bool is_outside = thread->memo_end != thread->frames;
+    for (const struct seep_memo_frame *frame = thread->frames; frame < thread->memo_end; frame++)
+        is_outside &= !seep_is_own_code(frame->pc & ~SEEP_PC_EXACT);
+    thread_leave(thread);
+    return is_outside;
+}
+
+// The image takes some 40 MiB. Without room the program could not even extend its stack.
+static void make_room(struct seep_caller caller) {
+    if (seep_calls_are_free() && !seep_window_leaves_room(0) && is_alone() && is_outside(caller))
+        seep_memory_gives_way();
+}
+#else // the image is small
+#define LIMIT_CALLER() ((struct seep_caller){0})
+static void make_room(struct seep_caller caller) {
+    (void)caller;
+}
+#endif
+
 // Called after the limit is set, because a refused limit changes nothing. A limit below the mapped size is
 // allowed. A child of vfork shares our memory but has its own limits. A forked child without an image may
 // need for its first allocation all that a low limit leaves: it keeps no undo log, which is larger than most
 // programs.
-static void limit_changed(unsigned resource, uint64_t limit) {
+static void limit_changed(unsigned resource, uint64_t limit, struct seep_caller caller) {
     if (resource != RLIMIT_AS)
         return;
-    if (seep_image_is_ours() && sys_getpid() == seep_confined.pid)
+    if (seep_image_is_ours() && sys_getpid() == seep_confined.pid) {
         seep_window_limit(limit);
-    else if (limit < LOW_LIMIT && seep_fork_lacks_image())
+        if (limit != UINT64_MAX)
+            make_room(caller);
+    } else if (limit < LOW_LIMIT && seep_fork_lacks_image()) {
         seep_undo_make_room();
+    }
 }
 
 // The compiler takes the header's word that the hooks are given a limit. glibc takes NULL for none.
 #define MAY_BE_NULL(pointer) __asm__("" : "+r"(pointer))
 
-static int set_limit(unsigned resource, const struct rlimit *limit) {
+static int set_limit(unsigned resource, const struct rlimit *limit, struct seep_caller caller) {
     MAY_BE_NULL(limit);
     seep_start();
-    if (!seep_g.real.setrlimit) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.setrlimit)
+        return seep_no_real();
     limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.setrlimit(resource, limit);
     if (result == 0 && limit)
-        limit_changed(resource, soft_of(limit));
+        limit_changed(resource, soft_of(limit), caller);
     return result;
 }
 
 SEEP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit) {
-    return set_limit(resource, limit);
+    return set_limit(resource, limit, LIMIT_CALLER());
 }
 
 #ifdef SEEP_NARROW_LIBC
 SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
     MAY_BE_NULL(limit);
     seep_start();
-    if (!seep_g.real.setrlimit64) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.setrlimit64)
+        return seep_no_real();
     limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.setrlimit64(resource, limit);
     if (result == 0 && limit)
-        limit_changed(resource, limit->rlim_cur);
+        limit_changed(resource, limit->rlim_cur, LIMIT_CALLER());
     return result;
 }
 #else
 _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "both names are one function");
 SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
-    return set_limit(resource, (const struct rlimit *)limit);
+    return set_limit(resource, (const struct rlimit *)limit, LIMIT_CALLER());
 }
 #endif
 
-static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before) {
+static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before,
+                    struct seep_caller caller) {
     seep_start();
-    if (!seep_g.real.prlimit) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.prlimit)
+        return seep_no_real();
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
     if (own)
         limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.prlimit(pid, resource, limit, ret_before);
     if (result == 0 && own)
-        limit_changed(resource, soft_of(limit));
+        limit_changed(resource, soft_of(limit), caller);
     return result;
 }
 
 SEEP_EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
                         struct rlimit *ret_before) {
-    return limit_of(pid, resource, limit, ret_before);
+    return limit_of(pid, resource, limit, ret_before, LIMIT_CALLER());
 }
 
 SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
                           struct rlimit64 *ret_before) {
 #ifdef SEEP_NARROW_LIBC
     seep_start();
-    if (!seep_g.real.prlimit64) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.prlimit64)
+        return seep_no_real();
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
     if (own)
         limit_is_coming(resource, limit, sizeof(*limit));
     int result = seep_g.real.prlimit64(pid, resource, limit, ret_before);
     if (result == 0 && own)
-        limit_changed(resource, limit->rlim_cur);
+        limit_changed(resource, limit->rlim_cur, LIMIT_CALLER());
     return result;
 #else
-    return limit_of(pid, resource, (const struct rlimit *)limit, (struct rlimit *)ret_before);
+    return limit_of(pid, resource, (const struct rlimit *)limit, (struct rlimit *)ret_before, LIMIT_CALLER());
 #endif
 }
 
@@ -157,8 +194,8 @@ static bool is_ours(uint64_t start) {
     for (int i = 0; i < SEEP_IMAGE_OWN_RANGES; i++)
         if (is_in(start, seep_g.header->own[i].start, seep_g.header->own[i].bytes))
             return true;
-    uint64_t nr_slots = seep_g.header->areas[SEEP_AREA_THREADS].used;
-    for (uint64_t slot = 0; slot < nr_slots; slot++)
+    uint32_t nr_slots = (uint32_t)seep_g.header->areas[SEEP_AREA_THREADS].used;
+    for (uint32_t slot = 0; slot < nr_slots; slot++)
         for (int i = 0; i < 2; i++)
             if (is_in(start, seep_g.threads[slot].own[i].start, seep_g.threads[slot].own[i].bytes))
                 return true;
@@ -204,10 +241,8 @@ static bool allowed_without_us(void) {
 SEEP_EXPORT int mlockall(int flags) {
     enum { KNOWN = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT };
     seep_start();
-    if (!seep_g.real.mlockall) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.mlockall)
+        return seep_no_real();
     uint64_t bytes;
     int result;
     seep_fork_make_image(); // the view of a child is large, and would count against the limit

@@ -2,17 +2,14 @@
 //
 // sigaltstack: a block that is the alternate signal stack of a thread may have no other holder than the
 // kernel, which tells the address to that thread only.
-#include <errno.h>
 #include <signal.h>
 
 #include "preload/hooks.h"
 
 SEEP_EXPORT int sigaltstack(const stack_t *stack, stack_t *before) {
     seep_start();
-    if (!seep_g.real.sigaltstack) {
-        errno = ENOSYS;
-        return -1;
-    }
+    if (!seep_g.real.sigaltstack)
+        return seep_no_real();
     int result = seep_g.real.sigaltstack(stack, before);
     if (result == 0 && stack)
         seep_thread_has_signal_stack();

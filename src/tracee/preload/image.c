@@ -397,27 +397,37 @@ static bool copy_all_pages(unsigned char *fresh, uint64_t nr_pages) {
     return done;
 }
 
-_Static_assert(sizeof(struct seep_image_node) == 16 && sizeof(struct seep_image_site) == 16,
-               "what forget_from steps");
+// Numbers of elements in elements of another area, as 32-bit words: of sites and nodes in each other, of map
+// sites, of modules in the high bits of a node's frame, and of bytes of the path of a module.
+enum { LOW_WORD = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, HIGH_WORD = !LOW_WORD };
+#define WORD_OF(type, member) (offsetof(type, member) / sizeof(uint32_t))
+static const struct reference {
+    uint8_t from, to; // areas
+    uint8_t word, shift, step;
+} references[] = {
+    {SEEP_AREA_NODES, SEEP_AREA_SITES, WORD_OF(struct seep_image_node, site), 0, 4},
+    {SEEP_AREA_SITES, SEEP_AREA_NODES, WORD_OF(struct seep_image_site, node), 0, 4},
+    {SEEP_AREA_SITES, SEEP_AREA_MAP_SITES, WORD_OF(struct seep_image_site, map_site), 0, 4},
+    {SEEP_AREA_NODES, SEEP_AREA_MODULES, WORD_OF(struct seep_image_node, frame) + HIGH_WORD, 16, 4},
+    {SEEP_AREA_MODULES, SEEP_AREA_STRINGS, WORD_OF(struct seep_image_module, path_off) + LOW_WORD, 0,
+     sizeof(struct seep_image_module) / sizeof(uint32_t)},
+};
+_Static_assert(sizeof(struct seep_image_node) == 16 && sizeof(struct seep_image_site) == 16, "their steps");
 
-// `at`: a number of the first of `nr` nodes or sites.
-static SEEP_NOINLINE void forget_from(uint32_t *at, uint32_t nr, uint32_t end) {
-    for (; nr > 0; nr--, at += 4)
-        if (*at >= end)
-            *at = 0;
-}
-
-// Sites and nodes refer to each other, and the parent adds both while they are copied; what it has added
-// beyond what we see of it is not in the copy. No inherited block has such a site. A site's `next` is older
-// than the site.
+// The parent adds to all of them while they are copied; what it has added beyond what we see of it is not in
+// the copy, and so refers to nothing. No inherited block has such a site. A site's `next` is older than the
+// site. The marks of cuts are no modules.
 static void forget_later_stacks(unsigned char *fresh) {
     const struct seep_image_area *areas = ((const struct seep_image_header *)fresh)->areas;
-    struct seep_image_node *nodes = (struct seep_image_node *)(fresh + seep_g.area_off[SEEP_AREA_NODES]);
-    struct seep_image_site *sites = (struct seep_image_site *)(fresh + seep_g.area_off[SEEP_AREA_SITES]);
-    uint32_t nr_nodes = (uint32_t)areas[SEEP_AREA_NODES].used,
-             nr_sites = (uint32_t)areas[SEEP_AREA_SITES].used;
-    forget_from(&nodes->site, nr_nodes, nr_sites);
-    forget_from(&sites->node, nr_sites, nr_nodes);
+    const uint32_t marks_of_cuts = SEEP_FRAME_CUT(0) >> 32;
+    for (const struct reference *of = references; of < references + SEEP_ARRAY_SIZE(references); of++) {
+        uint32_t *at = (uint32_t *)(fresh + seep_g.area_off[of->from]) + of->word;
+        uint32_t first = (uint32_t)areas[of->to].used << of->shift, nr = (uint32_t)areas[of->from].used;
+        uint32_t most = (of->shift ? marks_of_cuts : UINT32_MAX) - first;
+        for (; nr > 0; nr--, at += of->step)
+            if (*at - first < most)
+                *at = 0;
+    }
 }
 
 // The arrays that only grow. Copied last, so that whatever else was copied refers to what is there.

@@ -252,16 +252,19 @@ SEEP_COLD void seep_window_open_all(void) {
 
 // ---- mapping --------------------------------------------------------------------------------------
 
+// Where the kernel puts a mapping of that size. NULL: there is no room for it.
+static SEEP_NOINLINE unsigned char *place_of_next(uint64_t bytes) {
+    void *probe = sys_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe)
+        sys_munmap(probe, bytes);
+    return probe;
+}
+
 #if SEEP_ARCH_WORD == 8
 // Far below where the kernel puts mappings, by more than it may map: what it places never comes here.
 static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
-    void *probe =
-        sys_mmap(NULL, SEEP_LARGEST_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (!probe)
-        return NULL;
-    sys_munmap(probe, SEEP_LARGEST_PAGE);
     uint64_t distance = bytes + limit_bytes + GIB;
-    uint64_t at = (uintptr_t)probe;
+    uint64_t at = (uintptr_t)place_of_next(SEEP_LARGEST_PAGE);
     return at / 2 > distance ? (unsigned char *)((at - distance) & ~(uint64_t)(SEEP_LARGEST_PAGE - 1)) : NULL;
 }
 #else
@@ -270,12 +273,9 @@ static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
 // mappings between the areas may keep these from growing.
 static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
     (void)limit_bytes;
-    void *probe =
-        sys_mmap(NULL, SEEP_LARGEST_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (!probe)
+    uint64_t at = (uintptr_t)place_of_next(SEEP_LARGEST_PAGE), program = getauxval(AT_PHDR);
+    if (!at)
         return NULL;
-    sys_munmap(probe, SEEP_LARGEST_PAGE);
-    uint64_t at = (uintptr_t)probe, program = getauxval(AT_PHDR);
     uint64_t base = program > 2 * bytes + 4 * APART ? program - bytes - APART : at - bytes - at / 4;
     return program > 2 * bytes + 4 * APART || bytes + at / 4 < at - at / 5
                ? (unsigned char *)(base & ~(uint64_t)(SEEP_LARGEST_PAGE - 1))
@@ -525,16 +525,20 @@ static unsigned char *room_for_view(void) {
     uint64_t distance = SEEP_ARCH_WORD == 8 ? round_up(bytes + GIB, GIB) : round_up(bytes, APART);
     if (!seep_g.reserved)
         return (uintptr_t)place <= distance ? NULL : place - distance;
-    void *room = sys_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room)
-        sys_munmap(room, bytes);
-    return room;
+    return place_of_next(bytes);
+}
+
+bool seep_window_leaves_room(uint64_t more_bytes) {
+    enum { OF_PROGRAM = 8 << 20 }; // as large as its stack may become
+    return place_of_next(more_bytes + OF_PROGRAM) != NULL;
 }
 
 SEEP_COLD bool seep_window_see_all(void) {
     // Under a limit, which the child may have set for itself, it takes over all that its parent has by now,
     // as far as the kernel allows. Its budget begins when that is known.
     seep_g.budget_bytes = address_limit() >= NO_LIMIT ? UINT64_MAX : UINT64_MAX - 1;
+    if (SEEP_ARCH_WORD == 8 && seep_window_is_limited() && !seep_window_leaves_room(opened_bytes()))
+        return false;
     seep_g.opening = 0; // by a thread of the parent
     place = seep_g.base;
     unsigned char *view = room_for_view();

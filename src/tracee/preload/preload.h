@@ -537,6 +537,8 @@ void seep_fork_none_is_ours(void); // and none any more, of our own or of a pare
 bool seep_memory_is_ours(uint64_t start, uint64_t bytes);
 bool seep_memory_rest(uint64_t *at, uint64_t end, uint64_t *ret_start, uint64_t *ret_bytes);
 void seep_memory_goes(uint64_t start, uint64_t bytes);
+// Recording ends, and the image is unmapped: where no hook is at work, on any stack.
+void seep_memory_gives_way(void);
 // image_window.c: makes [0, bytes) of the area accessible. false, and then nothing has changed: beyond the
 // size that the area may have or the address space that is left, or a filter of system calls is there. Not
 // counted as a loss: only the caller knows of what. With image_lock held; the second takes it where the area

@@ -158,11 +158,14 @@ static void read_name(struct seep_image_thread *slot) {
         __builtin_memcpy(slot->name, name, sizeof(slot->name));
 }
 
-// The alternate signal stack of the calling thread.
+// The alternate signal stack of the calling thread. With SS_AUTODISARM a handler may leave the stack and come
+// back to it, so that its size is not told.
 static void read_signal_stack(struct seep_image_thread *slot) {
     stack_t stack = {.ss_flags = SS_DISABLE};
     sys3(SYS_sigaltstack, 0, &stack, 0);
     uint64_t start = stack.ss_flags & SS_DISABLE ? 0 : (uintptr_t)stack.ss_sp;
+    if (!stack.ss_flags)
+        start |= SEEP_SIGNAL_STACK_SIZE(stack.ss_size);
     slot->signal_stack_rt = (slot->signal_stack_rt & SEEP_SLOT_NAMED) | (start & ~SEEP_SLOT_NAMED);
 }
 

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // A child of fork that is stopped (by strace) between its first look at its parent's image and the copy of it. Meanwhile
-// the parent adds more threads and more pages of the heap map than the child saw room for.
+// the parent adds more than the child saw room for: threads and pages of the heap map ("threads"), or modules and their
+// paths ("modules": the libraries FOLDER/N.so).
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     THREADS = 200,
+    MODULES = 800,
     BLOCKS = 1500,
     BLOCK_BYTES = 100000
 }; // below M_MMAP_THRESHOLD, and 150 MB of addresses
@@ -40,6 +44,26 @@ static void hold_much(void) {
         kept[i] = malloc(BLOCK_BYTES);
 }
 
+static void use_modules(const char *folder) {
+    for (int i = 0; i < MODULES; i++) {
+        char path[1024];
+        snprintf(path, sizeof(path), "%s/%d.so", folder, i);
+        void *library = dlopen(path, RTLD_NOW);
+        if (!library)
+            _exit(5);
+        ((void *(*)(void))dlsym(library, "allocate"))();
+    }
+}
+
+static void add(const char *what, const char *folder) {
+    if (strcmp(what, "modules") == 0) {
+        use_modules(folder);
+    } else {
+        work_in_threads();
+        hold_much();
+    }
+}
+
 // Until strace is there, and is gone.
 static void say_and_wait(const char *word) {
     puts(word);
@@ -48,7 +72,7 @@ static void say_and_wait(const char *word) {
         exit(2);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     say_and_wait("ready");
     void *inherited = malloc(100);
@@ -63,8 +87,7 @@ int main(void) {
     if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
         return 3;
     say_and_wait("stopped");
-    work_in_threads();
-    hold_much();
+    add(argc > 1 ? argv[1] : "threads", argv[argc - 1]);
     kill(pid, SIGCONT);
     if (waitpid(pid, &status, 0) != pid)
         return 4;

@@ -171,9 +171,10 @@ static struct seep_error *read_hints(struct seep_image_reader *reader) {
             range = thread.own[i % 2];
             if (i % 2 == 0)
                 stacks[hints.nr_stacks++] = thread.stack_rt;
-            if (i % 2 == 0 && thread.signal_stack_rt & ~SEEP_SLOT_NAMED)
+            if (i % 2 == 0 && SEEP_SIGNAL_STACK_START(thread.signal_stack_rt))
                 signal_stacks[hints.nr_signal_stacks++] =
-                    (struct seep_signal_stack){thread.signal_stack_rt & ~SEEP_SLOT_NAMED, thread.tid};
+                    (struct seep_signal_stack){SEEP_SIGNAL_STACK_START(thread.signal_stack_rt),
+                                               SEEP_SIGNAL_STACK_BYTES(thread.signal_stack_rt), thread.tid};
             if (i % 2 == 0 && thread.moving_rt)
                 moving[hints.nr_moving++] =
                     (struct seep_moving){thread.moving_rt, thread.moving_bytes, thread.tid, thread.stack_rt};

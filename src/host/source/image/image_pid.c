@@ -273,6 +273,15 @@ static struct seep_error *no_image(pid_t pid, bool any_mapping) {
         "start it with 'seep run', or with LD_PRELOAD=libseep.so; 'seep attach' traces it as it is");
 }
 
+static struct seep_error *not_own(pid_t pid, uint32_t of) {
+    return seep_error_hint(
+        seep_error_create(SEEP_E_NOT_FOUND,
+                          "process %d has no image of its own yet: it has not used its heap "
+                          "since it was forked from process %u",
+                          (int)pid, of),
+        "look at process %u", of);
+}
+
 static struct seep_error *choose(pid_t pid, unsigned flags, const struct image_files *files,
                                  struct seep_image_copy **ret_copy) {
     unsigned long own_pid = seep_own_id(pid);
@@ -288,12 +297,7 @@ static struct seep_error *choose(pid_t pid, unsigned flags, const struct image_f
             return NULL;
         }
         if (!err) {
-            err = seep_error_hint(
-                seep_error_create(SEEP_E_NOT_FOUND,
-                                  "process %d has no image of its own yet: it has not used its heap "
-                                  "since it was forked from process %u",
-                                  (int)pid, copy->head.header.pid),
-                "look at process %u", copy->head.header.pid);
+            err = not_own(pid, copy->head.header.pid);
             seep_image_copy_destroy(copy);
         }
         if (first)
@@ -367,32 +371,25 @@ static bool write_place(const struct place *place, uint64_t off, const void *byt
            seep_write_memory_file(place->fd, (uint64_t)at, bytes, nr_bytes);
 }
 
-static struct seep_error *append_mark(const struct place *place, const char *name, const void *record,
-                                      size_t nr_bytes) {
-    unsigned char page[SEEP_IMAGE_PAGE];
-    struct seep_image_head head;
+static struct seep_error *append_mark(const struct place *place, const struct seep_image_head *head,
+                                      const char *name, const void *record, size_t nr_bytes) {
+    const struct seep_image_area *area = &head->header.areas[SEEP_AREA_TOOL_MARKS];
     errno = 0;
-    if (!read_place(place, 0, page, sizeof(page)))
-        return seep_error_system(errno ? errno : EIO, "%s: cannot read its image", name);
-    struct seep_error *err = seep_image_head_decode(page, sizeof(page), name, &head);
-    if (err)
-        return err;
-    const struct seep_image_area *area = &head.header.areas[SEEP_AREA_TOOL_MARKS];
     if (nr_bytes > area->size - area->used)
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: no room for another mark", name),
                                "%llu bytes of marks are there; take snapshots from now on (seep snap)",
                                (unsigned long long)area->used);
     uint64_t used = area->used + nr_bytes;
-    seep_image_swap_words(&head, &used, 1);
+    seep_image_swap_words(head, &used, 1);
     struct seep_image_mark mark;
     memcpy(&mark, record, sizeof(mark));
-    seep_image_swap_mark(&head, &mark);
+    seep_image_swap_mark(head, &mark);
     // First the record, then that it is there.
     uint64_t off = area->off + area->used;
     if (!write_place(place, off, &mark, sizeof(mark)) ||
         !write_place(place, off + sizeof(mark), (const char *)record + sizeof(mark),
                      nr_bytes - sizeof(mark)) ||
-        !write_place(place, head.used_at[SEEP_AREA_TOOL_MARKS], &used, sizeof(used)))
+        !write_place(place, head->used_at[SEEP_AREA_TOOL_MARKS], &used, sizeof(used)))
         return seep_error_system(errno ? errno : EIO, "%s: cannot write the mark into its image", name);
     return NULL;
 }
@@ -407,35 +404,43 @@ static struct seep_error *open_place(pid_t pid, const struct image_file *file, s
     return ret_place->fd < 0 ? open_error(pid, errno) : NULL;
 }
 
+static struct seep_error *read_head(const struct place *place, const char *name,
+                                    struct seep_image_head *ret_head) {
+    unsigned char page[SEEP_IMAGE_PAGE];
+    errno = 0;
+    return read_place(place, 0, page, sizeof(page))
+               ? seep_image_head_decode(page, sizeof(page), name, ret_head)
+               : seep_error_system(errno ? errno : EIO, "%s: cannot read its image", name);
+}
+
 // The image that is the process's own: a child that has not used its heap yet maps its parent's, too.
 static struct seep_error *write_own(pid_t pid,
-                                    struct seep_error *(*write)(const struct place *place, const char *name,
-                                                                void *context),
+                                    struct seep_error *(*write)(const struct place *place,
+                                                                const struct seep_image_head *head,
+                                                                const char *name, void *context),
                                     void *context) {
     struct image_files files = {NULL, 0, 0};
-    bool any_mapping = false;
-    struct seep_image_copy *copy = NULL;
+    bool any_mapping = false, found = false;
+    struct seep_image_head head;
     struct seep_error *err = find_files(pid, &files, &any_mapping);
     if (!err && !files.nr_items)
         err = no_image(pid, any_mapping);
     unsigned long own_pid = seep_own_id(pid);
-    for (size_t i = 0; !err && i < files.nr_items; i++) {
-        err = copy_file(pid, 0, &files.items[i], &copy);
-        bool own = !err && copy->head.header.pid == (own_pid ? own_pid : (unsigned long)pid);
-        seep_image_copy_destroy(copy);
-        copy = NULL;
-        if (!own)
-            continue;
+    for (size_t i = 0; !err && !found && i < files.nr_items; i++) {
+        struct place place;
         char name[64];
         snprintf(name, sizeof(name), "process %d", (int)pid);
-        struct place place;
         err = open_place(pid, &files.items[i], &place);
-        if (!err) {
-            err = write(&place, name, context);
-            close(place.fd);
-        }
-        break;
+        if (err)
+            break;
+        err = read_head(&place, name, &head);
+        found = !err && head.header.pid == (own_pid ? own_pid : (unsigned long)pid);
+        if (found)
+            err = write(&place, &head, name, context);
+        close(place.fd);
     }
+    if (!err && !found)
+        err = not_own(pid, head.header.pid);
     files_deinit(&files);
     return err;
 }
@@ -445,9 +450,10 @@ struct bytes {
     size_t nr;
 };
 
-static struct seep_error *write_mark(const struct place *place, const char *name, void *context) {
+static struct seep_error *write_mark(const struct place *place, const struct seep_image_head *head,
+                                     const char *name, void *context) {
     const struct bytes *bytes = context;
-    return append_mark(place, name, bytes->at, bytes->nr);
+    return append_mark(place, head, name, bytes->at, bytes->nr);
 }
 
 struct seep_error *seep_image_mark_pid(pid_t pid, const void *record, size_t nr_bytes) {
@@ -457,9 +463,7 @@ struct seep_error *seep_image_mark_pid(pid_t pid, const void *record, size_t nr_
 
 // ---- what the library is to do ----------------------------------------------------------------------
 
-#define CONTROL_WAIT_MS  500
-#define CONTROL_NUDGE_MS 20 // longer than a program takes that allocates and goes the long way now and then
-#define CHUNK_BYTES      (SEEP_CHUNK_SITES * sizeof(struct seep_image_counters))
+#define CHUNK_BYTES (SEEP_CHUNK_SITES * sizeof(struct seep_image_counters))
 
 // A program whose every operation goes the short way would not look. What the short way of a release asks is
 // whether such a release is known to be right for the site: where that is forgotten it goes the long way
@@ -505,31 +509,11 @@ static void nudge(const struct place *place, const struct seep_image_head *head)
     free(pages);
 }
 
-struct control {
-    const struct seep_image_control *asked;
-    bool done;
-};
-
-static bool is_done(const struct place *place, const struct seep_image_head *head, uint64_t word) {
-    uint64_t done = 0;
-    if (!read_place(place, head->control_at + sizeof(uint64_t), &done, sizeof(done)))
-        return true; // it has ended
-    seep_image_swap_words(head, &done, 1);
-    return done == word;
-}
-
-static struct seep_error *write_control(const struct place *place, const char *name, void *context) {
-    struct control *control = context;
-    const struct seep_image_control *asked = control->asked;
-    unsigned char page[SEEP_IMAGE_PAGE];
-    struct seep_image_head head;
-    if (!read_place(place, 0, page, sizeof(page)))
-        return seep_error_system(errno ? errno : EIO, "%s: cannot read its image", name);
-    struct seep_error *err = seep_image_head_decode(page, sizeof(page), name, &head);
-    if (err)
-        return err;
-    const struct seep_image_header *header = &head.header;
-    if (!head.control_at)
+static struct seep_error *write_control(const struct place *place, const struct seep_image_head *head,
+                                        const char *name, void *context) {
+    const struct seep_image_control *asked = context;
+    const struct seep_image_header *header = &head->header;
+    if (!head->control_at)
         return seep_error_create(SEEP_E_UNSUPPORTED,
                                  "%s: its libseep.so is of an older seep, and takes no such requests", name);
     if (header->flags & SEEP_FLAG_CALLS)
@@ -539,23 +523,37 @@ static struct seep_error *write_control(const struct place *place, const char *n
                    (asked->recording == SEEP_RECORDING_AS_IT_IS && header->control & SEEP_CONTROL_STOPPED);
     uint64_t word =
         SEEP_CONTROL_MAKE(stopped, asked->depth ? asked->depth : SEEP_CONTROL_DEPTH(header->control));
-    uint64_t there = word;
-    seep_image_swap_words(&head, &there, 1);
-    if (!write_place(place, head.control_at, &there, sizeof(there)))
-        return seep_error_system(errno ? errno : EIO, "%s: cannot write into its image", name);
-    for (int ms = 0; ms < CONTROL_WAIT_MS && !(control->done = is_done(place, &head, word)); ms++) {
-        if (ms >= CONTROL_NUDGE_MS && ms % CONTROL_NUDGE_MS == 0)
-            nudge(place, &head);
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
-    }
+    seep_image_swap_words(head, &word, 1);
+    return write_place(place, head->control_at, &word, sizeof(word))
+               ? NULL
+               : seep_error_system(errno ? errno : EIO, "%s: cannot write into its image", name);
+}
+
+struct seep_error *seep_image_control_pid(pid_t pid, const struct seep_image_control *asked) {
+    struct seep_image_control copy = *asked;
+    if (asked->depth > SEEP_CONTROL_DEPTH_MOST)
+        return seep_error_create(SEEP_E_USAGE, "depth: 1 to %u frames", SEEP_CONTROL_DEPTH_MOST);
+    return write_own(pid, write_control, &copy);
+}
+
+struct done {
+    bool nudges;
+    bool is_done;
+};
+
+static struct seep_error *ask_done(const struct place *place, const struct seep_image_head *head,
+                                   const char *name, void *context) {
+    struct done *done = context;
+    uint64_t words[2]; // what is asked for, and what the library does
+    done->is_done = !head->control_at || !read_place(place, head->control_at, words, sizeof(words)) ||
+                    words[0] == words[1];
+    if (!done->is_done && done->nudges)
+        nudge(place, head);
     return NULL;
 }
 
-struct seep_error *seep_image_control_pid(pid_t pid, const struct seep_image_control *asked, bool *ret_done) {
-    if (asked->depth > SEEP_CONTROL_DEPTH_MOST)
-        return seep_error_create(SEEP_E_USAGE, "depth: 1 to %u frames", SEEP_CONTROL_DEPTH_MOST);
-    struct control control = {.asked = asked};
-    struct seep_error *err = write_own(pid, write_control, &control);
-    *ret_done = control.done;
-    return err;
+bool seep_image_control_is_done(pid_t pid, bool nudges) {
+    struct done done = {nudges, true};
+    seep_error_destroy(write_own(pid, ask_done, &done));
+    return done.is_done;
 }

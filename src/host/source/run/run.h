@@ -94,6 +94,7 @@ struct seep_run {
     struct seep_run_idle *idle;
     size_t nr_idle;
     size_t idle_capacity;
+    bool outrun; // processes were started and ended faster than they could be looked at: some may run on
     uint64_t nr_refused;
     bool descriptors_ran_out;
     bool notices_ran_out; // more programs were announced than are kept

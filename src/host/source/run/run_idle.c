@@ -167,8 +167,11 @@ static struct numbers numbers_of(const struct seep_run *run) {
 
 // So many numbers are looked up one by one, because that costs less than the list of all processes.
 enum { NUMBERS_FEW = 32 };
-// So many processes are followed that each start the next one and end.
-enum { ROUNDS_MAX = 64 };
+// So long processes are followed that each start the next one and end. Other programs of the machine may do
+// that, too, so it is not waited for them for ever.
+#define FOLLOWED_NS INT64_C(2000000000)
+// So many numbers are looked up one by one where it counts that none of them is passed over.
+enum { NUMBERS_MAX = 4096 };
 
 // /proc has a folder for each thread, too, though it does not list it.
 static bool is_process(pid_t pid) {
@@ -182,30 +185,41 @@ struct search {
     const struct seep_map *with_notice;
     const struct seep_map *image_files;
     uint64_t started; // of this process, in ticks
+    bool missed;      // in this round a process ended before it was looked at: it may have left another one
 };
 
-// 0: not known.
-static uint64_t start_of(pid_t pid) {
+// Source: PF_EXITING of the kernel, the same since version 2.6. Such a process has no memory any more, so its
+// environment and mappings say nothing.
+#define IS_ENDING 4u
+
+// 0: it is gone. *ret_ending: it is, or soon.
+static uint64_t start_of(pid_t pid, bool *ret_ending) {
     struct seep_stat stat;
-    return seep_stat_read(pid, 0, &stat) ? seep_stat_number(&stat, SEEP_STAT_STARTED) : 0;
+    bool is_there = seep_stat_read(pid, 0, &stat);
+    *ret_ending = !is_there || seep_stat_number(&stat, SEEP_STAT_FLAGS) & IS_ENDING;
+    return is_there ? seep_stat_number(&stat, SEEP_STAT_STARTED) : 0;
 }
 
 // A process that began before this one is no descendant. That is asked first, because it costs least.
-static struct seep_error *look_at(const struct search *search, pid_t pid) {
-    if (pid == getpid() || seep_map_find(search->with_image, (uint64_t)pid))
-        return NULL;
-    uint64_t started = start_of(pid);
-    if (started && started < search->started)
+static struct seep_error *look_at(struct search *search, pid_t pid) {
+    bool ending, ended_since = false;
+    uint64_t started = start_of(pid, &ending);
+    search->missed |= ending;
+    if (!started || started < search->started || pid == getpid() ||
+        seep_map_find(search->with_image, (uint64_t)pid))
         return NULL;
     const uint64_t *notice = seep_map_find(search->with_notice, (uint64_t)pid);
     bool found = !(notice && *notice) &&
                  (seep_run_names_socket(pid, search->socket) == SEEP_RUN_NAMED ||
                   seep_run_has_image(pid, search->image_files)) &&
                  is_process(pid);
+    if (!found)
+        start_of(pid, &ended_since);
+    search->missed |= ended_since;
     return found && !is_idle(search->run, pid) ? add_idle(search->run, pid) : NULL;
 }
 
-static struct seep_error *look_at_listed(const struct search *search, const struct numbers *numbers) {
+static struct seep_error *look_at_listed(struct search *search, const struct numbers *numbers) {
     struct seep_error *err = NULL;
     DIR *all = opendir("/proc");
     for (struct dirent *entry; !err && all && (entry = readdir(all));) {
@@ -218,10 +232,14 @@ static struct seep_error *look_at_listed(const struct search *search, const stru
     return err;
 }
 
-static struct seep_error *look_at_numbers(const struct search *search, const struct numbers *numbers) {
+static struct seep_error *look_at_numbers(struct search *search, const struct numbers *numbers, int nr_few) {
     struct seep_error *err = NULL;
-    if (numbers->all || numbers->last < numbers->after || numbers->last - numbers->after > NUMBERS_FEW)
-        return look_at_listed(search, numbers);
+    search->missed = false;
+    if (numbers->all || numbers->last < numbers->after || numbers->last - numbers->after > nr_few) {
+        err = look_at_listed(search, numbers);
+        search->missed = true;
+        return err;
+    }
     for (pid_t pid = numbers->after + 1; !err && pid <= numbers->last; pid++)
         err = look_at(search, pid);
     return err;
@@ -232,20 +250,27 @@ static struct seep_error *look_at_numbers(const struct search *search, const str
 struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
                                       const struct seep_map *with_image, const struct seep_map *with_notice,
                                       const struct seep_map *image_files) {
-    struct search search = {run, socket, with_image, with_notice, image_files, 0};
+    struct search search = {run, socket, with_image, with_notice, image_files, 0, false};
+    run->outrun = false;
     if (!seep_proc_is_ours())
         return NULL;
-    search.started = start_of(getpid());
+    bool ending;
+    search.started = start_of(getpid(), &ending);
     struct numbers numbers = numbers_of(run);
-    struct seep_error *err = NULL;
-    for (unsigned round = 0; !err && round < ROUNDS_MAX; round++) {
+    int64_t until_ns = seep_monotonic_ns() + FOLLOWED_NS;
+    struct seep_error *err = look_at_numbers(&search, &numbers, NUMBERS_FEW);
+    // Before it was looked at, a process may have ended and left another one, whose number came since. None
+    // is left if all of one round were there and none of them is a descendant.
+    for (search.missed = true; !err && search.missed;) {
         int latest;
         long nr_threads;
-        err = look_at_numbers(&search, &numbers);
-        // Before it was looked at, a process may have ended and left another one.
         if (!read_latest(&latest, &nr_threads) || latest == numbers.last)
+            return NULL;
+        if (seep_monotonic_ns() >= until_ns)
             break;
         numbers = (struct numbers){numbers.last, latest, false};
+        err = look_at_numbers(&search, &numbers, NUMBERS_MAX);
     }
+    run->outrun = search.missed && !run->nr_idle;
     return err;
 }

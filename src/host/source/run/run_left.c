@@ -72,9 +72,9 @@ static struct seep_error *find_left(struct seep_run_supervisor *supervisor) {
     }
     if (!done)
         return seep_error_no_memory();
+    run->nr_idle = 0;
     if (supervisor->nr_left)
         return NULL;
-    run->nr_idle = 0;
     struct seep_error *err = seep_run_find_idle(run, supervisor->listener.path, &supervisor->last_of_pid,
                                                 &supervisor->notice_of_pid, &supervisor->image_files);
     for (size_t i = 0; !err && i < run->nr_idle; i++)
@@ -104,12 +104,16 @@ struct seep_error *seep_run_wait_for_left(struct seep_run_supervisor *supervisor
         size_t nr_images = supervisor->run->nr_images;
         if (!err && !supervisor->nr_left)
             err = seep_run_read_listener(supervisor);
-        if (err || (!supervisor->nr_left && supervisor->run->nr_images == nr_images)) {
-            supervisor->none_left = !err;
+        // A descendant that was found and has ended since may have left another one.
+        bool none = !supervisor->nr_left && !supervisor->run->nr_idle;
+        if (err || (none && supervisor->run->nr_images == nr_images)) {
+            supervisor->none_left = !err && !supervisor->run->outrun;
             break;
         }
-        if (!supervisor->nr_left)
+        if (!supervisor->nr_left) {
+            seep_run_read_signals(supervisor);
             continue;
+        }
         if (seep_monotonic_ns() >= say_ns) {
             say_ns = INT64_MAX;
             supervisor->events->waiting(supervisor->events->data, supervisor->left, supervisor->nr_left);
