@@ -42,6 +42,7 @@ from harness import (  # noqa: E402
 from cross_build import cross_build  # noqa: E402
 from test_oracle import check  # noqa: E402
 from test_programs import check_children  # noqa: E402
+from report_json import codes
 from small_programs import program_source
 from stack_use import MOST_BYTES, Library, hooks_that_need_more
 
@@ -408,7 +409,10 @@ def test_a_library_that_is_bound_deep(name, how, tmp_path):
     no_losses(main)
     figures = {site['via']: (site['allocations'], site['live_blocks'], site['live_bytes']) for site in main['sites']
                if site['stack'] and site['stack'][0]['function'] == 'library_alloc'}
-    assert figures == {'malloc': (100, 25, 1925), 'calloc': (100, 0, 0)}, figures
+    # A slot of ppc64 that is bound already is changed in a program of one thread, and qemu has one more.
+    missing = name == 'ppc64' and how == 'deep'
+    assert figures == {'calloc': (100, 0, 0), **({} if missing else {'malloc': (100, 25, 1925)})}, figures
+    assert ('deep_bound' in codes(main)) == missing, main['health']
 
 
 @pytest.mark.parametrize('name', [name for name in CPUS if name not in TESTED])
@@ -416,6 +420,7 @@ def test_library_compiles(name):
     """CPUs whose programs run only in the soak: each has system calls and structures that others lack."""
     need_tools(CPUS[name])
     done = run([f'{CPUS[name].triplet}-gcc', '-std=gnu11', '-D_GNU_SOURCE', '-Wall', '-Werror', '-fsyntax-only', '-I', ROOT / 'include',
+                *(['-Wno-int-to-pointer-cast'] if '32 bits' in CPUS[name].called else []),
                 *(word for tier in ('tracee', 'common') for word in ('-I', ROOT / 'src' / tier)),
                 *sorted((ROOT / 'src/tracee/preload').glob('*.c'))], timeout=None)
     assert done.code == 0, done

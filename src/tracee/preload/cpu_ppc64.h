@@ -83,6 +83,9 @@ SEEP_INLINE uint64_t cpu_own_registers(uint64_t *value) {
 #define CPU_GLIBC_OLDEST "GLIBC_2.3"
 #endif
 
+#if _CALL_ELF != 2
+#define CPU_SLOT_WORDS 3u
+#endif
 #define CPU_R_SLOT   R_PPC64_JMP_SLOT
 #define CPU_R_GLOBAL R_PPC64_GLOB_DAT
 #define CPU_R_WORD   R_PPC64_ADDR64

@@ -69,9 +69,35 @@ static bool is_before_ours(const struct pass *pass, const struct tables *tables,
     return module == pass->libc || (type == CPU_R_SLOT && module->l_ld == tables->map.l_ld);
 }
 
+#ifdef CPU_SLOT_WORDS
+// A call reads the words of the slot one after another. A slot that is not bound leads to code that needs its
+// first word alone, so the others are written before it. A bound one is changed only if no other thread can
+// be amid such a call.
+static bool put_words(const struct tables *tables, void **slot, void *const *descriptor) {
+    const struct link_map *module = module_of(*slot);
+    if (((uintptr_t)slot ^ (uintptr_t)(slot + CPU_SLOT_WORDS - 1)) & ~(uintptr_t)4095 ||
+        ((!module || module->l_ld != tables->map.l_ld) && !sys_is_alone()))
+        return false;
+    for (unsigned i = CPU_SLOT_WORDS - 1; i; i--)
+        __atomic_store_n(slot + i, descriptor[i], __ATOMIC_RELAXED);
+    __atomic_store_n(slot, descriptor[0], __ATOMIC_RELEASE);
+    return true;
+}
+#endif
+
+static bool put_function(const struct tables *tables, uint32_t type, void **slot, void *function) {
+#ifdef CPU_SLOT_WORDS
+    if (type == CPU_R_SLOT)
+        return put_words(tables, slot, function);
+#endif
+    (void)tables, (void)type;
+    __atomic_store_n(slot, function, __ATOMIC_RELEASE);
+    return true;
+}
+
 // false: the kernel did not let us, or it is a word of code or of constants. Of what is read-only once it is
 // bound, the loader protects the whole pages before its end, and the page that it begins in.
-static bool put(const struct tables *tables, void **slot, void *value) {
+static bool put(const struct tables *tables, uint32_t type, void **slot, void *function) {
     uint64_t at = (uintptr_t)slot, page = at & ~UINT64_C(4095);
     bool is_read_only = false, is_data = false;
     for (int i = 0; i < tables->nr_segments; i++) {
@@ -86,10 +112,10 @@ static bool put(const struct tables *tables, void **slot, void *value) {
         return false;
     if (is_read_only && sys3(SYS_mprotect, (void *)page, 4096, PROT_READ | PROT_WRITE) != 0)
         return false;
-    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    bool is_put = put_function(tables, type, slot, function);
     if (is_read_only)
         sys3(SYS_mprotect, (void *)page, 4096, PROT_READ);
-    return true;
+    return is_put;
 }
 
 // A word that is bound by `name`.
@@ -100,7 +126,7 @@ static void bind_word(struct pass *pass, const struct tables *tables, const stru
         return;
     void *value = __atomic_load_n(slot, __ATOMIC_RELAXED);
     if (is_before_ours(pass, tables, name, type, value) &&
-        !put(tables, slot, (void *)(ours->l_addr + hook->st_value)))
+        !put(tables, type, slot, (void *)(ours->l_addr + hook->st_value)))
         pass->failed = true;
 }
 

@@ -57,13 +57,6 @@ SEEP_COLD static void limit_is_coming(unsigned resource, const void *limit, size
 #if SEEP_ARCH_WORD == 8
 #define LIMIT_CALLER() SEEP_HOOK_CALLER()
 
-// Whether this thread is the only one. false: or not known.
-static bool is_alone(void) {
-    enum { LINKS_OF_FOLDER = 2 }; // to which the kernel adds the threads
-    struct stat64 about;
-    return sys_stat_at(AT_FDCWD, "/proc/self/task", &about, 0) && about.st_nlink == LINKS_OF_FOLDER + 1;
-}
-
 // Whether no hook is at work on this stack: a signal handler or the allocator may set a limit amid one.
 // false: or not known, because not all of the stack can be walked.
 static bool is_outside(struct seep_caller caller) {
@@ -80,7 +73,7 @@ static bool is_outside(struct seep_caller caller) {
 
 // The image takes some 40 MiB. Without room the program could not even extend its stack.
 static void make_room(struct seep_caller caller) {
-    if (seep_calls_are_free() && !seep_window_leaves_room(0) && is_alone() && is_outside(caller))
+    if (seep_calls_are_free() && !seep_window_leaves_room(0) && sys_is_alone() && is_outside(caller))
         seep_memory_gives_way();
 }
 #else // the image is small

@@ -150,6 +150,13 @@ SEEP_INLINE bool sys_stat_at(int fd, const char *path, struct stat64 *ret_about,
 #endif
 }
 
+// Whether this thread is the only one. false: or not known.
+SEEP_INLINE bool sys_is_alone(void) {
+    enum { LINKS_OF_FOLDER = 2 }; // to which the kernel adds the threads
+    struct stat64 about;
+    return sys_stat_at(AT_FDCWD, "/proc/self/task", &about, 0) && about.st_nlink == LINKS_OF_FOLDER + 1;
+}
+
 // The limit of 64 bits on all CPUs. NULL: not asked for, or not changed.
 SEEP_INLINE bool sys_limit(int resource, const struct rlimit64 *limit, struct rlimit64 *ret_before) {
     return sys6(SYS_prlimit64, 0, resource, (long)limit, (long)ret_before, 0, 0) == 0;
