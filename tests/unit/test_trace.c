@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "file/session_file.h"
@@ -353,6 +355,43 @@ static void test_load_bytes_keeps_nothing(void **state) {
     assert_ptr_equal(session, path);
 }
 
+// A flight recorder takes back section after section for days. All are passed still, one after the other.
+static void test_what_was_taken_back_takes_no_room(void **state) {
+    enum { NR = 1000, KEPT = 4, OTHERS_EVERY = 100, MOST_BYTES = 1 << 20 };
+    static unsigned char bytes[8192];
+    (void)state;
+    struct seep_trace_writer *writer;
+    struct seep_trace_span spans[KEPT];
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    assert_null(seep_trace_writer_create_fd(fd, "memory", &writer));
+    for (int i = 0; i < NR; i++) {
+        if (i >= KEPT)
+            assert_null(seep_trace_writer_forget(writer, &spans[i % KEPT]));
+        if (i % OTHERS_EVERY == 0)
+            assert_null(seep_trace_writer_plain(writer, SEEP_TRACE_STACKS, 1, bytes, 10));
+        seep_trace_span_begin(writer, &spans[i % KEPT]);
+        assert_null(seep_trace_writer_plain(writer, SEEP_TRACE_EVENTS, 1, bytes, sizeof(bytes)));
+        seep_trace_span_end(writer, &spans[i % KEPT]);
+    }
+    struct stat status;
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_true(status.st_blocks * 512 < MOST_BYTES);
+    int nr_events = 0, nr_others = 0;
+    off_t at = SEEP_TRACE_HEADER_BYTES;
+    for (unsigned char header[SEEP_TRACE_SECTION_BYTES]; at < status.st_size;) {
+        assert_int_equal(pread(fd, header, sizeof(header), at), sizeof(header));
+        assert_int_equal(seep_trace_crc32(0, header, 24), seep_fetch32(header + 24));
+        nr_events += seep_fetch32(header) == SEEP_TRACE_EVENTS;
+        nr_others += seep_fetch32(header) == SEEP_TRACE_STACKS;
+        at += (off_t)(sizeof(header) + seep_fetch64(header + 8));
+    }
+    assert_int_equal(at, status.st_size);
+    assert_int_equal(nr_events, KEPT);
+    assert_int_equal(nr_others, NR / OTHERS_EVERY);
+    seep_trace_writer_destroy(writer);
+    close(fd);
+}
+
 // A recording may be larger than the memory: what stands before its processes is not read with them.
 static void test_of_a_recording_only_what_follows_its_events_is_read(void **state) {
     static const uint32_t types[] = {SEEP_TRACE_STACKS, SEEP_TRACE_EVENTS, SEEP_TRACE_EVENT_SUMS,
@@ -639,6 +678,7 @@ int main(void) {
         cmocka_unit_test(test_a_profile_out_of_range_is_not_saved),
         cmocka_unit_test(test_what_the_library_gave_lies_in_the_library),
         cmocka_unit_test(test_load_bytes_keeps_nothing),
+        cmocka_unit_test(test_what_was_taken_back_takes_no_room),
         cmocka_unit_test(test_of_a_recording_only_what_follows_its_events_is_read),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -32,6 +32,14 @@ struct kept_section {
 #define SKIPPABLE_HEADER_BYTES 8u
 enum { NOREPLACE = 1, EXCHANGE = 2 }; // RENAME_* of linux/fs.h, which not every libc has
 
+// So many of the latest gaps are sections of their own, because a reader may stand at one of them and goes on
+// to the next. Those before them are joined: each would take a block of the file for its header.
+#define GAPS_APART 32u
+struct gap {
+    uint64_t off;
+    uint64_t bytes;
+};
+
 struct seep_trace_writer {
     int fd;
     bool owns_fd;
@@ -48,6 +56,9 @@ struct seep_trace_writer {
     uint64_t written_bytes;
     uint64_t nr_sections;
     uint64_t nr_forgotten;
+    struct gap latest_gaps[2 * GAPS_APART];
+    size_t nr_latest_gaps;
+    struct gap joined;   // of those before them, the last one
     unsigned char *held; // of a spool, HELD_BYTES: what is not in the file yet; NULL: all is written at once
     size_t nr_held;
 };
@@ -521,22 +532,58 @@ static bool write_at(int fd, uint64_t off, const void *bytes, size_t nr_bytes) {
     return pwrite(fd, bytes, nr_bytes, (off_t)off) == (ssize_t)nr_bytes;
 }
 
-struct seep_error *seep_trace_writer_forget(struct seep_trace_writer *writer,
-                                            const struct seep_trace_span *span) {
+// Readers pass it as one section. Its header is that of the section that was there.
+static struct seep_error *write_gap(struct seep_trace_writer *writer, const struct gap *gap) {
     unsigned char header[SEEP_TRACE_SECTION_BYTES];
-    if (!seep_read_at(writer->fd, span->off, header, sizeof(header)))
+    if (!seep_read_at(writer->fd, gap->off, header, sizeof(header)))
         return write_error(writer, errno);
+    uint64_t stored_bytes = gap->bytes - sizeof(header);
     seep_store32(header, SEEP_TRACE_GAP);
     seep_store16(header + 6, 0);
-    seep_store64(header + 16, seep_fetch64(header + 8));
+    seep_store64(header + 8, stored_bytes);
+    seep_store64(header + 16, stored_bytes);
     seep_store32(header + 24, seep_trace_crc32(0, header, 24));
-    if (!write_at(writer->fd, span->off, header, sizeof(header)))
+    if (!write_at(writer->fd, gap->off, header, sizeof(header)))
         return write_error(writer, errno);
     // Where the file system cannot do that the room comes back at the end.
     (void)fallocate(writer->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                    (off_t)(span->off + sizeof(header)), (off_t)(span->bytes - sizeof(header)));
-    writer->nr_forgotten++;
+                    (off_t)(gap->off + sizeof(header)), (off_t)stored_bytes);
     return NULL;
+}
+
+static struct seep_error *join_gaps(struct seep_trace_writer *writer) {
+    struct seep_error *error = NULL;
+    struct gap *joined = &writer->joined;
+    bool grew = false;
+    for (size_t i = 0; !error && i < GAPS_APART; i++) {
+        const struct gap *gap = &writer->latest_gaps[i];
+        if (gap->off == joined->off + joined->bytes) {
+            joined->bytes += gap->bytes;
+            grew = true;
+            continue;
+        }
+        if (grew)
+            error = write_gap(writer, joined);
+        *joined = *gap;
+        grew = false;
+    }
+    if (!error && grew)
+        error = write_gap(writer, joined);
+    writer->nr_latest_gaps -= GAPS_APART;
+    memmove(writer->latest_gaps, writer->latest_gaps + GAPS_APART,
+            writer->nr_latest_gaps * sizeof(*writer->latest_gaps));
+    return error;
+}
+
+struct seep_error *seep_trace_writer_forget(struct seep_trace_writer *writer,
+                                            const struct seep_trace_span *span) {
+    const struct gap gap = {span->off, span->bytes};
+    struct seep_error *error = write_gap(writer, &gap);
+    if (error)
+        return error;
+    writer->nr_forgotten++;
+    writer->latest_gaps[writer->nr_latest_gaps++] = gap;
+    return writer->nr_latest_gaps == SEEP_ARRAY_SIZE(writer->latest_gaps) ? join_gaps(writer) : NULL;
 }
 
 // All sections of `from` but gaps.
