@@ -94,3 +94,9 @@ def test_a_report_names_what_can_be_typed_next(run, seep, trace):
 def test_wrong_use(run, seep, arguments, code, message):
     done = run(seep, "connect", *arguments)
     assert done.returncode == code and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_save_that_fails_names_no_option(run, seep, trace):
+    """The hint was that of commands: 'with -o', which save has not."""
+    done = run(seep, "connect", "-e", "save /nonexistent/x.seep", trace)
+    assert done.returncode == 1 and "/nonexistent/x.seep" in done.stdout + done.stderr and " -o" not in done.stdout + done.stderr, done

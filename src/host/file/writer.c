@@ -72,11 +72,11 @@ static struct seep_error *write_error(const struct seep_trace_writer *writer, in
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-        return seep_error_hint(error, "make room there, or write to another place with -o");
+        return seep_error_hint(error, "make room there, or write to another place");
     case EPIPE:
         return seep_error_hint(error, "the program that reads the pipe has ended: see why");
     default:
-        return seep_error_hint(error, "write to another place with -o");
+        return seep_error_hint(error, "write to another place");
     }
 }
 
@@ -143,7 +143,7 @@ static struct seep_error *open_temporary(struct seep_trace_writer *writer) {
         writer->temp_path = NULL;
         return seep_error_hint(
             seep_error_system(sys_errno, "%s: cannot make the trace in its directory", writer->name),
-            "write to another place with -o");
+            "write to another place");
     }
     struct stat status;
     if (fstat(writer->fd, &status) == 0)
@@ -180,7 +180,7 @@ static struct seep_error *open_named(struct seep_trace_writer *writer, const cha
     writer->path = is_link ? realpath(path, NULL) : strdup(path);
     if (!writer->path && is_link)
         return seep_error_hint(seep_error_system(errno, "%s: a symbolic link that leads nowhere", path),
-                               "remove the link, or write to another place with -o");
+                               "remove the link, or write to another place");
     if (!writer->path)
         return seep_error_no_memory();
     return open_temporary(writer);
