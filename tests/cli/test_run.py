@@ -554,6 +554,31 @@ def test_stack_deeper_than_can_be_kept(run, seep, libseep, tmp_path):
     assert re.search("cut 1 [(]depth[)].* --depth", done.stderr), done.stderr
 
 
+def test_recursion_deeper_than_can_be_kept(run, seep, libseep, tmp_path):
+    """A stack grows from that of the level before it, cut or not: none is walked whole for each allocation. What is left of a cut one is a quarter of the
+    most at least, and what lies further out than those is whole again."""
+    (tmp_path / "deeper.c").write_text(program_source("run_deeper.c"))
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", "-o", "deeper", "deeper.c"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "--scan", "no", "--json", "--report", "deeper.json", "-o", "deeper.seep", "-T", "0", "./deeper")
+    assert done.returncode == 0, done
+    report = json.loads((tmp_path / "deeper.json").read_text())
+    assert report["health"]["lost"] == {}
+    assert report["totals"]["allocations"] == 2 * 376
+    depths = []
+    for _, outer in report["stacks"]:
+        depths.append(1 + (depths[outer] if outer >= 0 else 0))
+
+    def innermost(site):
+        return report["frames"][report["stacks"][site["stack"]][0]]["function"]
+
+    for function in ("way_in", "way_out"):
+        sites = [site for site in report["sites"] if innermost(site) == function]
+        cut = {depths[site["stack"]] for site in sites if site["cut"] == "depth"}
+        assert min(cut) > 4096 and max(cut) <= 16384 and len(cut) > 50, (function, min(cut), max(cut), len(cut))
+        assert sum(site["allocations"] for site in sites if not site["cut"]) >= (250 if function == "way_in" else 60)
+    assert report["health"]["cut"] == {"depth": sum(site["cut"] == "depth" for site in report["sites"])}
+
+
 # ---- the library ---------------------------------------------------------------------------------
 
 def test_library_that_is_missing(run, seep):

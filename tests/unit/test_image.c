@@ -75,6 +75,7 @@ static void compare_look(const struct seep_image_look *look, const struct seep_p
     assert_int_equal(seep_image_look_nr_sites(look), profile->nr_sites);
     assert_memory_equal(&small->totals, &profile->totals, sizeof(small->totals));
     assert_memory_equal(small->health.lost, profile->health.lost, sizeof(small->health.lost));
+    assert_memory_equal(small->health.cut, profile->health.cut, sizeof(small->health.cut));
     assert_int_equal(small->health.events, profile->health.events);
     assert_int_equal(small->nr_threads, profile->nr_threads);
     for (uint32_t i = 0; i < profile->nr_threads; i++)
@@ -226,6 +227,7 @@ static void check_all(const struct seep_profile *profile) {
 static void test_file(void **state) {
     struct image_builder *image = image_build();
     struct seep_profile *profile = profile_of(image);
+    assert_int_equal(profile->health.cut[SEEP_CUT_LOOP], 1);
     check_all(profile);
     seep_profile_destroy(profile);
     free(image);

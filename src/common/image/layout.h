@@ -239,7 +239,7 @@ struct seep_image_header {
     uint64_t live_bytes_flushed; // sum of what threads flushed of their net bytes
     uint64_t peak_bytes_flushed; // highest value of the above
     uint64_t peak_slack_bytes;   // most by which one thread's unflushed part may differ
-    uint64_t cut[SEEP_CUT_NR];   // sites whose stack is cut, by reason
+    uint64_t cut[SEEP_CUT_NR];   // 0: the reader counts the sites whose stack is cut
     uint64_t reserved;           // 0
     uint64_t nr_thread_starts;   // threads that ever had a slot
 

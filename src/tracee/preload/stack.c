@@ -3,7 +3,10 @@
 // The slow half of stack.h: walks the stack, then grows memo and tree inward again.
 //
 // A stack whose unwinding did not rest on rules alone (frame pointers without CFI, rows that need all
-// registers, a cut) is used once and not kept: only what rules read may be trusted later.
+// registers, a cut) is used once and not kept: only what rules read may be trusted later. But one that is
+// deeper than the memo is kept, with the inner half of its frames: the next thousands of deeper ones grow
+// from it. No walk may end at the outer half of those, whose sp is 0 for that: so it has a quarter of the
+// frames at least, and one from further out is walked anew.
 #include "preload/stack_tree.h"
 #include "preload/walk.h"
 
@@ -109,8 +112,12 @@ static void check_with_oracle(const struct seep_thread *thread, uint32_t depth, 
     seep_oracle_check(pcs, depth, cut_reason);
 }
 
+static int cut_of_memo(const struct seep_thread *thread) {
+    return thread->frames[0].sp ? CUT_NONE : SEEP_CUT_DEPTH;
+}
+
 void seep_stack_show_memo(const struct seep_thread *thread) {
-    check_with_oracle(thread, (uint32_t)(thread->memo_end - thread->frames), CUT_NONE);
+    check_with_oracle(thread, (uint32_t)(thread->memo_end - thread->frames), cut_of_memo(thread));
 }
 
 void seep_stack_show_recent(const struct seep_thread *thread, const struct seep_recent *recent) {
@@ -119,7 +126,7 @@ void seep_stack_show_recent(const struct seep_thread *thread, const struct seep_
     __builtin_memcpy(pcs, recent->pcs, nr * sizeof(*pcs));
     for (const struct seep_memo_frame *frame = recent->kept; frame >= thread->frames; frame--)
         pcs[nr++] = frame->pc & ~SEEP_PC_EXACT;
-    seep_oracle_check(pcs, nr, CUT_NONE);
+    seep_oracle_check(pcs, nr, cut_of_memo(thread));
 }
 #endif
 
@@ -144,11 +151,16 @@ static SEEP_NOINLINE uint32_t walk_slowly(struct seep_thread *thread, enum seep_
         walk = (struct walk){.thread = thread, .limit = limit, .cut = CUT_NONE, .pc = pc, .sp = sp, .bp = bp};
         kept = seep_walk_outward(&walk);
     }
+    const bool deep = walk.cut == SEEP_CUT_DEPTH && !walk.unproven && limit % SEEP_MAX_DEPTH <= walk.nr / 4;
+    if (deep)
+        walk.nr /= 2;
     uint32_t depth = grow_memo(&walk, kept);
+    for (uint32_t i = 0; deep && i < depth / 2; i++)
+        thread->frames[i].sp = 0;
     uint32_t node = limit < SEEP_MAX_DEPTH ? limited_node(thread, depth, limit)
                     : depth                ? thread->frames[depth - 1].node
                                            : 0;
-    thread->memo_end = thread->frames + (walk.cut == CUT_NONE && !walk.unproven ? depth : 0);
+    thread->memo_end = thread->frames + (deep || (walk.cut == CUT_NONE && !walk.unproven) ? depth : 0);
     thread->top_via = via;
     thread->top_site = seep_tree_site(node, via);
 #ifdef SEEP_ORACLE

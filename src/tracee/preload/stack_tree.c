@@ -277,14 +277,6 @@ static uint32_t find_site(uint32_t node, enum seep_via via) {
     return site;
 }
 
-static void count_cut(uint32_t node) {
-    while (node && seep_g.nodes[node].parent)
-        node = seep_g.nodes[node].parent;
-    uint64_t frame = seep_g.nodes[node].frame;
-    if (node && SEEP_FRAME_IS_CUT(frame))
-        seep_g.header->cut[SEEP_FRAME_OFFSET(frame) % SEEP_CUT_NR]++;
-}
-
 static uint32_t add_site(uint32_t node, enum seep_via via) {
     if (!seep_lock_take(&seep_g.tree_lock))
         return 0;
@@ -297,7 +289,6 @@ static uint32_t add_site(uint32_t node, enum seep_via via) {
             (struct seep_image_site){.node = node, .via = via, .next = seep_g.nodes[node].site};
         __atomic_store_n(&seep_g.header->areas[SEEP_AREA_SITES].used, site + 1, __ATOMIC_RELEASE);
         __atomic_store_n(&seep_g.nodes[node].site, site, __ATOMIC_RELEASE);
-        count_cut(node);
     }
     seep_lock_release(&seep_g.tree_lock);
     return site;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ void seep_image_look_destroy(struct seep_image_look *look) {
     }
     free(look->groups);
     free(look->seen);
+    free(look->cut);
     free(look->threads.items);
     free(look->threads_before.items);
     seep_profile_destroy(look->profile);
@@ -204,6 +206,37 @@ static struct seep_error *read_small(struct seep_image_look *look, const struct 
     return NULL;
 }
 
+// Counts the sites with a cut stack, of those that are new.
+static struct seep_error *count_cut(struct seep_image_look *look) {
+    uint8_t *cut = realloc(look->cut, look->nr_nodes);
+    if (!cut)
+        return seep_error_no_memory();
+    look->cut = cut;
+    while (look->nr_cut_nodes < look->nr_nodes) {
+        struct seep_node nodes[PIECE];
+        uint32_t first = look->nr_cut_nodes, nr = SEEP_MIN(look->nr_nodes - first, PIECE);
+        struct seep_error *error = seep_image_look_nodes(look, first, nr, nodes);
+        if (error)
+            return error;
+        for (uint32_t i = 0; i < nr; i++)
+            cut[first + i] = seep_image_cut_of(&nodes[i], first + i, cut);
+        look->nr_cut_nodes += nr;
+    }
+    while (look->nr_cut_sites < look->nr_sites) {
+        struct seep_look_site sites[PIECE];
+        uint32_t nr = SEEP_MIN(look->nr_sites - look->nr_cut_sites, PIECE);
+        struct seep_error *error = seep_image_look_sites(look, look->nr_cut_sites, nr, sites);
+        if (error)
+            return error;
+        for (uint32_t i = 0; i < nr; i++)
+            if (cut[sites[i].node])
+                look->cut_sites[cut[sites[i].node] - 1]++;
+        look->nr_cut_sites += nr;
+    }
+    memcpy(look->profile->health.cut, look->cut_sites, sizeof(look->cut_sites));
+    return NULL;
+}
+
 struct seep_error *seep_image_look_take(struct seep_image_look *look, uint64_t epoch) {
     char name[64];
     snprintf(name, sizeof(name), "image of process %d", (int)look->pid);
@@ -223,6 +256,8 @@ struct seep_error *seep_image_look_take(struct seep_image_look *look, uint64_t e
         look->epoch = epoch;
         error = seep_look_take_counters(look, copy);
     }
+    if (!error)
+        error = count_cut(look);
     if (!error) {
         seep_profile_derive_health(look->profile);
         seep_image_set_totals(&reader);

@@ -59,6 +59,9 @@ struct seep_image_look {
     size_t nr_seen;
     uint64_t epoch, before, changed;
     struct seep_look_threads threads, threads_before;
+    uint8_t *cut; // of each node that was counted: 1 + enum seep_cut of its outermost one; 0: whole
+    uint32_t nr_cut_nodes, nr_cut_sites; // nodes and sites that were counted
+    uint64_t cut_sites[SEEP_CUT_NR];
 };
 
 // ---- image_look_counters.c ----

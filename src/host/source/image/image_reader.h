@@ -60,6 +60,10 @@ uint32_t seep_image_nr_elements(struct seep_image_reader *reader, enum seep_area
 struct seep_node seep_image_node_from(struct seep_image_reader *reader, uint32_t id,
                                       const struct seep_image_node *from);
 
+// 1 + enum seep_cut of the node's outermost one; 0: its stack is whole. `before`: the same of all nodes
+// before it.
+uint8_t seep_image_cut_of(const struct seep_node *node, uint32_t id, const uint8_t *before);
+
 // false, and counted as damaged: not the id of a site.
 SEEP_MUST_CHECK bool seep_image_is_site(struct seep_image_reader *reader, uint32_t site);
 

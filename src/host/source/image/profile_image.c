@@ -202,6 +202,27 @@ static struct seep_error *read_sites(struct seep_image_reader *reader) {
     return NULL;
 }
 
+uint8_t seep_image_cut_of(const struct seep_node *node, uint32_t id, const uint8_t *before) {
+    if (node->kind == SEEP_NODE_CUT)
+        return (uint8_t)(1 + node->offset % SEEP_CUT_NR);
+    return id ? before[node->parent] : 0;
+}
+
+// The library does not count them: from a site of a deep stack it is far to the outermost frame.
+static struct seep_error *count_cut(struct seep_image_reader *reader) {
+    struct seep_profile *profile = reader->profile;
+    uint8_t *cut = calloc((size_t)profile->nr_nodes + 1, 1); // of each node, 1 + the reason
+    if (!cut)
+        return seep_error_no_memory();
+    for (uint32_t i = 1; i < profile->nr_nodes; i++)
+        cut[i] = seep_image_cut_of(&profile->nodes[i], i, cut);
+    for (uint32_t i = 1; i < profile->nr_sites; i++)
+        if (cut[profile->sites[i].node])
+            profile->health.cut[cut[profile->sites[i].node] - 1]++;
+    free(cut);
+    return NULL;
+}
+
 static struct seep_error *read_args(struct seep_image_reader *reader) {
     const struct seep_image_header *header = &reader->copy->head.header;
     const struct seep_image_area *strings = &header->areas[SEEP_AREA_STRINGS];
@@ -266,7 +287,6 @@ static struct seep_error *read_health(struct seep_image_reader *reader) {
     const struct seep_image_header *header = &reader->copy->head.header;
     struct seep_health *health = &reader->profile->health;
     seep_image_losses(reader->copy, health->lost); // those of SEEP_LOST_STOPPED come with the threads
-    memcpy(health->cut, header->cut, sizeof(health->cut));
     health->state = header->state;
     health->passive_reason = header->passive_reason;
     health->flags = header->flags & SEEP_HEALTH_IMAGE_FLAGS;
@@ -457,6 +477,7 @@ static struct seep_error *read_all(struct seep_image_reader *reader) {
         seep_image_read_small,
         read_nodes,
         read_sites,
+        count_cut,
         seep_image_read_counters,
         seep_image_read_blocks,
         seep_image_read_mappings,
