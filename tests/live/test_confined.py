@@ -192,6 +192,15 @@ def test_address_space_limited_by_a_signal_handler(mode, tmp_path):
         assert (done.code, done.out, done.err) == (0, b'0 crashed\n', b''), (command, done)
 
 
+@pytest.mark.parametrize('mode', ['live', 'record'])
+def test_address_space_limited_between_two_instructions(mode, tmp_path):
+    """Also where a hook has seen that it may begin, and has not said yet that it has: its frame on the stack tells."""
+    program = built_program('confined_least_stepped.c', tmp_path, '-O1', '-fno-builtin')
+    for command in ([program], [SEEP, 'run', '-q', '--mode', mode, '-o', tmp_path / 't.seep', '--', program]):
+        done = run(command)
+        assert (done.code, done.out, done.err) == (0, b'0 crashed\n', b''), (command, done)
+
+
 @pytest.mark.parametrize('mode', ['live', 'count', 'record'])
 def test_address_space_limited_by_the_allocator(mode, tmp_path):
     """Amid a hook, which goes on in the image."""
