@@ -71,34 +71,40 @@ static bool exclude_stack_of_first(struct seep_root_finder *finder) {
     return true;
 }
 
+// Whether the thread runs on the stack that it was started with, whose bounds are known.
+static bool is_on_own_stack(const struct seep_root_finder *finder, size_t thread) {
+    const uint64_t sp = finder->stopped->threads[thread].sp;
+    const struct seep_memory_area *mapping = seep_memory_find(finder->memory, sp);
+    uint32_t in_block;
+    uint64_t off;
+    return mapping && !seep_graph_find(finder->graph, sp, &in_block, &off) &&
+           (finder->places[thread].told || is_only_stack_of(finder, mapping, thread));
+}
+
 // Stack that is not in use any more.
 static bool exclude_unused_stack(struct seep_root_finder *finder) {
     const struct seep_stopped *stopped = finder->stopped;
-    for (size_t i = 0; i < stopped->nr_threads; i++) {
-        const struct seep_stopped_thread *thread = &stopped->threads[i];
-        const struct seep_memory_area *mapping = seep_memory_find(finder->memory, thread->sp);
-        uint32_t in_block;
-        uint64_t off;
-        if (!mapping || seep_graph_find(finder->graph, thread->sp, &in_block, &off))
-            continue;
-        if ((finder->places[i].told || is_only_stack_of(finder, mapping, i)) &&
-            !seep_spans_add(&finder->excluded, finder->places[i].stack_start,
-                            seep_root_stack_from(finder, thread)))
+    for (size_t i = 0; i < stopped->nr_threads; i++)
+        if (is_on_own_stack(finder, i) && !seep_spans_add(&finder->excluded, finder->places[i].stack_start,
+                                                          seep_root_stack_from(finder, &stopped->threads[i])))
             return false;
-    }
     return true;
 }
 
 // Alternate signal stacks on which no handler runs: the next handler overwrites what is there. A stack that
-// any thread is on is left out.
+// any thread is on is left out, and that of a thread that is on no stack of its own: it may be a coroutine
+// that a handler has called.
 static bool exclude_idle_signal_stacks(struct seep_root_finder *finder) {
     const struct seep_stopped *stopped = finder->stopped;
     struct seep_spans *idle = &finder->ranges->idle;
     for (size_t i = 0; i < stopped->nr_threads; i++) {
+        const uint64_t sp = stopped->threads[i].sp;
         size_t nr;
         const struct seep_signal_stack *stacks = seep_root_signal_stacks(finder, &stopped->threads[i], &nr);
+        if (sp < finder->places[i].stack_start || sp >= finder->places[i].end || !is_on_own_stack(finder, i))
+            continue;
         for (size_t k = 0; k < nr; k++)
-            if (stopped->threads[i].sp - stacks[k].start >= stacks[k].bytes &&
+            if (sp - stacks[k].start >= stacks[k].bytes &&
                 !seep_spans_add(idle, stacks[k].start, stacks[k].start + stacks[k].bytes))
                 return false;
     }
