@@ -235,6 +235,23 @@ def strip_comments(text):
 # ---- files ----
 
 
+NARROW_ATOMIC = re.compile(r"_Atomic (?:bool|u?int(?:8|16)_t) \**(\w+)")
+EXCHANGE = re.compile(r"atomic_(?:exchange(?:_[a-z]+)?|fetch_\w+|compare_exchange_\w+)\(&?(?:[\w\[\]]+(?:->|\.))*(\w+)")
+
+
+def test_the_library_exchanges_no_bytes():
+    """On riscv64 these are functions of libatomic, which the library does not have."""
+    troubles = []
+    for path in tree():
+        if is_c(path) and path.startswith(("src/tracee/preload/", "src/common/")):
+            text = strip_comments(text_of(path))
+            narrow = set(NARROW_ATOMIC.findall(text))
+            for match in EXCHANGE.finditer(text):
+                if match.group(1) in narrow:
+                    troubles.append("%s:%d: %s" % (path, text.count("\n", 0, match.start()) + 1, match.group(1)))
+    none(troubles)
+
+
 def test_parts_of_texts_are_copied_by_a_function_of_the_project():
     # strndup() of a part that no zero byte follows is an error to AddressSanitizer's strict_string_checks.
     found = [path for path in tree() if is_c(path) and path.startswith("src/")

@@ -70,7 +70,7 @@ static bool is_read(const struct field *field) {
 // handlers that allocate, or execute a program, may have little stack. The thread that asks first reads two
 // large parts. Other threads read small parts meanwhile, and after the first thread has left by longjmp.
 static char large_part[768];
-static _Atomic bool large_part_taken;
+static _Atomic uint32_t large_part_taken; // riscv64 exchanges no bytes
 
 static uint32_t nr_filters(const char *status) {
     struct field mode = {"Seccomp:\t", UNKNOWN, 0}, filters = {"Seccomp_filters:\t", UNKNOWN, 0};
@@ -80,7 +80,7 @@ static uint32_t nr_filters(const char *status) {
     if (fd < 0)
         return UNKNOWN;
     // acquire pairs with the release below: one writes to the large part at a time
-    if (!atomic_exchange_explicit(&large_part_taken, true, memory_order_acquire)) {
+    if (!atomic_exchange_explicit(&large_part_taken, 1, memory_order_acquire)) {
         text = large_part;
         room = sizeof(large_part);
     }
@@ -96,7 +96,7 @@ static uint32_t nr_filters(const char *status) {
         }
     sys_close(fd);
     if (text == large_part)
-        atomic_store_explicit(&large_part_taken, false, memory_order_release);
+        atomic_store_explicit(&large_part_taken, 0, memory_order_release);
     return mode.value == 0 || mode.value == UNKNOWN ? mode.value
            : filters.value == UNKNOWN               ? 1
                                                     : filters.value;
