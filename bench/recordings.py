@@ -5,7 +5,8 @@
     recordings.py --build DIR [--rounds N] [--bounds]
 
 Each round runs every program untraced, in live mode, recorded by the tool, and recorded by the library alone, one after the other;
-the ratio of a round is taken within it, and the median counts. Times are of the wall clock. What it prints is the table of docs/recording.md.
+the ratio of a round is taken within it, and the median counts. Times are of the wall clock, but for the column of processor time, which
+is of the program and the tool together: other work of the machine hardly changes it. What it prints is the table of docs/recording.md.
 
 --bounds says instead where the time over live mode goes: recorded, recorded by a library that reads no clock (it is built for that),
 recorded with --drop, where no thread waits for the tool, and the last two together.
@@ -51,11 +52,18 @@ PROGRAMS = {
 }
 
 
+def cpu_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def run(command, stdin, environment=None):
-    begin = time.monotonic()
+    """(seconds, of processor time)"""
+    begin, cpu = time.monotonic(), cpu_of_children()
     done = subprocess.run(command, input=stdin.encode() if stdin else None, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           env=dict(os.environ, PYTHONMALLOC="malloc", **(environment or {})), check=False)
-    return time.monotonic() - begin, done.returncode
+    assert done.returncode == 0, command
+    return time.monotonic() - begin, cpu_of_children() - cpu
 
 
 def events_of(seep, trace):
@@ -70,16 +78,17 @@ def measure(build, folder, name, command, stdin, rounds):
     seep = os.path.join(build, "seep")
     trace, live = os.path.join(folder, "recorded.seep"), os.path.join(folder, "live.seep")
     alone = os.path.join(folder, "alone")
-    ratios, walls, alone_walls = [], [], []
+    ratios, walls, alone_walls, cpus = [], [], [], []
     for _ in range(rounds):
         plain, _ = run(command, stdin)
-        of_live, _ = run([seep, "run", "-q", "--scan", "no", "-o", live, "--"] + command, stdin)
-        recorded, _ = run([seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", trace, "--"] + command, stdin)
+        of_live, live_cpu = run([seep, "run", "-q", "--scan", "no", "-o", live, "--"] + command, stdin)
+        recorded, recorded_cpu = run([seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", trace, "--"] + command, stdin)
         shutil.rmtree(alone, ignore_errors=True)
         os.mkdir(alone)
         by_itself, _ = run(command, stdin, {"SEEP_MODE": "record", "SEEP_OUT": alone + "/%p.seep",
                                             "LD_PRELOAD": os.path.join(build, "libseep-record.so")})
         ratios.append(recorded / of_live)
+        cpus.append(recorded_cpu / live_cpu)
         walls.append((plain, of_live, recorded))
         alone_walls.append(by_itself / of_live)
     events, lost = events_of(seep, trace)
@@ -89,7 +98,7 @@ def measure(build, folder, name, command, stdin, rounds):
     best = min(timed(seep, trace) for _ in range(3))
     packed = heaptrack(folder, command, stdin)
     return {"program": name, "events": events, "lost": lost, "bytes": size / events, "alone": alone_size / max(alone_events, 1),
-            "over": statistics.median(ratios), "alone_over": statistics.median(alone_walls), "ns": over * 1e9 / events,
+            "over": statistics.median(ratios), "cpu": statistics.median(cpus), "alone_over": statistics.median(alone_walls), "ns": over * 1e9 / events,
             "read": events / best / 1e6, "heaptrack": packed / events if packed else None}
 
 
@@ -147,10 +156,9 @@ def timed(seep, trace):
     """Seconds of CPU that one pass over the events takes: of history, less what opening the file takes. There are no debug files
     beside the programs: to decompress that of libc takes as long as a million events."""
     def cpu(*command):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = cpu_of_children()
         subprocess.run([seep, *command, trace], stdout=subprocess.DEVNULL, check=True, env=dict(os.environ, SEEP_DEBUG_DIR=empty))
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return cpu_of_children() - before
     with tempfile.TemporaryDirectory() as empty:
         return max(cpu("history", "--top", "1") - cpu("report", "--top", "1"), 0.001)
 
@@ -187,21 +195,21 @@ def main():
             found = {name: program for name, program in programs.items() if shutil.which(program[0][0])}
             measure_bounds(os.path.abspath(options.build), folder, found, options.rounds)
             return 0
-        print("| program | events | bytes/event | alone | time / live mode | ns/event over it | alone / live mode | "
+        print("| program | events | bytes/event | alone | time / live mode | CPU / live mode | ns/event over it | alone / live mode | "
               "read, events/us | heaptrack, bytes/event |")
-        print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+        print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
         for name, (command, stdin) in programs.items():
             if not shutil.which(command[0]):
                 print("skipped: no", command[0], file=sys.stderr)
                 continue
             row = measure(os.path.abspath(options.build), folder, name, command, stdin, options.rounds)
             rows.append(row)
-            print("| %s | %s%s | %.2f | %.1f | %.2f | %.0f | %.2f | %.0f | %s |" % (
+            print("| %s | %s%s | %.2f | %.1f | %.2f | %.2f | %.0f | %.2f | %.0f | %s |" % (
                 name, format(row["events"], ","), " (%d lost)" % row["lost"] if row["lost"] else "", row["bytes"], row["alone"], row["over"],
-                row["ns"], row["alone_over"], row["read"], "%.2f" % row["heaptrack"] if row["heaptrack"] else "-"), flush=True)
-    print("| geometric mean | | %.2f | %.1f | %.2f | | %.2f | %.0f | |" % (
+                row["cpu"], row["ns"], row["alone_over"], row["read"], "%.2f" % row["heaptrack"] if row["heaptrack"] else "-"), flush=True)
+    print("| geometric mean | | %.2f | %.1f | %.2f | %.2f | | %.2f | %.0f | |" % (
         mean([row["bytes"] for row in rows]), mean([row["alone"] for row in rows]), mean([row["over"] for row in rows]),
-        mean([row["alone_over"] for row in rows]), mean([row["read"] for row in rows])))
+        mean([row["cpu"] for row in rows]), mean([row["alone_over"] for row in rows]), mean([row["read"] for row in rows])))
     return 0
 
 

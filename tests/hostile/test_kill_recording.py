@@ -136,7 +136,8 @@ def one_round(program, folder, after_s, whom, early):
     pid = program_of(tool.pid, program)
     at_work = tool.poll() is None and pid and Said(said_path).begun
     if whom == 'both':
-        looks.append(stop_and_look(tool.pid))
+        if at_work:  # a tool that waits for its program to be started does not stop where that is stopped first
+            looks.append(stop_and_look(tool.pid))
         os.killpg(tool.pid, signal.SIGKILL)
     elif whom == 'tool':
         tool.kill()
