@@ -38,7 +38,7 @@ static void put_account(FILE *out, const struct seep_account *account, const str
 
 // Who keeps free memory of the allocator from the kernel, where that is much.
 static struct seep_error *put_pins(FILE *out, struct seep_view *view, size_t process) {
-    enum { LEAST_BYTES = 1 << 20, LEAST_PART = 10, LEAST_REGIONS = 2 };
+    enum { LEAST_BYTES = 1 << 20, LEAST_PART = 10, LEAST_REGIONS = 8 };
     const struct seep_account *account = &seep_text_profile(view, process)->account;
     uint64_t unused = account->bytes[SEEP_ACCOUNT_FREE];
     struct seep_view_pins pins;
@@ -46,7 +46,8 @@ static struct seep_error *put_pins(FILE *out, struct seep_view *view, size_t pro
     if (unused < LEAST_BYTES || unused < account->rss_bytes / LEAST_PART)
         return NULL;
     struct seep_error *error = seep_view_find_pins(view, view->first_process + process, &pins);
-    if (error || pins.nr_nearly_empty < LEAST_REGIONS)
+    // Regions at the ends of a heap, and that of a thread, are nearly empty in any program.
+    if (error || pins.nr_nearly_empty < LEAST_REGIONS || pins.nr_nearly_empty < pins.nr_regions / 2)
         return error;
     error = seep_summary_place(view, pins.node, &place);
     if (error)
