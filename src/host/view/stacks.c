@@ -70,7 +70,7 @@ struct seep_error *seep_stacks_copy(const struct seep_stacks *from, struct seep_
     }
     for (size_t i = 0; has_jit && i < stacks->nr_frames; i++) // `from` owns those names
         if (stacks->modules[stacks->frames[i].module].no_file)
-            stacks->frames[i].symbol = NULL, stacks->frames[i].nr_passed = 0;
+            stacks->frames[i].symbol = NULL, stacks->frames[i].nr_passed = 0, stacks->frames[i].blame = 0;
     *ret_stacks = stacks;
     return NULL;
 }
@@ -165,7 +165,8 @@ static struct seep_error *add_frame(struct seep_stacks *stacks, uint32_t module,
                    sizeof(*stacks->frames)) ||
         !seep_ids_add(&stacks->frame_ids, hash, (uint32_t)stacks->nr_frames))
         return seep_error_no_memory();
-    stacks->frames[stacks->nr_frames] = (struct seep_stack_frame){module, exact, 0, offset, NULL};
+    stacks->frames[stacks->nr_frames] =
+        (struct seep_stack_frame){.module = module, .exact = exact, .offset = offset};
     *ret_id = (uint32_t)stacks->nr_frames++;
     return NULL;
 }

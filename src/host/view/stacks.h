@@ -37,6 +37,7 @@ struct seep_stack_module {
 struct seep_stack_frame {
     uint32_t module;
     bool exact;
+    uint8_t blame;      // 1 + the least enum seep_blame of its inlined frames; 0: not asked yet
     uint16_t nr_passed; // 1 + its inlined frames that seep_stacks_self() passes; 0: not asked yet
     uint64_t offset;
     const struct seep_symbol *symbol; // NULL: not asked yet

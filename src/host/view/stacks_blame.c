@@ -56,6 +56,32 @@ struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, b
     return seep_stacks_resolve(stacks, innermost, &symbol);
 }
 
+static enum seep_blame blame_of(const struct seep_stack_module *module, const struct seep_symbol_frame *f) {
+    if (!module->kernel)
+        return seep_blame_of(f->function, f->file, f->line, module->runtime);
+    bool allocator = strcmp(module->path, SEEP_KERNEL_ALLOCATORS) == 0;
+    return seep_blame_of_kernel(allocator ? NULL : f->function);
+}
+
+// The least of a frame's functions. The names of a frame are looked at once, because a deep recursion has the
+// same frame thousands of times in each of thousands of stacks.
+static struct seep_error *least_blame(struct seep_stacks *stacks, uint32_t frame,
+                                      enum seep_blame *ret_least) {
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+    if (error)
+        return error;
+    struct seep_stack_frame *known = &stacks->frames[frame];
+    if (!known->blame) {
+        enum seep_blame least = SEEP_BLAME_NR;
+        for (unsigned i = 0; i < symbol->nr_frames; i++)
+            least = SEEP_MIN(least, blame_of(&stacks->modules[known->module], &symbol->frames[i]));
+        known->blame = (uint8_t)(least + 1);
+    }
+    *ret_least = (enum seep_blame)(known->blame - 1);
+    return NULL;
+}
+
 struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node, uint32_t *ret_frame,
                                       unsigned *ret_inlined) {
     enum seep_blame best = SEEP_BLAME_NR;
@@ -68,22 +94,19 @@ struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
         const struct seep_stack_module *module = &stacks->modules[stacks->frames[frame].module];
         if (module->runtime && !module->kernel && best < SEEP_BLAME_RUNTIME_LINE)
             continue; // whatever its name is: the debug file of libc is large
-        const struct seep_symbol *symbol;
-        struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+        enum seep_blame least;
+        struct seep_error *error = least_blame(stacks, frame, &least);
         if (error)
             return error;
-        bool allocator = module->kernel && strcmp(module->path, SEEP_KERNEL_ALLOCATORS) == 0;
-        for (unsigned i = 0; i < symbol->nr_frames; i++) {
-            const struct seep_symbol_frame *f = &symbol->frames[i];
-            enum seep_blame blame = module->kernel
-                                        ? seep_blame_of_kernel(allocator ? NULL : f->function)
-                                        : seep_blame_of(f->function, f->file, f->line, module->runtime);
-            if (blame >= best)
-                continue;
-            best = blame;
-            *ret_frame = frame;
-            *ret_inlined = i;
-        }
+        if (least >= best)
+            continue;
+        const struct seep_symbol *symbol = stacks->frames[frame].symbol;
+        unsigned inlined = 0;
+        while (blame_of(module, &symbol->frames[inlined]) != least)
+            inlined++;
+        best = least;
+        *ret_frame = frame;
+        *ret_inlined = inlined;
     }
     return NULL;
 }
@@ -96,18 +119,21 @@ struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node,
         uint32_t at = stacks->nodes[node].frame;
         if (at == SEEP_NO_FRAME || (!called && at != frame))
             continue;
-        const struct seep_symbol *symbol;
-        struct seep_error *error = seep_stacks_resolve(stacks, at, &symbol);
+        const struct seep_stack_module *module = &stacks->modules[stacks->frames[at].module];
+        enum seep_blame least;
+        struct seep_error *error = least_blame(stacks, at, &least);
         if (error)
             return error;
-        bool runtime = stacks->modules[stacks->frames[at].module].runtime;
+        if (called && least != SEEP_BLAME_LINE && !module->kernel)
+            continue;
+        const struct seep_symbol *symbol = stacks->frames[at].symbol;
         unsigned first = called ? 0 : inlined + 1;
         called = called ? called : symbol->frames[inlined].function;
         if (!called)
             return NULL;
         for (unsigned i = first; i < symbol->nr_frames; i++) {
             const struct seep_symbol_frame *f = &symbol->frames[i];
-            if (seep_blame_of(f->function, f->file, f->line, runtime) != SEEP_BLAME_LINE ||
+            if (seep_blame_of(f->function, f->file, f->line, module->runtime) != SEEP_BLAME_LINE ||
                 strcmp(f->function, called) == 0)
                 continue;
             *ret_frame = at;
