@@ -169,16 +169,19 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
 }
 
 // Whether enough was taken at once. Events may come faster than they are taken, so only those are taken that
-// were there at the beginning: what came later follows them. Calls are taken fast, and need no look at the
+// were there at the beginning, which is no more than the ring has room for: what came later follows them.
+// Most events have no time, because that would cost each call. Calls are taken fast, and need no look at the
 // clock.
 static bool is_enough(const struct seep_attached *attached, const struct seep_bpf_event *event) {
     enum seep_heap_event_kind kind;
-    return call_ns(attached, event) > attached->now_ns ||
+    return attached->nr_taken_bytes >= attached->options.ring_bytes ||
+           (event->time_us && call_ns(attached, event) > attached->now_ns) ||
            (!is_call(event->kind, &kind) && seep_monotonic_ns() > attached->until_ns);
 }
 
 int seep_attach_take(void *context, void *data, size_t nr_bytes) {
     struct seep_attached *attached = context;
+    attached->nr_taken_bytes += nr_bytes + BPF_RINGBUF_HDR_SZ;
     if (nr_bytes < sizeof(struct seep_bpf_event) || attached->failed)
         return 0;
     attached->failed = took(attached, data, nr_bytes);
@@ -193,6 +196,7 @@ int seep_attach_take(void *context, void *data, size_t nr_bytes) {
 struct seep_error *seep_attach_drain(struct seep_attached *attached, int64_t until_ns) {
     attached->now_ns = seep_monotonic_ns() - attached->start_ns;
     attached->until_ns = until_ns;
+    attached->nr_taken_bytes = 0;
     ring_buffer__consume(attached->ring);
     struct seep_error *err = attached->failed;
     attached->failed = NULL;

@@ -69,8 +69,10 @@ struct seep_error *seep_attached_run(struct seep_attached *attached, int64_t end
     for (;;) {
         bool ended = has_ended(attached->pidfd);
         struct seep_error *err = seep_attach_look_at_waiting(attached);
+        // The last events of a process that has ended are taken before it counts as ended: an exec among them
+        // begins another life of it.
         if (!err)
-            err = seep_attach_drain(attached, seep_monotonic_ns() + SLICE_NS);
+            err = seep_attach_drain(attached, ended ? INT64_MAX : seep_monotonic_ns() + SLICE_NS);
         if (err)
             return err;
         if (ended) {

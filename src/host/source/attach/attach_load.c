@@ -77,6 +77,7 @@ struct seep_error *seep_attach_load(struct seep_attached *attached) {
     if (attached->options.source != SEEP_SOURCE_OTEL)
         bpf_map__set_max_entries(bpf->maps.seep_usdt, 1);
     bpf_map__set_max_entries(bpf->maps.seep_sampled, attached->options.sample > 1 ? SAMPLED_MAX : 1);
+    attached->options.ring_bytes = bpf_map__max_entries(bpf->maps.seep_events); // rounded up
     int status = seep_heap_bpf__load(bpf);
     if (status)
         return seep_error_hint(seep_error_system(-status, "the kernel refuses the BPF programs"),
