@@ -571,10 +571,10 @@ def test_who_reads_events_says_that_a_recording_lacks_some(how, tmp_path):
         assert said.code == 0 and said.err.count(b'is incomplete: the recording has ') == 1, (command, said)
 
 
-RESIDENCE, EVENT_INDEX, END = 34, 31, 1
+RESIDENCE, GAP, EVENT_INDEX, END = 34, 32, 31, 1
 
 
-def far_damage(whole, far):
+def far_damage(whole, far, kind=RESIDENCE, hole=(64 << 20) + 1):
     """Writes a copy of the recording without its index of chunks. A section longer than the part that is read at opening comes before
     the first chunk of events. One byte of the last chunk is changed; its place is returned."""
     def header(kind, version, flags, stored, raw, crc):
@@ -583,13 +583,12 @@ def far_damage(whole, far):
     sections = [section for section in all_sections(whole) if section.kind not in (EVENT_INDEX, END)]
     chunks_at = [i for i, section in enumerate(sections) if section.kind == EVENTS]
     assert len(chunks_at) > 1
-    hole = (64 << 20) + 1
     with open(far, 'wb') as file:
         file.write(whole[: sections[0].at])
         for i, section in enumerate(sections):
             part = whole[section.at : section.end]
             if i == chunks_at[0]:
-                file.write(header(RESIDENCE, 1, 0, hole, hole, 0))
+                file.write(header(kind, 1, 0, hole, hole, 0))
                 file.seek(hole, 1)
             if i == chunks_at[-1]:
                 place, part = file.tell(), damage(part, 0)
@@ -610,6 +609,15 @@ def test_damage_that_no_one_has_looked_for_is_told_by_who_meets_it(tmp_path):
         done = run([SEEP, *words, *(['select count(*) from event'] if words[0] == 'sql' else [])])
         said = run([SEEP, 'report', tmp_path / 'out']).out if words[0] == 'shrink' else done.err + done.out
         assert done.code == 0 and told in said, (words, done)
+
+
+def test_a_gap_of_a_flight_recorder_is_not_read(tmp_path):
+    """The gap is larger than a trace may be, and what follows it is read as if it were not there."""
+    trace, far = record(tmp_path, compiled(tmp_path, BUSY), '0.3'), tmp_path / 'far.seep'
+    told = b'section EVENTS at offset %d' % far_damage(trace.read_bytes(), far, GAP, 1 << 33)
+    done = run([SEEP, 'report', far])
+    assert done.code == 0 and told in done.out, done
+    assert report(far)[0]['totals'] == report(trace)[0]['totals']
 
 
 def alone(tmp_path, *args, code=0):

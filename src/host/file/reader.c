@@ -335,7 +335,7 @@ static struct seep_error *slurp(int fd, const char *name, uint64_t most, unsigne
 
 static bool is_of_recording(uint32_t type) {
     return type == SEEP_TRACE_EVENTS || type == SEEP_TRACE_STACKS || type == SEEP_TRACE_EVENT_INDEX ||
-           type == SEEP_TRACE_RESIDENCE || type == SEEP_TRACE_EVENT_SUMS;
+           type == SEEP_TRACE_RESIDENCE || type == SEEP_TRACE_EVENT_SUMS || type == SEEP_TRACE_GAP;
 }
 
 // `off`: where to read, or -1: on from where the last read ended. *ret_got less than nr_bytes: the file ends
@@ -360,12 +360,14 @@ static bool read_up_to(int fd, int64_t off, void *ret_bytes, size_t nr_bytes, si
 // milliseconds. Of a pipe all are.
 #define CHECKED_BYTES (UINT64_C(64) << 20)
 
-// Passes the stored bytes of a section. *ret_whole false: the file ends before. false: errno.
+// Passes the stored bytes of a section. Those of a gap, which have no meaning, may be many more than all
+// others. *ret_whole false: the file ends before. false: errno.
 static bool pass_stored(int fd, bool is_pipe, const unsigned char *header, struct seep_trace_passed *passed,
                         bool *ret_whole) {
-    uint64_t nr_bytes = seep_fetch64(header + 8);
+    uint64_t nr_bytes = seep_fetch64(header + 8), nr_before = passed->bytes - passed->gap_bytes;
+    bool is_gap = seep_fetch32(header) == SEEP_TRACE_GAP;
     *ret_whole = true;
-    if (!is_pipe && (passed->bytes > CHECKED_BYTES || nr_bytes > CHECKED_BYTES))
+    if (!is_pipe && (is_gap || nr_before > CHECKED_BYTES || nr_bytes > CHECKED_BYTES))
         return true;
     uint64_t end = SEEP_TRACE_HEADER_BYTES + passed->bytes + SEEP_TRACE_SECTION_BYTES + nr_bytes;
     unsigned char bytes[16 << 10];
@@ -382,7 +384,7 @@ static bool pass_stored(int fd, bool is_pipe, const unsigned char *header, struc
         crc = seep_trace_crc32(crc, bytes, got);
         left -= got;
     }
-    if (crc != seep_fetch32(header + 28) && !passed->damaged_off) {
+    if (!is_gap && crc != seep_fetch32(header + 28) && !passed->damaged_off) {
         passed->damaged_off = SEEP_TRACE_HEADER_BYTES + passed->bytes;
         passed->damaged_type = seep_fetch32(header);
     }
@@ -416,6 +418,8 @@ static struct seep_error *pass_events(int fd, const char *name, uint64_t size_by
             break;
         if (seep_fetch32(header) == SEEP_TRACE_EVENT_INDEX && !passed.event_index_off)
             passed.event_index_off = at;
+        if (seep_fetch32(header) == SEEP_TRACE_GAP)
+            passed.gap_bytes += SEEP_TRACE_SECTION_BYTES + seep_fetch64(header + 8);
         passed.bytes = behind - SEEP_TRACE_HEADER_BYTES + seep_fetch64(header + 8);
         passed.nr_sections++;
         nr_header = 0;

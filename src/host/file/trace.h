@@ -135,6 +135,7 @@ struct seep_trace_section {
 // The sections behind a file's header that were passed over.
 struct seep_trace_passed {
     uint64_t bytes;
+    uint64_t gap_bytes; // of them, what was taken back
     uint64_t nr_sections;
     uint64_t damaged_off; // of the first whose checksum is wrong; 0: none was found
     uint32_t damaged_type;
