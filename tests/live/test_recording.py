@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Mode record: every event, in an order that can be; and whatever moment is asked for, made of them."""
 import collections
+import fcntl
 import json
 import os
 import re
@@ -8,6 +9,8 @@ import resource
 import signal
 import struct
 import subprocess
+import sys
+import termios
 import time
 import zlib
 from pathlib import Path
@@ -618,6 +621,28 @@ def test_a_gap_of_a_flight_recorder_is_not_read(tmp_path):
     done = run([SEEP, 'report', far])
     assert done.code == 0 and told in done.out, done
     assert report(far)[0]['totals'] == report(trace)[0]['totals']
+
+
+def test_a_reader_goes_on_behind_gaps_that_were_joined_meanwhile(tmp_path):
+    """A flight recorder writes on while its events wait in a pipe."""
+    trace, moving = record(tmp_path, compiled(tmp_path, BUSY), '0.3'), tmp_path / 'moving.seep'
+    whole = trace.read_bytes()
+    sections = [section for section in all_sections(whole) if section.kind not in (EVENT_INDEX, END)]
+    first = sections[0].at
+    *_, last = [section.at for section in sections if section.kind == EVENTS]
+    moving.write_bytes(whole[:first] + b''.join(whole[section.at : section.end] for section in sections))
+    expected = run([SEEP, 'export', '--events', 'csv', moving]).out
+    tool = subprocess.Popen([SEEP, 'export', '--events', 'csv', moving], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    waiting = bytearray(4)
+    wait_until(lambda: not fcntl.ioctl(tool.stdout, termios.FIONREAD, waiting) and int.from_bytes(waiting, sys.byteorder) > 60000, 'a full pipe')
+    stored = last - first - 32
+    fields = struct.pack('<IHHQQ', GAP, 1, 0, stored, stored)
+    with open(moving, 'r+b') as file:
+        file.seek(first)
+        file.write(fields + struct.pack('<II', zlib.crc32(fields), 0) + bytes(stored))
+    out, err = tool.communicate(timeout=60)
+    assert tool.returncode == 0 and b'damaged' not in err and out.splitlines()[-1] == expected.splitlines()[-1], err
+    assert len(out) < len(expected)
 
 
 def alone(tmp_path, *args, code=0):

@@ -101,6 +101,23 @@ static struct seep_error *stop(struct seep_event_file *file, struct seep_error *
     return NULL;
 }
 
+// The tool that writes the recording may have joined gaps since the section before file->at was read, so that
+// file->at lies in one. true: it is behind that gap now.
+static bool step_behind_gap(struct seep_event_file *file) {
+    unsigned char header[SEEP_TRACE_SECTION_BYTES];
+    uint64_t at = file->first_off;
+    while (at < file->at) {
+        if (!seep_read_at(file->fd, at, header, sizeof(header)) ||
+            seep_fetch32(header + 24) != seep_trace_crc32(0, header, 24) ||
+            __builtin_add_overflow(at + sizeof(header), seep_fetch64(header + 8), &at))
+            return false;
+    }
+    bool is_in_gap = at > file->at && seep_fetch32(header) == SEEP_TRACE_GAP;
+    if (is_in_gap)
+        file->at = at;
+    return is_in_gap;
+}
+
 // The whole section at file->at; *ret_more false: there is none.
 static struct seep_error *next_section(struct seep_event_file *file, struct seep_trace_section *ret_section,
                                        struct seep_trace_reader *ret_reader, bool *ret_more) {
@@ -116,6 +133,8 @@ static struct seep_error *next_section(struct seep_event_file *file, struct seep
         uint64_t stored = seep_fetch64(header + 8);
         bool good = seep_fetch32(header + 24) == seep_trace_crc32(0, header, 24);
         uint64_t left = file->size - file->at - sizeof(header);
+        if (!good && step_behind_gap(file))
+            continue;
         if (good && !is_wanted(file, type) && stored <= left) {
             file->at += sizeof(header) + stored;
             continue;
