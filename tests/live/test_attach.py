@@ -685,13 +685,14 @@ def test_the_report_of_a_program_that_cannot_be_written_leaves_its_status(tmp_pa
     assert report(trace)[0]['process']['exit'] == {'code': 3}
 
 
-def test_the_report_of_a_program_goes_to_standard_error_at_once(tmp_path):
-    """Standard error has no buffer: the report was written word by word."""
+@pytest.mark.parametrize('options,most_per_line', [([], 0.5), (['--trace'], 1)])
+def test_the_report_of_a_program_goes_to_standard_error_at_once(tmp_path, options, most_per_line):
+    """Standard error has no buffer: the report, and the lines of calls, were written word by word."""
     need('strace')
     calls = tmp_path / 'calls'
-    done = run(['strace', '-o', calls, '-e', 'trace=write', SEEP, 'attach', '--', 'echo', 'one'])
-    assert (done.code, done.out) == (0, b'one\n') and b'\nhealth: ' in done.err, done
-    assert 'write(2' in calls.read_text() and calls.read_text().count('write(2') < done.err.count(b'\n') / 2
+    done = run(['strace', '-o', calls, '-e', 'trace=write', SEEP, 'attach', *options, '--', 'ls', '-d', '/'])
+    assert (done.code, done.out) == (0, b'/\n') and b'\nhealth: ' in done.err, done
+    assert 0 < calls.read_text().count('write(2') < done.err.count(b'\n') * most_per_line
 
 
 def test_the_exit_status_is_0_while_the_program_runs_on():

@@ -19,6 +19,7 @@
 #include "file/session_file.h"
 #include "session/session_open.h"
 #include "scan/scan.h"
+#include "output/format.h"
 #include "output/report.h"
 #include "output/report_calls.h"
 #include "output/report_outstanding.h"
@@ -256,6 +257,8 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
                                           .stop = &seep_interrupted};
     struct seep_attached *attached;
     struct seep_traced_process *const *processes;
+    if (values->trace)
+        seep_stream_by_lines(printing.out);
     struct seep_error *err = seep_attached_create(&options, &attached, ret_status);
     if (err)
         return err;

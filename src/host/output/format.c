@@ -86,6 +86,12 @@ void seep_stream_gather(FILE *out, bool on) {
         (void)setvbuf(stderr, on ? buffer : NULL, on ? _IOFBF : _IONBF, on ? sizeof(buffer) : 0);
 }
 
+void seep_stream_by_lines(FILE *out) {
+    static char buffer[1 << 12];
+    if (out == stderr)
+        (void)setvbuf(stderr, buffer, _IOLBF, sizeof(buffer));
+}
+
 struct seep_error *seep_stream_check(FILE *out, const char *what) {
     bool failed = ferror(out) != 0;
     errno = 0;

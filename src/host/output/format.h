@@ -37,6 +37,8 @@ SEEP_MUST_CHECK struct seep_error *seep_stream_check(FILE *out, const char *what
 // would be a system call. What was written is flushed when it loses its buffer. Other streams stay as they
 // are.
 void seep_stream_gather(FILE *out, bool on);
+// The same for lines that come one by one: each is one system call, until a report has been written.
+void seep_stream_by_lines(FILE *out);
 
 // How to write on `out`.
 struct seep_style {
