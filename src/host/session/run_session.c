@@ -208,6 +208,14 @@ static struct seep_error *note_not_looked(const struct gathering *gathering, str
                              "socket is out of reach; 'seep scan PID' looks at it while it runs");
 }
 
+// Its image says no end.
+static struct seep_error *note_no_exit(struct seep_profile *profile, const char *why) {
+    if (profile->health.state == SEEP_STATE_PASSIVE)
+        return seep_profile_note(profile, SEEP_NOTE_SCAN_UNREACHABLE,
+                                 "seep had given up before the process left, and did not look at it then");
+    return seep_profile_note(profile, SEEP_NOTE_SCAN_NO_EXIT, "%s", why);
+}
+
 // The exit as far as the image and its process tell; that of the program itself is set later.
 static struct seep_error *set_exit(const struct gathering *gathering, const struct seep_run_image *image,
                                    struct seep_profile *profile) {
@@ -231,10 +239,10 @@ static struct seep_error *set_exit(const struct gathering *gathering, const stru
                                  "PID' shows what came later, while it runs");
     process->exit_kind = SEEP_EXIT_UNKNOWN;
     if (gathering->look && !find_looked(gathering, image))
-        return seep_profile_note(profile, SEEP_NOTE_SCAN_NO_EXIT,
-                                 "the process did not leave through exit() and could not be looked at; a "
-                                 "signal ended it, or its own system call: end it so that it calls exit(), "
-                                 "or look at it by 'seep scan PID' while it runs");
+        return note_no_exit(profile,
+                            "the process did not leave through exit() and could not be looked at; a "
+                            "signal ended it, or its own system call: end it so that it calls exit(), "
+                            "or look at it by 'seep scan PID' while it runs");
     return NULL;
 }
 
@@ -527,10 +535,9 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
         process->duration_ns = run->duration_ns;
     struct seep_error *err = NULL;
     if (left_open && gathering->look && !profile->leaks.known)
-        err = seep_profile_note(
-            profile, SEEP_NOTE_SCAN_NO_EXIT,
-            "the program did not leave through exit(), it made the system call itself, as "
-            "Go does; the blocks that it still held are known: --scan no counts all of them");
+        err = note_no_exit(profile,
+                           "the program did not leave through exit(), it made the system call itself, as "
+                           "Go does; the blocks that it still held are known: --scan no counts all of them");
     if (!err)
         err = note_not_looked(gathering, profile);
     if (!err)
