@@ -356,9 +356,9 @@ const struct seep_command seep_command_attach = {
         "Puts probes on the allocator's functions of a running process, by BPF programs in the kernel, and\n"
         "prints what was allocated since then and not freed, every INTERVAL (default 5s), COUNT times\n"
         "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was. With PROG\n"
-        "seep starts it, traces it from its first allocation on, prints the report to standard error when "
-        "it\n"
-        "has ended, and exits with its status, or with 0 if it runs on.\n",
+        "seep starts it, traces it from its first allocation on, and exits with its status, or with 0 if it\n"
+        "runs on. Its standard output is its own: seep prints to standard error, one report when it has\n"
+        "ended, and others before that if an INTERVAL is given.\n",
     .groups = (const struct seep_option_group *const[]){&seep_attach_group, &seep_watch_group, NULL},
     .examples =
         (const struct seep_example[]){
