@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Which part of its blocks a program wrote, estimated of blocks that were not looked at while it was
-// recorded, because they did not live long enough: as of those of the same site that were; else of the same
-// size; else of sizes from the same power of two to the next. A compiler's blocks of 64 KiB for a function's
-// analyses, for example, live for a millisecond, and a page or two of each is written.
+// The part of a block that a program wrote, estimated where the block was not looked at while it was
+// recorded, because it did not live long enough. It is that of blocks of the same site that were looked at;
+// else of the same size; else of sizes from the same power of two to the next. A compiler's blocks of 64 KiB
+// for a function's analyses, for example, live for a millisecond, and a page or two of each is written.
 //
-// Only of blocks up to SEEP_PAGE_SHARE_BYTES, which are filled long before the tool looks. A look finds
+// Blocks up to SEEP_RESIDENCE_FILLED_BYTES only, which are filled long before the tool looks. A look finds
 // larger ones while they are filled, so that what it sees says little of others.
 #ifndef SEEP_REPLAY_PAGE_SHARES_H
 #define SEEP_REPLAY_PAGE_SHARES_H
