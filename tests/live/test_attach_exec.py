@@ -134,7 +134,7 @@ def test_the_tool_ends_while_events_come_faster_than_it_takes_them(can, tmp_path
     root_only()
     end = tmp_path / 'end'
     script = 'echo begun; for i in 1 2 3 4 5 6 7 8; do (while [ ! -e "$0" ]; do /bin/true; done) & done; wait'
-    with subprocess.Popen([SEEP, 'attach', '--output', tmp_path / 't.seep', '--', 'sh', '-c', script, end], env=environment(),
+    with subprocess.Popen([SEEP, 'attach', '--buffer', '2M', '--output', tmp_path / 't.seep', '--', 'sh', '-c', script, end], env=environment(),
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as attached:
         try:
             assert echoed(attached, b'begun\n')
