@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How many events are taken at once.
+#include <errno.h>
+#include <linux/bpf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "image/bpf_events.h"
+#include "source/attach/attach_parts.h"
+
+#define HALF_US (INT64_C(1) << 31) // of the lower half of a time in microseconds
+enum { MANY = 1000, RING_BYTES = 1 << 20 };
+
+static struct seep_attached attached_at(int64_t now_us, int64_t until_ns) {
+    return (struct seep_attached){.process_ids = SEEP_MAP_INIT,
+                                  .lenders = SEEP_MAP_INIT,
+                                  .options = {.ring_bytes = RING_BYTES},
+                                  .now_ns = now_us * 1000,
+                                  .until_ns = until_ns};
+}
+
+// So many events of that kind until one was the last; MANY: none was.
+static int nr_taken(struct seep_attached *attached, uint8_t kind, int64_t time_us) {
+    struct seep_bpf_event event = {.kind = kind, .pid = 1, .time_us = (uint32_t)time_us};
+    int nr = 0;
+    while (nr < MANY && seep_attach_take(attached, &event, sizeof(event)) == 0)
+        nr++;
+    return nr;
+}
+
+static void test_events_without_a_time_were_there(void **state) {
+    (void)state;
+    for (int64_t now_us = 100; now_us < 8 * HALF_US; now_us += HALF_US / 2) {
+        struct seep_attached attached = attached_at(now_us, INT64_MAX);
+        assert_int_equal(nr_taken(&attached, SEEP_BPF_STACK, 0), MANY);
+        assert_int_equal(nr_taken(&attached, SEEP_BPF_ALLOC, 0), MANY);
+        assert_int_equal(nr_taken(&attached, SEEP_BPF_ALLOC, now_us - 10), MANY);
+        assert_int_equal(nr_taken(&attached, SEEP_BPF_ALLOC, now_us + 10), 0);
+    }
+}
+
+static void test_no_more_are_taken_than_the_ring_holds(void **state) {
+    (void)state;
+    struct seep_attached attached = attached_at(100, INT64_MAX);
+    attached.options.ring_bytes = 10 * (sizeof(struct seep_bpf_event) + BPF_RINGBUF_HDR_SZ);
+    assert_int_equal(nr_taken(&attached, SEEP_BPF_ALLOC, 0), 9);
+}
+
+static void test_after_the_time_is_up_no_slow_one_is_taken(void **state) {
+    (void)state;
+    struct seep_attached attached = attached_at(HALF_US + 100, seep_monotonic_ns() - 1);
+    assert_int_equal(nr_taken(&attached, SEEP_BPF_ALLOC, 0), MANY);
+    assert_int_equal(nr_taken(&attached, SEEP_BPF_STACK, 0), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events_without_a_time_were_there),
+        cmocka_unit_test(test_no_more_are_taken_than_the_ring_holds),
+        cmocka_unit_test(test_after_the_time_is_up_no_slow_one_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
