@@ -114,10 +114,11 @@ struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
 struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node, uint32_t frame,
                                       unsigned inlined, uint32_t *ret_frame, unsigned *ret_inlined) {
     const char *called = NULL;
+    uint32_t passed = SEEP_NO_FRAME; // a recursion has thousands of one frame
     *ret_frame = SEEP_NO_FRAME;
     for (; node; node = stacks->nodes[node].parent) {
         uint32_t at = stacks->nodes[node].frame;
-        if (at == SEEP_NO_FRAME || (!called && at != frame))
+        if (at == SEEP_NO_FRAME || at == passed || (!called && at != frame))
             continue;
         const struct seep_stack_module *module = &stacks->modules[stacks->frames[at].module];
         enum seep_blame least;
@@ -140,6 +141,8 @@ struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node,
             *ret_inlined = i;
             return NULL;
         }
+        if (first == 0)
+            passed = at;
     }
     return NULL;
 }
