@@ -6,7 +6,7 @@ import socket
 
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, environment, need, report, run
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 COVERS = [
     ('seccomp filters', 'covered', 'test_only_what_the_program_calls_lives',
@@ -124,6 +124,13 @@ def test_a_child_that_filters_before_it_allocates(tmp_path):
     assert parent['health']['lost'] == child['health']['lost'] == {}, (parent['health'], child['health'])
     made = child['totals']['allocations'] - child['totals']['inherited_blocks']
     assert made == without_filter(['heap'], tmp_path) - without_filter(['nothing'], tmp_path)
+
+
+def test_a_filter_while_a_child_is_yet_to_copy(tmp_path):
+    """What the parent does is noted for the child until the log is full, without a call that the filter kills for."""
+    program = built_program('filter_after_fork.c', tmp_path, '-O1', '-fno-builtin')
+    done = run([program], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 't.seep'))
+    assert (done.code, done.out, done.err) == (0, b'lives\n', b''), done
 
 
 @pytest.mark.parametrize('work', WORKS, ids=' '.join)

@@ -232,11 +232,17 @@ void seep_undo_in_child(void) {
     seep_lock_release(&seep_g.fork_lock);
 }
 
+// A filter of system calls may have come since the fork.
+static SEEP_NOINLINE void give_turn(void) {
+    if (seep_calls_are_free())
+        sys3(SYS_sched_yield, 0, 0, 0);
+}
+
 // At most some microseconds, or until a child that is not running gets its turn; one that died at it is
 // not waited for again.
 static void let_child_copy(struct undo_slot *slot) {
     for (int i = 0; i < NR_YIELDS && atomic_load_explicit(&slot->held, memory_order_relaxed); i++)
-        sys3(SYS_sched_yield, 0, 0, 0);
+        give_turn();
     if (atomic_load_explicit(&slot->held, memory_order_relaxed))
         atomic_store_explicit(&slot->held, 0, memory_order_relaxed);
 }
@@ -258,7 +264,7 @@ void seep_undo_note(struct seep_thread *thread, uint64_t address, uint64_t befor
             continue;
         }
         if (at >= NR_ENTRIES_TO_JOIN && at % NR_ENTRIES_A_TURN == 0)
-            sys3(SYS_sched_yield, 0, 0, 0);
+            give_turn();
         struct undo_slot *slot = &log->slots[index];
         let_child_copy(slot);
         uint32_t begun = atomic_load_explicit(&slot->begun, memory_order_relaxed);
