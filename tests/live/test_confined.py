@@ -193,10 +193,11 @@ def test_address_space_limited_by_a_signal_handler(mode, tmp_path):
         assert (done.code, done.out, done.err) == (0, b'0 crashed\n', b''), (command, done)
 
 
-@pytest.mark.parametrize('mode', ['live', 'record'])
-def test_address_space_limited_between_two_instructions(mode, tmp_path):
-    """Also where a hook has seen that it may begin, and has not said yet that it has: its frame on the stack tells."""
-    program = built_program('confined_least_stepped.c', tmp_path, '-O1', '-fno-builtin')
+@pytest.mark.parametrize('mode, depth', [('live', 0), ('live', 20_000), ('record', 0)])
+def test_address_space_limited_between_two_instructions(mode, depth, tmp_path):
+    """Also where a hook has seen that it may begin, and has not said yet that it has: its frame on the stack tells, unless the stack
+    is cut."""
+    program = built_program('confined_least_stepped.c', tmp_path, '-O1', '-fno-builtin', f'-DDEPTH={depth}')
     for command in ([program], [SEEP, 'run', '-q', '--mode', mode, '-o', tmp_path / 't.seep', '--', program]):
         done = run(command)
         assert (done.code, done.out, done.err) == (0, b'0 crashed\n', b''), (command, done)

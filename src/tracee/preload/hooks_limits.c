@@ -64,7 +64,7 @@ static bool is_outside(struct seep_caller caller) {
     if (!thread)
         return false;
     seep_stack_site(thread, SEEP_VIA_MALLOC, caller);
-    bool is_outside = thread->memo_end != thread->frames;
+    bool is_outside = thread->memo_end != thread->frames && thread->frames[0].sp != 0; // 0: it is cut
     for (const struct seep_memo_frame *frame = thread->frames; frame < thread->memo_end; frame++)
         is_outside &= !seep_is_own_code(frame->pc & ~SEEP_PC_EXACT);
     thread_leave(thread);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Children that limit their address space to 16 MiB in a signal handler. The signal of each comes an instruction later
-// than that of the child before: first before malloc, in the end after free.
+// than that of the child before: first before malloc, in the end after free. DEPTH: frames of the handler.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,15 @@ enum { CHILDREN = 300, MIB = 1 << 20 };
 
 static volatile sig_atomic_t is_limited;
 
+__attribute__((noinline)) static int limits_at(int depth) {
+    const struct rlimit limit = {16 * MIB, RLIM_INFINITY};
+    volatile int result = depth ? limits_at(depth - 1) : setrlimit(RLIMIT_AS, &limit);
+    return result;
+}
+
 static void limits(int signal) {
     (void)signal;
-    const struct rlimit limit = {16 * MIB, RLIM_INFINITY};
-    is_limited = setrlimit(RLIMIT_AS, &limit) == 0;
+    is_limited = limits_at(DEPTH) == 0;
 }
 
 static void child(void) {
