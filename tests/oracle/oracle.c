@@ -22,6 +22,8 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "image/layout.h"
+
 #define MOST_FRAMES 16384u
 #define TEXT_BYTES  (1u << 20)
 #define FULL_NOTES  8u
@@ -58,6 +60,7 @@ struct comparison {
     unsigned nr;
     unsigned at; // frames of seep's met so far
     bool begun;  // the frames of the library itself are behind
+    bool deep;   // seep's frames are the innermost ones of a stack that is too deep
     bool differs;
     bool stays;       // libgcc went from a frame to the same frame
     uint64_t pc, cfa; // of the frame before
@@ -76,6 +79,8 @@ static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *
             return _URC_NO_REASON;
         c->begun = true;
     }
+    if (c->deep && c->at == c->nr)
+        return STOP;
 #ifdef __arm__ // where _Unwind_GetCFA() stays the same from frame to frame
     uint64_t cfa = _Unwind_GetGR(context, 13);
 #else
@@ -202,7 +207,7 @@ static void raise_to(_Atomic uint64_t *figure, uint64_t value) {
 // innermost first; after a signal frame the exact pc. cut: enum seep_cut, or -1 when the stack is whole.
 void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut) {
     struct findings *f = &shared.findings;
-    struct comparison c = {.pcs = pcs, .nr = nr};
+    struct comparison c = {.pcs = pcs, .nr = nr, .deep = cut == SEEP_CUT_DEPTH};
     atomic_fetch_add(&f->samples, 1);
     atomic_fetch_add(&f->frames, nr);
     raise_to(&f->max_depth, nr);
@@ -219,7 +224,7 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut) {
     if (!has_cfi(c.last))
         code = _URC_END_OF_STACK;
 #endif
-    if (code != _URC_END_OF_STACK && !c.differs && !c.stays)
+    if (code != _URC_END_OF_STACK && !c.differs && !c.stays && !(c.deep && c.at == nr))
         atomic_fetch_add(&f->unwinder_failed, 1);
 #endif
     bool whole = c.begun && !c.differs && c.at == nr;

@@ -103,6 +103,14 @@ def test_program(program, args, code, tmp_path):
         assert found['max_depth'] > 5000
 
 
+def test_recursion_deeper_than_can_be_kept(tmp_path):
+    """Cut stacks that grow from one another: what is left of each is innermost."""
+    (tmp_path / 'deeper.c').write_text(program_source('run_deeper.c'))
+    build = ['gcc', '-O1', '-fno-builtin', '-fno-optimize-sibling-calls', '-o', 'deeper', 'deeper.c']
+    assert run(build, cwd=tmp_path).code == 0
+    assert compare([tmp_path / 'deeper'], tmp_path, at_least=700, may_cut=True)['cut'] > 200
+
+
 # ---- the workloads of the benchmark ----------------------------------------------------------------
 
 sys.path.insert(0, str(ROOT / 'bench'))

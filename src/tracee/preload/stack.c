@@ -164,7 +164,7 @@ static SEEP_NOINLINE uint32_t walk_slowly(struct seep_thread *thread, enum seep_
     thread->top_via = via;
     thread->top_site = seep_tree_site(node, via);
 #ifdef SEEP_ORACLE
-    check_with_oracle(thread, depth, walk.cut);
+    check_with_oracle(thread, depth, walk.cut != CUT_NONE || !depth ? walk.cut : cut_of_memo(thread));
 #endif
     return thread->top_site;
 }
