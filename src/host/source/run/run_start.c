@@ -73,9 +73,11 @@ static void write_own_pid(char *const *environment) {
 
 // Runs in the parent's memory, which waits meanwhile (vfork): a copy of it would be made for nothing, page by
 // page. The child leaves two changes there: the number in `environment`, and errno. Under qemu-user vfork is
-// fork, so why the program cannot be run goes through a pipe, which execve closes.
-static _Noreturn void child_exec(const struct seep_run_signals *signals, const char *path, char *const *argv,
-                                 char *const *environment, bool ignore_children, int trouble_fd) {
+// fork, so why the program cannot be run goes through a pipe, which execve closes. AddressSanitizer would
+// keep the frame poisoned in the parent, because execve does not return.
+__attribute__((no_sanitize("address"))) static _Noreturn void child_exec(
+    const struct seep_run_signals *signals, const char *path, char *const *argv, char *const *environment,
+    bool ignore_children, int trouble_fd) {
     seep_run_signals_restore(signals);
     if (ignore_children)
         write_own_pid(environment);
