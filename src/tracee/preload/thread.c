@@ -267,15 +267,16 @@ static void recover(struct seep_thread *thread) {
 
 // A thread has no guard while it takes a slot. The frame tells, as above, whether a handler left that by
 // longjmp.
-static uint64_t slot_frame; // where the owner of threads_lock took it
+static uintptr_t slot_frame; // where the owner of threads_lock took it
 
 static bool take_threads_lock(uint64_t frame) {
     uint32_t owner = atomic_load_explicit(&seep_g.threads_lock.owner, memory_order_relaxed);
-    if (owner && frame >= slot_frame && owner == sys_gettid() && !seep_is_on_alternate_stack())
+    if (owner && frame >= __atomic_load_n(&slot_frame, __ATOMIC_RELAXED) && owner == sys_gettid() &&
+        !seep_is_on_alternate_stack())
         release_held(owner);
     if (!seep_lock_take(&seep_g.threads_lock))
         return false;
-    slot_frame = frame;
+    __atomic_store_n(&slot_frame, (uintptr_t)frame, __ATOMIC_RELAXED);
     return true;
 }
 
