@@ -245,7 +245,8 @@ static void make_foreign(struct seep_session *session) {
     session->profiles[0]->process.platform = (struct seep_platform){EM_PPC, 4, 1};
 }
 
-// libseep.so gave memory to the program before there was an allocator.
+// libseep.so gave memory to the program before there was an allocator. A writer takes only what lies in the
+// library; the golden file is older.
 static void make_given(struct seep_session *session) {
     make_tiny(session);
     struct seep_profile *profile = session->profiles[0];
@@ -253,6 +254,11 @@ static void make_given(struct seep_session *session) {
     given.start = profile->modules[1].start_rt + 0x100;
     profile->hints.own = &given;
     profile->hints.nr_own = 1;
+}
+
+static void make_library(struct seep_session *session) {
+    make_given(session);
+    session->profiles[0]->modules[1].path = "/usr/lib/seep/libseep.so";
 }
 
 // Memory of the kernel: what slabs gave for it, by process.
@@ -625,6 +631,7 @@ static const struct recipe {
     {"named", make_named},     {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
     {"arrived", make_arrived}, {"several", make_several}, {"kernel", make_kernel},   {"noted", make_noted},
     {"foreign", make_foreign}, {"slabs", make_slabs},     {"lined", make_lined},     {"given", make_given},
+    {"library", make_library},
 };
 
 static struct seep_session *make(const char *name) {

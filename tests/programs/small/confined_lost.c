@@ -9,11 +9,11 @@
 
 int main(void) {
     int nr = 0;
-    void *volatile first = malloc(1); // seep begins before the limit
+    void *volatile first = malloc(1 << 20); // seep begins before the limit; the block is beside the heap
     free(first);
-    mallopt(M_TOP_PAD, 63 << 20);
+    mallopt(M_TOP_PAD, 16 << 20);
     // The heap takes nearly all of it at once: nothing is left for seep.
-    limit_address_space(64 << 20);
+    limit_address_space(17 << 20);
     void **head = NULL, **next;
     for (; (next = malloc(200)) != NULL; nr++) {
         *next = head;
