@@ -37,6 +37,7 @@
 #define WAIT_THREAD_US    200   // the same once more for each thread that has stopped
 #define OTHER_SEEP_MAX_MS 10000 // that another seep is waited for, which reads the process now
 #define SLEEP_MAX_MS      100   // for threads that were woken, or timed out, to wait again
+#define ASKED_TRIES       10    // a thread that executes a program or ends is over by then
 #define EPERM_TRIES       10    // a tracer may let go between its refusal and our asking who it was
 #define RED_ZONE_BYTES                                                                                       \
     128 // below the stack pointer, still in use: System V ABI of x86-64; not in 32-bit programs
@@ -90,12 +91,31 @@ static bool is_seep(pid_t pid) {
     return strcmp(name, "seep\n") == 0;
 }
 
+static void pause_us(long us) {
+    struct timespec time = {0, us * NS_PER_US};
+    nanosleep(&time, NULL);
+}
+
+static void pause_ms(long ms) {
+    pause_us(ms * 1000);
+}
+
+// Whether the thread is ours because it asked for that (PTRACE_TRACEME): the kernel interrupts seized threads
+// only. A thread that executes a program or ends is neither for a moment.
+static bool has_asked(pid_t tid) {
+    for (int i = 0; i < ASKED_TRIES; i++) {
+        if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 || errno != EIO)
+            return false;
+        pause_ms(1);
+    }
+    return true;
+}
+
 // `tracer`: who held the thread when it was refused, or 0. *ret_other: the seep that did; one that has ended
 // since has let go.
 static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int trouble, pid_t *ret_other) {
-    // The call fails for a thread that was not seized. A seized one has executed a program: another try
-    // succeeds.
-    if (tracer == getpid() && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
+    // A seized one has executed a program: another try succeeds.
+    if (tracer == getpid() && has_asked(tid))
         return seep_error_hint(
             seep_error_create(
                 SEEP_E_PERMISSION,
@@ -126,15 +146,6 @@ static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int tro
             seep_error_create(SEEP_E_IO, "a thread of process %d hangs in execve", (int)pid),
             "it waits in the kernel for a disk, or for the tracer of another thread: try again");
     return seep_error_system(trouble, "process %d cannot be stopped", (int)pid);
-}
-
-static void pause_us(long us) {
-    struct timespec time = {0, us * NS_PER_US};
-    nanosleep(&time, NULL);
-}
-
-static void pause_ms(long ms) {
-    pause_us(ms * 1000);
 }
 
 // ---- registers ----
@@ -498,7 +509,11 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
 static struct seep_error *stop_round(struct seep_stopped *stopped, bool *ret_new) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task", (int)stopped->pid);
-    DIR *folder = opendir(path);
+    DIR *folder;
+    // While a thread executes a program, its process has no folder for a moment.
+    for (int i = 0;
+         !(folder = opendir(path)) && errno == ENOENT && i < EPERM_TRIES && kill(stopped->pid, 0) == 0; i++)
+        pause_ms(1);
     if (!folder && (errno == ENOENT || errno == ESRCH))
         return seep_process_gone(stopped->pid, "name a running process");
     if (!folder)
