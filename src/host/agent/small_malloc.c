@@ -23,7 +23,8 @@ static struct block *freed[NR_CLASSES];
 static char *chunk;
 static size_t chunk_left;
 
-// The size of a small block, head included: a multiple of 16, and of an eighth to a quarter of the size.
+// The size of a small block, head included: `bytes` rounded up to a multiple of a step. The step is 16, or an
+// eighth to a quarter of `bytes`.
 static size_t rounded(size_t bytes, unsigned *ret_class) {
     unsigned step = 16, nr = 0;
     for (; bytes > 8 * step; nr += 4)

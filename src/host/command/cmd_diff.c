@@ -107,8 +107,8 @@ static bool fails(const struct seep_diff *diff) {
     return true;
 }
 
-// Suppresses what a report of this session alone suppresses. The programs of the two may have different
-// rules.
+// Suppresses what a report of this session alone suppresses. The programs of the two sessions may have
+// different rules.
 static struct seep_error *suppress_in(struct seep_session *session, const struct seep_arguments *arguments,
                                       struct seep_symbols *symbols) {
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;

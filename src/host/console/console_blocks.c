@@ -104,8 +104,8 @@ static struct seep_error *put_block(struct seep_grid *grid, const struct block_r
     return seep_grid_id(grid, row->site);
 }
 
-// Which blocks are shown: all, or those of the sites that `sites` shows as one row with this one, as of
-// forked processes. Without `view` all.
+// Which blocks are shown. Without `view`: all. Else those of each site that `sites` shows in one row with
+// this site, as of forked processes.
 struct wanted {
     struct seep_view *view;
     uint32_t process, site;
@@ -128,7 +128,7 @@ static bool is_wanted(const struct wanted *wanted, size_t process, uint32_t site
     return row ? rows[process][site] == row : process == wanted->process && site == wanted->site;
 }
 
-// Takes the blocks that are wanted into `all`, or counts them where that is NULL.
+// Takes the blocks that are wanted into `all`. If `all` is NULL, counts them only.
 static size_t take_blocks(const struct seep_session *session, const struct wanted *wanted,
                           struct sized *all) {
     size_t nr = 0;

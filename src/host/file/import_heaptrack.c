@@ -19,7 +19,7 @@ struct info {
     size_t nr_live, live_capacity;
 };
 
-// Ids of all begin with 1.
+// Ids begin with 1, except those of infos.
 struct heaptrack {
     char **strings;
     size_t nr_strings, strings_capacity;
@@ -27,7 +27,7 @@ struct heaptrack {
     size_t nr_instructions, instructions_capacity;
     uint32_t *traces; // node
     size_t nr_traces, traces_capacity;
-    struct info *infos; // their ids begin with 0
+    struct info *infos; // ids begin with 0
     size_t nr_infos, infos_capacity;
     uint64_t nr_addresses; // that were given
     unsigned version;
@@ -120,7 +120,7 @@ static struct seep_error *read_info(struct seep_import_reading *reading, char *a
     return NULL;
 }
 
-// It has no addresses: blocks get some that no other has.
+// From version 1 on the file has no addresses of blocks: each block gets an address that no other block has.
 static struct seep_error *read_allocation(struct seep_import_reading *reading, char *at, uint64_t line) {
     struct heaptrack *file = reading->state;
     uint64_t id, trace, address;

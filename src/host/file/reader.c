@@ -360,8 +360,8 @@ static bool read_up_to(int fd, int64_t off, void *ret_bytes, size_t nr_bytes, si
 // milliseconds. Of a pipe all are.
 #define CHECKED_BYTES (UINT64_C(64) << 20)
 
-// Passes the stored bytes of a section. Those of a gap, which have no meaning, may be many more than all
-// others. *ret_whole false: the file ends before. false: errno.
+// Passes the stored bytes of a section. A gap may have many more bytes than all other sections, and its bytes
+// have no meaning. *ret_whole false: the file ends before. false: errno.
 static bool pass_stored(int fd, bool is_pipe, const unsigned char *header, struct seep_trace_passed *passed,
                         bool *ret_whole) {
     uint64_t nr_bytes = seep_fetch64(header + 8), nr_before = passed->bytes - passed->gap_bytes;

@@ -32,8 +32,8 @@ struct kept_section {
 #define SKIPPABLE_HEADER_BYTES 8u
 enum { NOREPLACE = 1, EXCHANGE = 2 }; // RENAME_* of linux/fs.h, which not every libc has
 
-// So many of the latest gaps are sections of their own, because a reader may stand at one of them and goes on
-// to the next. Those before them are joined: each would take a block of the file for its header.
+// So many of the latest gaps are sections of their own, because a reader may stand at one of them and go on
+// to the next. Older gaps are joined: each would take a block of the file for its header.
 #define GAPS_APART 32u
 struct gap {
     uint64_t off;
@@ -532,7 +532,8 @@ static bool write_at(int fd, uint64_t off, const void *bytes, size_t nr_bytes) {
     return pwrite(fd, bytes, nr_bytes, (off_t)off) == (ssize_t)nr_bytes;
 }
 
-// Readers pass it as one section. Its header is that of the section that was there.
+// Makes one section, or several in a row, a gap that readers pass as one section. Its header replaces that of
+// the first section.
 static struct seep_error *write_gap(struct seep_trace_writer *writer, const struct gap *gap) {
     unsigned char header[SEEP_TRACE_SECTION_BYTES];
     if (!seep_read_at(writer->fd, gap->off, header, sizeof(header)))
@@ -545,7 +546,7 @@ static struct seep_error *write_gap(struct seep_trace_writer *writer, const stru
     seep_store32(header + 24, seep_trace_crc32(0, header, 24));
     if (!write_at(writer->fd, gap->off, header, sizeof(header)))
         return write_error(writer, errno);
-    // Where the file system cannot do that the room comes back at the end.
+    // If the file system cannot make a hole, the room comes back at the end.
     (void)fallocate(writer->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     (off_t)(gap->off + sizeof(header)), (off_t)stored_bytes);
     return NULL;

@@ -171,7 +171,7 @@ static size_t find_slopes(struct series s, double *slopes) {
     return nr;
 }
 
-// The tests of one series, each made when it is asked for: they take nearly all of the time.
+// The tests of one series. Each is made when it is asked for, because the tests take nearly all of the time.
 struct tested {
     struct series s;
     bool has_rank, has_slope;

@@ -183,7 +183,7 @@ static struct seep_error *look_at_all(const struct seep_live_source *source, str
     return error ? error : look_at_family(source, making);
 }
 
-// *at: where it is looked for first; then the place behind it.
+// *at: where the search for the image begins, then the place behind the image.
 static bool has(const struct seep_images *images, const struct seep_image_look *image, size_t *at) {
     for (size_t i = 0, place = *at; i < images->nr; i++, place++)
         if (images->items[place < images->nr ? place : (place = 0)] == image) {

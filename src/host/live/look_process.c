@@ -272,7 +272,7 @@ static struct seep_error *tell(struct seep_pids *pids, const struct seep_image_c
     return NULL;
 }
 
-// Leaves those in `pids` that do not do it yet.
+// Leaves in `pids` the processes that do not do yet what they were told.
 static void ask_done(struct seep_pids *pids, bool nudges) {
     size_t nr = 0;
     for (size_t i = 0; i < pids->nr_items; i++)

@@ -33,11 +33,10 @@ void seep_put_signed(FILE *out, int64_t value);
 // <why>".
 SEEP_MUST_CHECK struct seep_error *seep_stream_check(FILE *out, const char *what);
 
-// While a report is written: standard error, which has no buffer, gets one, because each number and each word
-// would be a system call. What was written is flushed when it loses its buffer. Other streams stay as they
-// are.
+// Gives standard error a buffer while a report is written (`on`): without a buffer each number and each word
+// would be a system call. Flushes when the buffer is taken away. Other streams stay as they are.
 void seep_stream_gather(FILE *out, bool on);
-// The same for lines that come one by one: each is one system call, until a report has been written.
+// Gives standard error a buffer of lines until a report has been written: each line is one system call.
 void seep_stream_by_lines(FILE *out);
 
 // How to write on `out`.

@@ -13,7 +13,7 @@
 
 enum seep_grid_kind {
     SEEP_GRID_COUNT,   // 1,234
-    SEEP_GRID_RARE,    // the same, of what is 0 nearly always: people are not shown the 0 of a single row
+    SEEP_GRID_RARE,    // as COUNT, of what is nearly always 0: people are not shown the 0 of a single row
     SEEP_GRID_PLAIN,   // 1234, of what is no amount
     SEEP_GRID_CHANGE,  // +1,234
     SEEP_GRID_PERCENT, // 12%

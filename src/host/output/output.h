@@ -58,7 +58,7 @@ struct seep_output {
     X(quickfix)                                                                                              \
     X(valgrind)                                                                                              \
     X(lsan)
-// Those of events, which only seep export has. A row is a line, which the build reads.
+// Outputs of events, which only seep export has. A row is a line, which the build reads.
 // clang-format off
 #define SEEP_EVENT_OUTPUTS(X) \
     X(parquet)
@@ -70,7 +70,7 @@ SEEP_EVENT_OUTPUTS(SEEP_OUTPUT_DECLARE)
 
 extern const struct seep_output *const seep_outputs[]; // ends with NULL
 extern const char *const seep_output_names[];          // the same, for option parsing
-extern const char *const seep_output_report_names[];   // without those of events
+extern const char *const seep_output_report_names[];   // without the outputs of events
 
 // The output that the options ask for, by --format or one of its aliases.
 const struct seep_output *seep_output_of(const struct seep_view_options *options);

@@ -72,7 +72,7 @@ static unsigned margin_of(const struct drawing *d) {
     return d->width < NARROW ? 12 : 21;
 }
 
-// They, and the branches; returns how many columns they take.
+// Writes the columns of figures and the branches. Returns how many columns these take.
 static unsigned put_margin(struct drawing *d, uint64_t value) {
     struct seep_number number = d->measure->bytes ? seep_format_bytes(value) : seep_format_count(value);
     unsigned columns = margin_of(d);

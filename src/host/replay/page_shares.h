@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The part of a block that a program wrote, estimated where the block was not looked at while it was
-// recorded, because it did not live long enough. It is that of blocks of the same site that were looked at;
-// else of the same size; else of sizes from the same power of two to the next. A compiler's blocks of 64 KiB
-// for a function's analyses, for example, live for a millisecond, and a page or two of each is written.
+// The part of a block that a program wrote, estimated for a block that did not live long enough to be looked
+// at while it was recorded. The estimate is the part of looked-at blocks of the same site; else of the same
+// size; else of sizes from the same power of two to the next. For example, a compiler's blocks of 64 KiB for
+// a function's analyses live for a millisecond, and a page or two of each is written.
 //
-// Blocks up to SEEP_RESIDENCE_FILLED_BYTES only, which are filled long before the tool looks. A look finds
-// larger ones while they are filled, so that what it sees says little of others.
+// Only blocks up to SEEP_RESIDENCE_FILLED_BYTES count, because these are filled long before the tool looks. A
+// larger block may be looked at while it is filled, so that such a look says little of others.
 #ifndef SEEP_REPLAY_PAGE_SHARES_H
 #define SEEP_REPLAY_PAGE_SHARES_H
 
@@ -27,7 +27,7 @@ void seep_page_shares_deinit(struct seep_page_shares *shares);
 SEEP_MUST_CHECK bool seep_page_shares_learn(struct seep_page_shares *shares, uint32_t site, uint64_t size,
                                             uint64_t resident_bytes);
 
-// The bytes of a block of this site and size: all, where none like it was looked at.
+// The estimate for a block of this site and size, in bytes: all of it, if no block like it was looked at.
 uint64_t seep_page_shares_guess(const struct seep_page_shares *shares, uint32_t site, uint64_t size);
 
 #endif

@@ -296,8 +296,8 @@ static bool end_pending(struct planner *planner, size_t thread) {
     return free_block(planner, thread, &own->pending);
 }
 
-// How much of the event's block was in memory, where it was looked at: to the middle of the last of so many
-// pages, because the block begins at another place of its first page in the replay.
+// How much of the event's block was in memory, if the tool looked at it. The last of the pages that were seen
+// counts to its middle, because the block begins at another place of its first page in the replay.
 static bool find_resident(const struct planner *planner, const struct seep_recorded *event,
                           uint64_t *ret_bytes) {
     const uint64_t *found =

@@ -91,8 +91,9 @@ static bool exclude_unused_stack(struct seep_root_finder *finder) {
     return true;
 }
 
-// false: blocks begin or end in it, so the program freed its memory and the kernel still has its address.
-static bool is_still_there(const struct seep_root_finder *finder, const struct seep_signal_stack *stack) {
+// Whether the memory of the stack is still a stack. false: blocks begin or end in it, so the program freed
+// its memory, and the kernel still has its address.
+static bool is_still_stack(const struct seep_root_finder *finder, const struct seep_signal_stack *stack) {
     const struct seep_graph *graph = finder->graph;
     const uint64_t end = stack->start + stack->bytes;
     uint32_t block;
@@ -103,8 +104,8 @@ static bool is_still_there(const struct seep_root_finder *finder, const struct s
     return block == graph->nr_blocks || graph->blocks[block].address >= end;
 }
 
-// Alternate signal stacks on which no handler runs: the next handler overwrites what is there. A stack that
-// any thread is on is left out, and that of a thread that is on no stack of its own: it may be a coroutine
+// Alternate signal stacks on which no handler runs: the next handler overwrites what is there. A stack is
+// left out if a thread is on it, or if its thread is on no stack of its own: the thread may be in a coroutine
 // that a handler has called.
 static bool exclude_idle_signal_stacks(struct seep_root_finder *finder) {
     const struct seep_stopped *stopped = finder->stopped;
@@ -116,7 +117,7 @@ static bool exclude_idle_signal_stacks(struct seep_root_finder *finder) {
         if (sp < finder->places[i].stack_start || sp >= finder->places[i].end || !is_on_own_stack(finder, i))
             continue;
         for (size_t k = 0; k < nr; k++)
-            if (sp - stacks[k].start >= stacks[k].bytes && is_still_there(finder, &stacks[k]) &&
+            if (sp - stacks[k].start >= stacks[k].bytes && is_still_stack(finder, &stacks[k]) &&
                 !seep_spans_add(idle, stacks[k].start, stacks[k].start + stacks[k].bytes))
                 return false;
     }

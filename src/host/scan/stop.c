@@ -100,8 +100,9 @@ static void pause_ms(long ms) {
     pause_us(ms * 1000);
 }
 
-// Whether the thread is ours because it asked for that (PTRACE_TRACEME): the kernel interrupts seized threads
-// only. A thread that executes a program or ends is neither for a moment.
+// Whether this process traces the thread because the thread asked for that (PTRACE_TRACEME): the kernel
+// interrupts seized threads only. A thread that executes a program or ends cannot be interrupted for a
+// moment.
 static bool has_asked(pid_t tid) {
     for (int i = 0; i < ASKED_TRIES; i++) {
         if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 || errno != EIO)
@@ -114,7 +115,7 @@ static bool has_asked(pid_t tid) {
 // `tracer`: who held the thread when it was refused, or 0. *ret_other: the seep that did; one that has ended
 // since has let go.
 static struct seep_error *seize_error(pid_t pid, pid_t tid, long tracer, int trouble, pid_t *ret_other) {
-    // A seized one has executed a program: another try succeeds.
+    // A thread that was seized and has executed a program meanwhile has not asked: another try succeeds.
     if (tracer == getpid() && has_asked(tid))
         return seep_error_hint(
             seep_error_create(

@@ -50,7 +50,7 @@ struct seep_error *seep_server_look_again(struct seep_server *server) {
 
 // ---- answers ----
 
-// What the client can take of the look: an older one no more than 256 processes. Borrowed.
+// The part of the look that the client can take: an older client takes no more than 256 processes. Borrowed.
 static struct seep_images shown_to(const struct seep_server *server,
                                    const struct seep_server_client *client) {
     struct seep_images shown = server->look;

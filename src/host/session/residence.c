@@ -110,8 +110,9 @@ static bool is_in_memory(uint64_t entry) {
 
 // Of a very large block a part is looked at, in pieces that lie evenly in it, and taken for the whole.
 // A block that was seen with all of its pages is not looked at again, because the greatest figure counts.
-// A last page that goes on behind the block does not count, unless all before it do: most have what is behind
-// the block, its header at least. The first page counts, because the block's own header is in it.
+// A last page that goes on behind the block counts only if all pages before it do: most such pages have what
+// is behind the block, at least the header of the next one. The first page counts, because the block's own
+// header is in it.
 static bool count_pages(const struct seep_residence *residence, struct tracked_block *block,
                         uint64_t *ret_nr_read) {
     uint64_t first = block->address >> PAGE_SHIFT;

@@ -208,7 +208,7 @@ static struct seep_error *note_not_looked(const struct gathering *gathering, str
                              "socket is out of reach; 'seep scan PID' looks at it while it runs");
 }
 
-// Its image says no end.
+// For a process whose image does not say how the process ended.
 static struct seep_error *note_no_exit(struct seep_profile *profile, const char *why) {
     if (profile->health.state == SEEP_STATE_PASSIVE)
         return seep_profile_note(profile, SEEP_NOTE_SCAN_UNREACHABLE,

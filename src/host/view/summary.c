@@ -70,12 +70,13 @@ static bool is_pid(const char *source) {
 
 // ---- the answers ----
 
-// What a process had when it went on as another program is gone with it.
+// Whether the process went on as another program, and its blocks are gone with the old one.
 static bool went_on(const struct seep_profile *profile) {
     return !profile->leaks.known && profile->process.exit_kind == SEEP_EXIT_EXEC && !profile->process.is_past;
 }
 
-// Where every process with live blocks was looked at. *ret_gone: how many went on by exec, and were not.
+// Whether every process with live blocks was scanned. Processes that went on by exec were not, and are
+// counted in *ret_gone.
 static bool is_scanned(const struct seep_view *view, size_t *ret_gone) {
     size_t nr = 0;
     *ret_gone = 0;
@@ -528,7 +529,7 @@ static struct seep_error *answer_holds(struct maker *maker) {
                seep_format_count(blocks).text, seep_plural(blocks), who, holder);
 }
 
-// Peaks of several processes do not add up: the highest of them.
+// Peaks of several processes do not add up, so the answer is the highest of them.
 static struct seep_error *answer_peak_of_one(struct maker *maker) {
     struct seep_view *view = maker->view;
     struct seep_profile *const *profiles = view->session->profiles;

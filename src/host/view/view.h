@@ -396,8 +396,8 @@ SEEP_MUST_CHECK struct seep_error *seep_view_create(const struct seep_session *s
                                                     struct seep_view **ret_view);
 void seep_view_destroy(struct seep_view *view); // takes NULL
 
-// What one process held at its own peak, whatever the filters are: its sites in place of rows, with `value`,
-// `allocations`, `via` and `node`. `process` is an index in the session, and one of the view.
+// The leaders of what one process held at its own peak. No filter applies. Sites stand in place of rows, with
+// `value`, `allocations`, `via` and `node`. `process` is an index in the session, and one of the view.
 SEEP_MUST_CHECK struct seep_error *seep_view_peak_leaders(struct seep_view *view, size_t process,
                                                           struct seep_view_leaders *ret_leaders);
 

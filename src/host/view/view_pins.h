@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Why the allocator cannot give free memory to the kernel: regions of 2 MiB in which few blocks live, and the
-// stack that has blocks in most of them. What a recording says of each moment (seep history --pages), of the
-// blocks of one profile.
+// stack that has blocks in most of them. `seep history --pages` says the same of each moment of a recording;
+// this is of the blocks of one profile.
 #ifndef SEEP_VIEW_VIEW_PINS_H
 #define SEEP_VIEW_VIEW_PINS_H
 
@@ -13,8 +13,8 @@
 struct seep_view_pins {
     uint64_t nr_regions; // in which a block lives
     uint64_t nr_nearly_empty;
-    uint64_t bytes; // live in those
-    uint64_t most;  // of them: how many the node has a block in
+    uint64_t bytes; // live in nearly empty regions
+    uint64_t most;  // nearly empty regions in which the node has a block
     uint64_t most_bytes;
     uint32_t node; // of the view's stacks
 };

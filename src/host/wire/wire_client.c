@@ -496,7 +496,7 @@ static struct seep_error *take_replica(void *data, uint8_t type, const unsigned 
 static struct seep_error *pull_once(struct seep_wire_client *client) {
     struct seep_wire_pull *pull = NULL;
     struct seep_put payload = {NULL};
-    // A link that broke is made anew first, because the server may be another one, of another build.
+    // A broken link is made anew first: its server may be another one, of another build.
     struct seep_error *error = client->in_fd < 0 ? connect_to(client) : NULL;
     if (!error)
         error = seep_replica_ask(

@@ -17,9 +17,8 @@
 //   CPU_GLIBC_OLDEST     the version of dlsym that every glibc has
 //   CPU_R_SLOT, CPU_R_GLOBAL, CPU_R_WORD
 //                        relocations that bind a function's address
-//   CPU_SLOT_WORDS       how many words a CPU_R_SLOT has, where that is a copy of the function's descriptor:
-//   its
-//                        code first
+//   CPU_SLOT_WORDS       how many words a CPU_R_SLOT has if it is a copy of the function's descriptor; the
+//                        address of the code is the first word
 //   CPU_R_IS_REL, CPU_R_TYPE, CPU_R_SYMBOL
 //                        where relocations are of another form than those of CPUs of the same word
 //   CPU_GOT, CPU_GOT_LOCALS, CPU_GOT_SYMBOL, CPU_GOT_NR_SYMBOL

@@ -70,9 +70,9 @@ static bool is_before_ours(const struct pass *pass, const struct tables *tables,
 }
 
 #ifdef CPU_SLOT_WORDS
-// A call reads the words of the slot one after another. A slot that is not bound leads to code that needs its
-// first word alone, so the others are written before it. A bound one is changed only if no other thread can
-// be amid such a call.
+// A call reads the words of the slot one after another. An unbound slot leads to code that needs only its
+// first word, so the other words are written before the first. A bound slot is changed only if no other
+// thread can be amid such a call.
 static bool put_words(const struct tables *tables, void **slot, void *const *descriptor) {
     const struct link_map *module = module_of(*slot);
     if (((uintptr_t)slot ^ (uintptr_t)(slot + CPU_SLOT_WORDS - 1)) & ~(uintptr_t)4095 ||

@@ -77,7 +77,7 @@ static void forget_freed(struct heir *heir, struct seep_image_counters *counters
     freed[1] -= bytes;
     struct seep_image_counters left = {.allocations = counters->allocations - blocks,
                                        .allocated_bytes = counters->allocated_bytes - bytes};
-    // A child begins without calls, and a site that the parent has added since is not in the copy.
+    // A child begins without calls. A site that the parent has added since is not in the copy.
     if ((SEEP_MODES && heir->header->flags & SEEP_FLAG_CALLS) || site >= (uint32_t)heir->nr_sites)
         left = (struct seep_image_counters){0};
     if (left.allocations) {

@@ -232,7 +232,7 @@ void seep_undo_in_child(void) {
     seep_lock_release(&seep_g.fork_lock);
 }
 
-// A filter of system calls may have come since the fork.
+// The program may have installed a filter of system calls since the fork.
 static SEEP_NOINLINE void give_turn(void) {
     if (seep_calls_are_free())
         sys3(SYS_sched_yield, 0, 0, 0);

@@ -139,12 +139,12 @@ void seep_memory_goes(uint64_t start, uint64_t bytes) {
 
 void seep_memory_gives_way(void) {
     seep_g.budget_bytes = UINT64_MAX;
-    seep_window_tell_space(); // it takes none from now on
+    seep_window_tell_space(); // the image takes no address space from now on
     give_up(SEEP_PASSIVE_NO_MAP);
     uint64_t bytes;
     for (int i = 1; i < NR_PARTS; i++) {
         uint64_t part = part_of_image(i, &bytes);
-        if (i != NR_IMAGE_PARTS && bytes) // the news of children stay
+        if (i != NR_IMAGE_PARTS && bytes) // the memory of the news of children stays
             sys3(SYS_munmap, part, bytes, 0);
     }
 }

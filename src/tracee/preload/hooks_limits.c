@@ -58,8 +58,8 @@ SEEP_COLD static void limit_is_coming(unsigned resource, const void *limit, size
 #define LIMIT_CALLER() SEEP_HOOK_CALLER()
 
 // Whether no hook is at work on this stack: a signal handler or the allocator may set a limit amid one.
-// false: or not known, because not all of the stack can be walked.
-static bool is_outside(struct seep_caller caller) {
+// false: a hook is at work, or that is not known, because not all of the stack can be walked.
+static bool is_outside_hooks(struct seep_caller caller) {
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return false;
@@ -73,7 +73,7 @@ static bool is_outside(struct seep_caller caller) {
 
 // The image takes some 40 MiB. Without room the program could not even extend its stack.
 static void make_room(struct seep_caller caller) {
-    if (seep_calls_are_free() && !seep_window_leaves_room(0) && sys_is_alone() && is_outside(caller))
+    if (seep_calls_are_free() && !seep_window_leaves_room(0) && sys_is_alone() && is_outside_hooks(caller))
         seep_memory_gives_way();
 }
 #else // the image is small

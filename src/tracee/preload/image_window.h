@@ -23,7 +23,7 @@ void seep_window_drop(void);
 // Takes image_lock, as seep_window_open_all() does.
 void seep_window_limit(uint64_t limit_bytes);
 
-// Whether the kernel allows 8 MiB more of address space, and these.
+// Whether the kernel allows `more_bytes` and another 8 MiB of address space.
 bool seep_window_leaves_room(uint64_t more_bytes);
 
 // A filter of system calls is coming: opens what may be needed after that.

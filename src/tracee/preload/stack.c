@@ -3,10 +3,10 @@
 // The slow half of stack.h: walks the stack, then grows memo and tree inward again.
 //
 // A stack whose unwinding did not rest on rules alone (frame pointers without CFI, rows that need all
-// registers, a cut) is used once and not kept: only what rules read may be trusted later. But one that is
-// deeper than the memo is kept, with the inner half of its frames: the next thousands of deeper ones grow
-// from it. No walk may end at the outer half of those, whose sp is 0 for that: so it has a quarter of the
-// frames at least, and one from further out is walked anew.
+// registers, a cut) is used once and not kept: only what rules read may be trusted later. But a stack that is
+// deeper than the memo is kept, with the inner half of its frames, and thousands of deeper stacks grow from
+// it. No walk may end at the outer half of the kept frames, so their sp is 0. Such a stack therefore has at
+// least a quarter of the frames, and a stack from further out is walked anew.
 #include "preload/stack_tree.h"
 #include "preload/walk.h"
 

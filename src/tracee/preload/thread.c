@@ -158,8 +158,8 @@ static void read_name(struct seep_image_thread *slot) {
         __builtin_memcpy(slot->name, name, sizeof(slot->name));
 }
 
-// The alternate signal stack of the calling thread. With SS_AUTODISARM a handler may leave the stack and come
-// back to it, so that its size is not told.
+// The alternate signal stack of the calling thread. With SS_AUTODISARM its size is not told, because a
+// handler may leave the stack and come back to it.
 static void read_signal_stack(struct seep_image_thread *slot) {
     stack_t stack = {.ss_flags = SS_DISABLE};
     sys3(SYS_sigaltstack, 0, &stack, 0);

@@ -168,10 +168,10 @@ static struct seep_error *took(struct seep_attached *attached, const struct seep
     return err;
 }
 
-// Whether enough was taken at once. Events may come faster than they are taken, so only those are taken that
-// were there at the beginning, which is no more than the ring has room for: what came later follows them.
-// Most events have no time, because that would cost each call. Calls are taken fast, and need no look at the
-// clock.
+// Whether enough was taken at once. Events may come faster than they are taken, so only events that were
+// there at the beginning are taken, which are no more than the ring has room for. A later event follows them.
+// Most events have no time, because that would cost each call. Calls are taken fast, so no clock is read for
+// them.
 static bool is_enough(const struct seep_attached *attached, const struct seep_bpf_event *event) {
     enum seep_heap_event_kind kind;
     return attached->nr_taken_bytes >= attached->options.ring_bytes ||

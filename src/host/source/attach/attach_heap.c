@@ -31,7 +31,8 @@
 #include "source/attach/traced_process.h"
 
 #define POLL_MS 10
-// Between looks at programs that wait to be executed, at the time, and whether it is to end.
+// The time between two looks at programs that wait to be executed, at the clock, and at whether the tool is
+// to end.
 #define SLICE_NS INT64_C(50000000)
 
 static bool has_ended(int pidfd) {

@@ -87,7 +87,7 @@ struct seep_attached {
     struct seep_exec_gate *gate;   // of what that one starts; NULL: there is none
     int64_t start_ns;              // CLOCK_MONOTONIC
     int64_t now_ns;                // since then, when the latest events were taken
-    int64_t until_ns;              // CLOCK_MONOTONIC: so long they are taken
+    int64_t until_ns;              // CLOCK_MONOTONIC: until then events are taken
     uint64_t nr_taken_bytes;       // of the ring, since then
     uint32_t generation;
     uint32_t nr_usdt;            // places of otel_memory that the programs know
@@ -240,7 +240,7 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_open_cgroup(struct seep_attached 
 
 // For the ring buffer: takes one event of `context`.
 int seep_attach_take(void *context, void *data, size_t nr_bytes);
-// Takes the events that there are, but for slow ones no new one is begun after `until_ns` (CLOCK_MONOTONIC).
+// Takes the events that there are. After `until_ns` (CLOCK_MONOTONIC) it begins no event that takes long.
 SEEP_MUST_CHECK struct seep_error *seep_attach_drain(struct seep_attached *attached, int64_t until_ns);
 
 // ---- attach_load.c ----

@@ -227,7 +227,8 @@ void seep_exec_gate_destroy(struct seep_exec_gate *gate) {
     if (!gate)
         return;
     close(gate->socket);
-    // One that is stopped would not notice. Its end is as good: the kernel lets all go.
+    // A gatekeeper that is stopped would not notice the closed socket, so it is killed. The kernel then lets
+    // all programs go on.
     kill(gate->keeper, SIGKILL);
     while (waitpid(gate->keeper, NULL, 0) < 0 && errno == EINTR)
         ;

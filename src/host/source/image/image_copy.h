@@ -65,15 +65,16 @@ int seep_image_open_pid(pid_t pid);
 // by mistake.
 bool seep_image_is_memory_file(int fd);
 
-// What its library is to do from now on: nothing is stopped for it, and it is not waited for. It does so at
-// its next operation that goes the long way.
+// What the library of a process is to do from now on. The process is not stopped, and not waited for: the
+// library follows at its next operation that goes the long way.
 enum seep_image_recording { SEEP_RECORDING_AS_IT_IS, SEEP_RECORDING_STOP, SEEP_RECORDING_START };
 struct seep_image_control {
     enum seep_image_recording recording;
     uint32_t depth; // 0: as it is
 };
 SEEP_MUST_CHECK struct seep_error *seep_image_control_pid(pid_t pid, const struct seep_image_control *asked);
-// Whether it does so already, or has ended. `nudges`: if it does not, its next release goes the long way.
+// Whether the library follows already, or the process has ended. `nudges`: if not, the library's next release
+// goes the long way.
 bool seep_image_control_is_done(pid_t pid, bool nudges);
 // Appends a record (struct seep_image_mark and what follows it, of a multiple of 8 bytes) to the marks that
 // the tool keeps in the live image of a process. The process is neither stopped nor signalled.

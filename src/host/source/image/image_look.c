@@ -206,7 +206,7 @@ static struct seep_error *read_small(struct seep_image_look *look, const struct 
     return NULL;
 }
 
-// Counts the sites with a cut stack, of those that are new.
+// Counts the sites with a cut stack among the sites that are new.
 static struct seep_error *count_cut(struct seep_image_look *look) {
     uint8_t *cut = realloc(look->cut, look->nr_nodes);
     if (!cut)

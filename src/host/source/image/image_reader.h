@@ -60,8 +60,8 @@ uint32_t seep_image_nr_elements(struct seep_image_reader *reader, enum seep_area
 struct seep_node seep_image_node_from(struct seep_image_reader *reader, uint32_t id,
                                       const struct seep_image_node *from);
 
-// 1 + enum seep_cut of the node's outermost one; 0: its stack is whole. `before`: the same of all nodes
-// before it.
+// 1 + enum seep_cut of the outermost node of this node's stack; 0: the stack is whole. `before`: the same of
+// all nodes with smaller ids.
 uint8_t seep_image_cut_of(const struct seep_node *node, uint32_t id, const uint8_t *before);
 
 // false, and counted as damaged: not the id of a site.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A copy of the image of a recorded process without its rings and stamps, see image_source.h. The places of
-// both are what the program says: at worst its report lacks what lies there.
+// A copy of the image of a recorded process without its rings and stamps, see image_source.h. The program
+// says where both are. If it says so wrongly, its own report lacks what lies there, and no more.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -43,8 +43,8 @@ static bool leave_out_rings(struct left_outs *outs, const struct seep_event_ring
     return true;
 }
 
-// The second plane of each leaf that the directory has. A leaf has a page of data at least, so that no more
-// of them are believed.
+// The second plane of each leaf that the directory names. The directory is not trusted: a leaf has at least
+// one page of data, so there are no more leaves than pages.
 static bool leave_out_stamps(struct left_outs *outs, const struct seep_image_source *source,
                              const struct seep_image_head *head) {
     const struct seep_image_header *header = &head->header;

@@ -37,8 +37,8 @@ typedef struct seep_error *seep_image_copy_part(struct seep_image_copy *copy,
 bool seep_image_source_data(const struct seep_image_source *source, uint64_t from, uint64_t end,
                             uint64_t *ret_start, uint64_t *ret_stop);
 
-// Copies [at, end) of a file by `part`, without the rings and the stamps of a recorded process: they are most
-// of its image. Events are taken from the file, and stamps are for the library alone.
+// Copies [at, end) of a file by `part`, without the rings and the stamps of a recorded process, which are
+// most of its image. Events are taken from the file, and stamps are for the library alone.
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_around_rings(struct seep_image_copy *copy,
                                                                 const struct seep_image_source *source,
                                                                 const struct seep_image_head *head,

@@ -208,7 +208,8 @@ uint8_t seep_image_cut_of(const struct seep_node *node, uint32_t id, const uint8
     return id ? before[node->parent] : 0;
 }
 
-// The library does not count them: from a site of a deep stack it is far to the outermost frame.
+// Counts the sites with a cut stack. The library does not, because the outermost frame of a deep stack is far
+// from its site.
 static struct seep_error *count_cut(struct seep_image_reader *reader) {
     struct seep_profile *profile = reader->profile;
     uint8_t *cut = calloc((size_t)profile->nr_nodes + 1, 1); // of each node, 1 + the reason

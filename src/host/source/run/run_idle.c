@@ -167,10 +167,10 @@ static struct numbers numbers_of(const struct seep_run *run) {
 
 // So many numbers are looked up one by one, because that costs less than the list of all processes.
 enum { NUMBERS_FEW = 32 };
-// So long processes are followed that each start the next one and end. Other programs of the machine may do
-// that, too, so it is not waited for them for ever.
+// For this time a chain of processes is followed that each start the next one and end. Other programs of the
+// machine may make such a chain, too, so the wait has an end.
 #define FOLLOWED_NS INT64_C(2000000000)
-// So many numbers are looked up one by one where it counts that none of them is passed over.
+// So many numbers are looked up one by one if none of them may be passed over.
 enum { NUMBERS_MAX = 4096 };
 
 // /proc has a folder for each thread, too, though it does not list it.
@@ -192,7 +192,7 @@ struct search {
 // environment and mappings say nothing.
 #define IS_ENDING 4u
 
-// 0: it is gone. *ret_ending: it is, or soon.
+// When the process started, in ticks; 0: the process is gone. *ret_ending: it is gone, or will be soon.
 static uint64_t start_of(pid_t pid, bool *ret_ending) {
     struct seep_stat stat;
     bool is_there = seep_stat_read(pid, 0, &stat);
@@ -259,8 +259,8 @@ struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
     struct numbers numbers = numbers_of(run);
     int64_t until_ns = seep_monotonic_ns() + FOLLOWED_NS;
     struct seep_error *err = look_at_numbers(&search, &numbers, NUMBERS_FEW);
-    // Before it was looked at, a process may have ended and left another one, whose number came since. None
-    // is left if all of one round were there and none of them is a descendant.
+    // A process may have ended before the look at it and left another one with a later number. None is left
+    // if all processes of one round were there at the look and none of them is a descendant.
     for (search.missed = true; !err && search.missed;) {
         int latest;
         long nr_threads;
