@@ -357,7 +357,7 @@ const struct seep_command seep_command_attach = {
         "prints what was allocated since then and not freed, every INTERVAL (default 5s), COUNT times\n"
         "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was. With PROG\n"
         "seep starts it, traces it from its first allocation on, and exits with its status, or with 0 if it\n"
-        "runs on. Its standard output is its own: seep prints to standard error, one report when it has\n"
+        "runs on. Standard output is PROG's, so seep prints to standard error: one report when PROG has\n"
         "ended, and others before that if an INTERVAL is given.\n",
     .groups = (const struct seep_option_group *const[]){&seep_attach_group, &seep_watch_group, NULL},
     .examples =

@@ -92,7 +92,7 @@ struct seep_error *seep_import(const char *path, const char *format_name,
                                struct seep_imported *ret_imported) {
     const struct seep_import_format *format = format_of(format_name);
     if (options->maps && !format->takes_maps)
-        return seep_error_create(SEEP_E_USAGE, "import: --maps is of mmleak, and the format is %s",
+        return seep_error_create(SEEP_E_USAGE, "import: --maps is for mmleak, and the format is %s",
                                  format->name);
     struct seep_import_reading reading = {.options = options, .state = calloc(1, format->state_bytes + 1)};
     struct seep_error *error =

@@ -52,12 +52,11 @@ static struct seep_error *put_pins(FILE *out, struct seep_view *view, size_t pro
     error = seep_summary_place(view, pins.node, &place);
     if (error)
         return error;
-    fprintf(
-        out,
-        "  Free memory is among few blocks: %s of %s regions of 2 MiB are nearly empty, with %s live; blocks "
-        "from ",
-        seep_format_count(pins.nr_nearly_empty).text, seep_format_count(pins.nr_regions).text,
-        seep_format_bytes(pins.bytes).text);
+    fprintf(out,
+            "  Free memory lies between few blocks: %s of %s regions of 2 MiB are nearly empty, with %s "
+            "live; blocks from ",
+            seep_format_count(pins.nr_nearly_empty).text, seep_format_count(pins.nr_regions).text,
+            seep_format_bytes(pins.bytes).text);
     seep_put_escaped(out, place ? place : "a stack that is not known");
     fprintf(out, " are in %s of them.\n", seep_format_count(pins.most).text);
     return NULL;
