@@ -106,7 +106,7 @@ _folders = collections.Counter()
 
 @pytest.fixture
 def tmp_path(request, tmp_path_factory):
-    """As pytest's own, which reads the names of all folders so far for each new one, and makes a link to it."""
+    """pytest's own fixture reads the names of all earlier folders for each new folder, and makes a link to it. This one does not."""
     name = re.sub(r"\W", "_", request.node.name)[:30]
     while True:
         folder = tmp_path_factory.getbasetemp() / ("%s%d" % (name, _folders[name]))

@@ -38,7 +38,7 @@ def _descendants(of):
 
 
 def _own_processor_time():
-    """Of this process and its ended children: without a look at all processes, which takes as long as a short test."""
+    """The time of this process and its ended children. A look at all processes would take as long as a short test."""
     return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 

@@ -97,6 +97,6 @@ def test_wrong_use(run, seep, arguments, code, message):
 
 
 def test_a_save_that_fails_names_no_option(run, seep, trace):
-    """The hint was that of commands: 'with -o', which save has not."""
+    """The hint advised -o, an option that save does not have."""
     done = run(seep, "connect", "-e", "save /nonexistent/x.seep", trace)
     assert done.returncode == 1 and "/nonexistent/x.seep" in done.stdout + done.stderr and " -o" not in done.stdout + done.stderr, done

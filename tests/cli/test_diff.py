@@ -244,7 +244,7 @@ def test_a_program_that_starts_to_leak(run, seep, root, leaky):
 
 
 def test_a_leak_that_is_known_is_not_lost(run, seep, root, leaky, tmp_path):
-    """The program's own list and a file name leaks for a diff as for a report."""
+    """The program's own list and --suppressions hold for a diff as for a report."""
     (tmp_path / "a.supp").write_text("leak:fill\n")
     for flags, more, lost in ((["-O1"], [], 4000), (["-O1"], ["--suppressions", tmp_path / "a.supp"], 0),
                               (["-O1", "-DKNOWN"], [], 0), (["-O1", "-DKNOWN"], ["--no-default-suppressions"], 4000)):

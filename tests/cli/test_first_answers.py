@@ -72,7 +72,7 @@ def shim(tmp_path_factory, seep):
 
 
 def test_a_shell_that_executed_the_program_does_not_lead(run, seep, shim):
-    """What it had was gone at the exec, and was said to be held, before what the program holds."""
+    """The shell's blocks were gone at the exec. The report said that they are held, and before the program's own blocks."""
     report = json.loads(run(seep, "report", "--json", shim / "shim.seep").stdout)
     first, program = sorted(report["processes"], key=lambda one: not one["process"]["went_on"])
     assert first["process"]["went_on"] and first["totals"]["live_bytes"] > program["totals"]["live_bytes"] == 100
@@ -84,7 +84,7 @@ def test_a_shell_that_executed_the_program_does_not_lead(run, seep, shim):
 
 
 def test_the_peak_of_several_is_the_highest_of_one(run, seep, lost, shim, tmp_path):
-    """There was no line for it."""
+    """The report had no line `peak` for several processes."""
     run(seep, "run", "-q", "-o", "both.seep", "sh", "-c", "%s; %s; :" % (lost / "first", shim / "shim"), cwd=tmp_path)
     processes = json.loads(run(seep, "report", "--json", tmp_path / "both.seep").stdout)["processes"]
     highest = max(processes, key=lambda one: one["totals"]["peak_bytes"])

@@ -324,7 +324,7 @@ def test_no_colour_without_a_terminal(seep):
 
 
 def test_a_format_of_events_is_shown_for_export_only(run, seep):
-    """--help of report listed it; a report has no events, and the command that has them is named."""
+    """--help of report listed the format. A report has no events, so the error names the command that has them."""
     shown = {command: re.sub(r"\s+", " ", run(seep, command, "--help").stdout) for command in ("report", "run", "export")}
     assert ["lsan, parquet" in text for text in shown.values()] == [False, False, True]
     done = run(seep, "report", "--format", "parquet", "app.seep")

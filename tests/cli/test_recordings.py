@@ -528,7 +528,7 @@ ONE_HASH = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"]  # their FNV-1a is t
 
 
 def test_import_tells_modules_with_one_hash_apart(run, seep, tmp_path):
-    """The FNV-1a of the two paths is the same."""
+    """The two paths have the same FNV-1a hash."""
     hashes = set()
     for path in ONE_HASH:
         value = 0xCBF29CE484222325
@@ -545,7 +545,7 @@ def test_import_tells_modules_with_one_hash_apart(run, seep, tmp_path):
 
 
 def test_modules_with_one_hash_cost_no_search(run, seep, require, tmp_path, undisturbed):
-    """The second of them is found as the first is, by as many instructions. It was compared with all modules that came after it."""
+    """The second module is found by as many instructions as the first. It was compared with all modules that came after it."""
     valgrind = require("valgrind")
     instructions = []
     for sought in ONE_HASH:

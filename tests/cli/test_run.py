@@ -555,8 +555,8 @@ def test_stack_deeper_than_can_be_kept(run, seep, libseep, tmp_path):
 
 
 def test_recursion_deeper_than_can_be_kept(run, seep, libseep, tmp_path):
-    """A stack grows from that of the level before it, cut or not: none is walked whole for each allocation. What is left of a cut one is a quarter of the
-    most at least, and what lies further out than those is whole again."""
+    """A stack grows from that of the level before it, cut or not: no stack is walked whole for each allocation. A cut stack has
+    at least a quarter of the most frames. Further out, stacks are whole again."""
     (tmp_path / "deeper.c").write_text(program_source("run_deeper.c"))
     subprocess.run(["gcc", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", "-o", "deeper", "deeper.c"], check=True, cwd=tmp_path)
     done = run(seep, "run", "--scan", "no", "--json", "--report", "deeper.json", "-o", "deeper.seep", "-T", "0", "./deeper")

@@ -71,7 +71,7 @@ def test_names_of_a_plot_fit(seep, run, tmp_path):
 @pytest.mark.parametrize("columns", [40, 60])
 @pytest.mark.parametrize("what", ["timeline", "sizes", "ages"])
 def test_a_plot_fits(root, seep, columns, what):
-    """Charts had 50 columns at least, bars 74, and titles what they had; bars without room are below one another now."""
+    """Charts had at least 50 columns, bars 74, and titles had no limit. Bars without room beside one another stand below one another."""
     words = [str(seep), "plot", "--what", what, os.path.join(root, "tests", "golden", "recording-v2.seep" + ("@peak" if what == "ages" else ""))]
     narrow, wide = (on_terminal(width, *words) for width in (columns, 4000))
     over = [line for line in narrow.split("\n") if len(line) > columns and " " in line.strip()]
@@ -86,7 +86,7 @@ def test_a_plot_fits(root, seep, columns, what):
 @pytest.mark.parametrize("columns", [40, 60, 80])
 @pytest.mark.parametrize("way", ["--tree", "--tree=callers"])
 def test_a_tree_fits(root, seep, columns, way):
-    """Names have 16 columns at least, and deep branches are drawn where there is no more room."""
+    """Names have at least 16 columns. Branches that are too deep for the line are drawn where the room ends."""
     words = [str(seep), "report", way, "--top", "0", os.path.join(root, "tests", "golden", "v1-family.seep")]
     tree = on_terminal(columns, *words).split("\n\n")[1]
     over = [line for line in tree.split("\n")[1:] if len(line) > columns]

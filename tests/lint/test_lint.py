@@ -240,7 +240,7 @@ EXCHANGE = re.compile(r"atomic_(?:exchange(?:_[a-z]+)?|fetch_\w+|compare_exchang
 
 
 def test_the_library_exchanges_no_bytes():
-    """On riscv64 these are functions of libatomic, which the library does not have."""
+    """On riscv64 an exchange of one byte is a function of libatomic, which the library does not link."""
     troubles = []
     for path in tree():
         if is_c(path) and path.startswith(("src/tracee/preload/", "src/common/")):

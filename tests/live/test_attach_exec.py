@@ -150,7 +150,7 @@ def test_the_tool_ends_while_events_come_faster_than_it_takes_them(can, tmp_path
 
 def test_all_that_a_program_did_before_its_end_is_in_one_report(can, tmp_path):  # noqa: F811
     """The tool is stopped until the program has ended, and has then more to take than it takes at once. Most events have no
-    time: where that was compared, all but one were left in 35 of 71 minutes of the machine's clock."""
+    time. When that missing time was compared, all events but one were left in 35 of 71 minutes of the machine's clock."""
     root_only()
     nr, chain = 150, tmp_path / 'chain.sh'
     chain.write_text('[ "$1" = 0 ] || exec sh "$0" $(($1 - 1))\n')

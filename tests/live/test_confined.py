@@ -177,7 +177,7 @@ def test_address_space_of_the_program_only(mode, tmp_path):
 @pytest.mark.parametrize('shell', ['sh', 'bash'])
 @pytest.mark.parametrize('script', ['ulimit -v KIB; x=$(seq 1 30000); echo ${#x}', '(ulimit -v KIB; x=$(seq 1 30000); echo ${#x}); echo'])
 def test_a_shell_that_limits_its_address_space(script, shell, kib, tmp_path):
-    """The shell's own, or that of a forked child before its first allocation."""
+    """The shell limits itself, or a forked child limits itself before its first allocation."""
     need(shell, 'seq')
     command = [shell, '-c', script.replace('KIB', str(kib))]
     plain, under = (run([*tool, *command]) for tool in ([], [SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--']))
@@ -186,7 +186,7 @@ def test_a_shell_that_limits_its_address_space(script, shell, kib, tmp_path):
 
 @pytest.mark.parametrize('mode', ['live', 'count'])
 def test_address_space_limited_by_a_signal_handler(mode, tmp_path):
-    """To less than the image takes, and perhaps amid a hook, which then goes on in the image."""
+    """The limit is less than the image takes. The handler may run amid a hook, which goes on in the image afterwards."""
     program = built_program('confined_least_handler.c', tmp_path, '-O1', '-fno-builtin')
     for command in ([program], [SEEP, 'run', '-q', '--mode', mode, '-o', tmp_path / 't.seep', '--', program]):
         done = run(command)
@@ -195,8 +195,8 @@ def test_address_space_limited_by_a_signal_handler(mode, tmp_path):
 
 @pytest.mark.parametrize('mode, depth', [('live', 0), ('live', 20_000), ('record', 0)])
 def test_address_space_limited_between_two_instructions(mode, depth, tmp_path):
-    """Also where a hook has seen that it may begin, and has not said yet that it has: its frame on the stack tells, unless the stack
-    is cut."""
+    """A hook may have seen that it may begin, and not have said yet that it has begun. Then its frame on the stack tells, unless
+    the stack is cut."""
     program = built_program('confined_least_stepped.c', tmp_path, '-O1', '-fno-builtin', f'-DDEPTH={depth}')
     for command in ([program], [SEEP, 'run', '-q', '--mode', mode, '-o', tmp_path / 't.seep', '--', program]):
         done = run(command)
@@ -205,7 +205,7 @@ def test_address_space_limited_between_two_instructions(mode, depth, tmp_path):
 
 @pytest.mark.parametrize('mode', ['live', 'count', 'record'])
 def test_address_space_limited_by_the_allocator(mode, tmp_path):
-    """Amid a hook, which goes on in the image."""
+    """The allocator sets the limit amid a hook, which goes on in the image afterwards."""
     library = tmp_path / 'liblimits.so'
     library.write_bytes(built_program('confined_least_allocator.c', tmp_path, '-O1', '-fno-builtin', '-shared', '-fPIC').read_bytes())
     program = built_program('confined_least_amid.c', tmp_path, '-O1', '-fno-builtin', '-Wl,--no-as-needed', library)

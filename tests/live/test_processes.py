@@ -133,8 +133,8 @@ def test_fault_handler_that_leaves_the_making_of_an_image(tmp_path, mask):
 
 @pytest.mark.parametrize('mode', ['live', 'record'])
 def test_children_beside_a_parent_that_adds_stacks(mode, tmp_path):
-    """A child's copy of the image may have more nodes than the parent's table had places at the fork, and counters of sites that
-    are not in it: the child's own table has room for all, and what is not in the copy is left out of it."""
+    """A child's copy of the image may have more nodes than the parent's table had places at the fork: the child's own table has
+    room for all nodes. The copy may also have counters of sites that it lacks: these counters are left out."""
     under = traced([built_program('fork_beside_new_stacks.c', tmp_path)], tmp_path, options=['--mode', mode])
     assert (under.code, under.out, under.err) == (0, b'', b''), under
     processes = under.report()
@@ -145,7 +145,7 @@ def test_children_beside_a_parent_that_adds_stacks(mode, tmp_path):
 
 
 def test_children_of_busy_threads_are_exact(tmp_path):
-    """The threads give up turns before the log is full of what they did since the fork. On a busy machine a child may get too few."""
+    """The threads give up turns before the undo log is full. On a busy machine a child may get too few turns."""
     under = traced([built_program('fork_busy.c', tmp_path, '-O1', '-fno-builtin')], tmp_path)
     assert (under.code, under.out, under.err) == (0, b'', b''), under
     processes = under.report()

@@ -615,7 +615,7 @@ def test_damage_that_no_one_has_looked_for_is_told_by_who_meets_it(tmp_path):
 
 
 def test_a_gap_of_a_flight_recorder_is_not_read(tmp_path):
-    """The gap is larger than a trace may be, and what follows it is read as if it were not there."""
+    """The gap is larger than a trace may be. What follows the gap is read as if there were no gap."""
     trace, far = record(tmp_path, compiled(tmp_path, BUSY), '0.3'), tmp_path / 'far.seep'
     told = b'section EVENTS at offset %d' % far_damage(trace.read_bytes(), far, GAP, 1 << 33)
     done = run([SEEP, 'report', far])

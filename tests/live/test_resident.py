@@ -60,7 +60,7 @@ def test_of_a_running_process(tmp_path):
 
 
 def test_who_keeps_free_memory(tmp_path):
-    """The account said how much is free, and not why it stays."""
+    """The account said how much memory of the allocator is free. It did not say why that memory stays."""
     (tmp_path / 'pins.c').write_text(program_source('resident_pins.c'))
     subprocess.run(['gcc', '-g', '-O1', '-o', 'pins', 'pins.c'], check=True, cwd=tmp_path)
     with running(tmp_path, tmp_path / 'pins') as process:

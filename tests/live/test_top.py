@@ -220,7 +220,8 @@ def test_a_program_that_ends_before_it_is_looked_at(tmp_path):
 
 @pytest.mark.parametrize('words', [['top', '--once'], ['serve']])
 def test_a_program_that_never_begins(tmp_path, words):
-    """What starts it still runs, so nothing ended with a status. The tool's clock runs ahead, so the 20 seconds are short."""
+    """The process that is to start the program still runs, so no status is known.
+    The tool's clock runs ahead, so the 20 seconds are short."""
     ahead = built_program('top_never_begins.c', tmp_path, '-shared', '-fPIC')
     done = run([SEEP, *words, '--', 'true'], cwd=tmp_path, env=environment(LD_PRELOAD=ahead))
     assert done.code == 1 and re.fullmatch(rb'seep: no program has begun within 20 s \(process \d+, which starts it, still runs\)\n', done.err), done

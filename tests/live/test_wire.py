@@ -193,7 +193,7 @@ def test_a_look_without_descriptors_is_no_end(shop, serve):  # noqa: F811
 
 
 def test_many_processes(serve, tmp_path):
-    """Those beyond the first 256 have no figures for a client whose Hello does not take them, and count as not seen."""
+    """A client whose Hello does not take many processes has no figures of those beyond the first 256, which count as not seen."""
     nr, there = 300, tmp_path / 'there'
     program = built_program('many_children.c', tmp_path)
     with subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', program, str(nr), there], stdin=subprocess.PIPE,
@@ -499,7 +499,7 @@ def test_a_stalled_client_holds_nothing_up(shop, serve):  # noqa: F811
 
 
 def test_a_server_that_accepts_no_connection(tmp_path):
-    """It is stopped, and others wait already: the kernel would let the next one wait for ever."""
+    """The server is stopped, and other clients wait already: the kernel would let the next client wait for ever."""
     path = str(tmp_path / 'server')
     with socket.socket(socket.AF_UNIX) as server, contextlib.ExitStack() as waiting:
         server.bind(path)

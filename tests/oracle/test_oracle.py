@@ -104,7 +104,7 @@ def test_program(program, args, code, tmp_path):
 
 
 def test_recursion_deeper_than_can_be_kept(tmp_path):
-    """Cut stacks that grow from one another: what is left of each is innermost."""
+    """Cut stacks grow from one another. The frames that are left of each stack are its innermost ones."""
     (tmp_path / 'deeper.c').write_text(program_source('run_deeper.c'))
     build = ['gcc', '-O1', '-fno-builtin', '-fno-optimize-sibling-calls', '-o', 'deeper', 'deeper.c']
     assert run(build, cwd=tmp_path).code == 0

@@ -147,7 +147,7 @@ class Batch:
 
 
 def limit_processor_time():
-    """A compiler that hangs ends by this, and not one that waits for a processor."""
+    """Ends a compiler that hangs, and not a compiler that waits for a processor."""
     resource.setrlimit(resource.RLIMIT_CPU, (COMPILER_S, COMPILER_S))
 
 

@@ -54,7 +54,7 @@ def test_a_seed_is_one_program():
 
 
 def test_a_compiler_is_ended_by_its_processor_time(tmp_path, monkeypatch):
-    """On a busy machine one that works may take any time; one that hangs ends the batch."""
+    """On a busy machine a compiler that works may take any time. A compiler that hangs ends the batch."""
     one = batches.Batch(800)
     hanging = tmp_path / 'hanging'
     hanging.write_text('#!/bin/sh\nwhile :; do :; done\n')
