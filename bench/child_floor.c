@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The least that a forked child can cost under `seep run`, by the kernel alone: the same system calls on as
+// The least that a forked child can cost under `seep run`: the system calls of the child and the tool, on as
 // much memory, and no other work. A subshell of bash is the model. Prints the processor time of both
-// processes for each child, with one more step in each line; docs/performance.md has the figures.
+// processes for each child, with one more step in each line. docs/performance.md has the figures.
 //
 //     child_floor [CHILDREN]
 #include <fcntl.h>

@@ -66,7 +66,7 @@ static bool grow(struct seep_arena *arena, void *array_of_any, size_t *capacity,
     return true;
 }
 
-// FNV-1a from a start value that no file knows, because paths with one hash from one start value have
+// FNV-1a from a start value that no file knows: paths whose hashes are equal from one start value have
 // different hashes from another.
 static uint64_t key_of(const struct seep_importing *importing, const char *path, size_t length) {
     uint64_t hash = importing->seed;

@@ -203,7 +203,7 @@ static double slope_of(struct tested *tested) {
     return tested->middle;
 }
 
-// With its bounds, which are those without ties and take as long as the median.
+// The median slope with its bounds. The bounds are those without ties, and take as long as the median.
 static struct slope bounds_of(struct tested *tested) {
     double n = (double)tested->s.nr, *slopes = tested->slopes;
     struct slope result = {.middle = slope_of(tested)};

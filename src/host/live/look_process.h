@@ -29,8 +29,8 @@ SEEP_MUST_CHECK struct seep_error *seep_look_control(const struct seep_look *loo
 #define SEEP_LOOK_PROCESSES 4096u                // at most so many are looked at
 #define SEEP_LOOK_NOTED_NS  INT64_C(30000000000) // files are read again after this time
 
-// How many of `nr` processes a look takes that keeps `each` descriptors for one: so many that some are left
-// for other things. Raises the soft limit of descriptors where it is too low.
+// How many of `nr` processes a look takes if it keeps `each` descriptors for one process: so many that some
+// descriptors are left for other things. Raises the soft limit of descriptors if it is too low.
 size_t seep_look_most(size_t nr, unsigned each);
 
 // Notes about the files of a process. Files do not change between looks, and reading them takes longer than

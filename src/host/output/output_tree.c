@@ -177,7 +177,7 @@ static void put_around(struct drawing *d, size_t own, size_t room) {
         fputs(last, d->out);
 }
 
-// Where two have no room: the program's own link, or else the last one.
+// If two links have no room: the program's own link, or else the last one.
 static void put_alone(struct drawing *d, size_t own, size_t room) {
     size_t at = own < d->nr_links ? own : d->nr_links - 1;
     if (at + 1 < d->nr_links)

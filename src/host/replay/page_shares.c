@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The part of a block that was written, by what is alike, see page_shares.h.
+// The part of a block that was written, guessed from blocks that are like it, see page_shares.h.
 #include <stdlib.h>
 
 #include "file/event_residence.h"

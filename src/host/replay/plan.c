@@ -565,7 +565,7 @@ static struct seep_error *read_event(void *data, const struct seep_recorded *eve
     return errno == EFBIG ? not_kept(errno, reading->planner->nr_events_all) : seep_error_no_memory();
 }
 
-// What is known of the blocks that were looked at is known before the first that was not.
+// All blocks that were looked at are known before the first block that was not.
 static struct seep_error *learn_share(void *data, const struct seep_recorded *event, int64_t at_ns) {
     struct planner *planner = data;
     (void)at_ns;

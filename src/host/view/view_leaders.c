@@ -38,7 +38,7 @@ struct candidate {
     size_t row;
 };
 
-// As many as are kept, the best of them.
+// The best candidates, as many as are kept.
 struct chosen {
     struct candidate kept[SEEP_VIEW_LEADERS];
     size_t nr;
