@@ -6,8 +6,8 @@
 
 The program's is the most that /proc/PID/smaps has of anonymous memory in [heap] and mappings without a name, looked at all the
 time, in the highest of three runs; servers have glibc as their allocator, and the same load each time. The compiler, of a large source
-(cc1plus) and a small one (cc1plus-small), has glibc:mmap_max=0, and its replay too, and [heap] alone counts: mappings are of its own
-collector, and glibc makes none. The replay's is peak_rss_bytes of seep replay.
+(cc1plus), a small one (cc1plus-small) and an empty main (cc1plus-empty), has glibc:mmap_max=0, and its replay too, and [heap] alone
+counts: mappings are of its own collector, and glibc makes none. The replay's is peak_rss_bytes of seep replay.
 """
 import argparse
 import json
@@ -26,6 +26,7 @@ PROGRAMS = {
     "python3": ["/usr/bin/python3", "-c", "d = {i: str(i) * 3 for i in range(200000)}; l = [list(range(20)) for _ in range(20000)]"],
     "perl": ["perl", "-e", 'my %h; for my $i (1..400000) { $h{$i} = "x" x ($i % 100); } print scalar(keys %h)'],
 }
+EMPTY = "int main() {}\n"
 SMALL = "#include <map>\nstd::map<int, int> m;\nint main() { m[1] = 2; return m.size(); }\n"
 SOURCE = "#include <regex>\n#include <map>\n#include <iostream>\nint main() { std::regex r(\"a+b\"); std::cout << 1; }\n"
 
@@ -118,14 +119,16 @@ def libc():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build")
-    parser.add_argument("--touch", default="pages")
+    parser.add_argument("--touch", default="")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     seep = os.path.abspath(os.path.join(options.build, "seep"))
     environment = dict(os.environ, PYTHONMALLOC="malloc")
+    touch = ["--touch", options.touch] if options.touch else []
     print("| program | calls | real KiB | replay KiB | difference |\n| --- | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
-        compilers = {"cc1plus": compiler(folder, "large", SOURCE), "cc1plus-small": compiler(folder, "small", SMALL)}
+        sources = {"cc1plus": SOURCE, "cc1plus-small": SMALL, "cc1plus-empty": EMPTY}
+        compilers = {name: compiler(folder, name, source) for name, source in sources.items()}
         programs = dict(PROGRAMS, **compilers, **SERVERS)
         for name, command in programs.items():
             if options.names and name not in options.names:
@@ -143,7 +146,7 @@ def main():
                     own = dict(environment, GLIBC_TUNABLES="glibc.malloc.mmap_max=0")
                 real = max(heap_peak(command, own, names) for _ in range(3))
                 subprocess.run([*record, "--", *command], check=True, env=own, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-            done = subprocess.run([seep, "replay", trace, "--json", "--rounds", "3", "--touch", options.touch, "--allocator", allocator],
+            done = subprocess.run([seep, "replay", trace, "--json", "--rounds", "3", *touch, "--allocator", allocator],
                                   check=True, capture_output=True)
             result = json.loads(done.stdout)
             replayed = result["allocators"][0]["peak_rss_bytes"] / 1024

@@ -91,6 +91,13 @@ def test_a_table_of_allocators(threads, tmp_path):
             assert float(row['time_ns']) > 0 and float(row['ratio_low']) <= float(row['ratio']) <= float(row['ratio_high'])
 
 
+def test_other_processes_are_told(threads, tmp_path):
+    """Without --pid the first process is replayed: of a compiler, the driver."""
+    trace = record(tmp_path, 'sh', '-c', 'expr 1; expr 2; :')
+    assert b'the recording has 2 more processes: --pid ' in replay(tmp_path, trace).out
+    assert b'--pid' not in replay(tmp_path, threads).out
+
+
 def test_memory_is_that_of_the_program(tmp_path):
     """Blocks whose pages are known: 64 MiB, of which half are released to the kernel and stay as they are in between."""
     program = tmp_path / 'program.c'
@@ -250,7 +257,7 @@ def test_a_recording_in_which_nothing_was_seen(tmp_path):
     (['--allocator', 'glibc:arena_most=1'], b"no tunable 'glibc.malloc.arena_most' (ld.so --list-tunables"),
     (['--allocator', 'glibc:arena_max=1:mxfast=0'], b"no tunable 'mxfast'"),
     (['--allocator', 'glibc,'], messages.EMPTY_IN_LIST.encode()),
-    (['--pid', '1'], b'no process 1'),
+    (['--pid', '1'], b"no process 1 in it ('seep report "),
 ])
 def test_wrong_use(threads, tmp_path, options, said):
     done = run([SEEP, 'replay', *options, threads])

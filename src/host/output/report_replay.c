@@ -177,6 +177,9 @@ void seep_replay_text(FILE *to, const struct seep_plan *plan, const struct seep_
             seep_format_count(plan->nr_calls).text, plan->nr_threads, seep_plural(plan->nr_threads),
             seep_format_bytes(plan->peak_bytes).text, seep_format_count(plan->peak_blocks).text,
             seep_plural(plan->peak_blocks));
+    if (plan->nr_others)
+        fprintf(out, "the recording has %s more process%s: --pid chooses one\n",
+                seep_format_count(plan->nr_others).text, seep_plural_es(plan->nr_others));
     fprintf(out, "%u rounds, in turn; the ratio is that of rounds in pairs, with its 95 %% interval\n\n",
             comparison->nr_rounds);
     put_costs(out, plan, comparison, width, &style);

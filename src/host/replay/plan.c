@@ -682,6 +682,7 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
         error = write_stream(&planner);
     if (!error) {
         plan.pid = planner.profile->process.pid;
+        plan.nr_others = session->nr_profiles - 1;
         plan.is_cpu_time = options->at_speed || plan.nr_threads == 1;
         plan.program = strdup(planner.profile->process.name);
         if (!plan.program)

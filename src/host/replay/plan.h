@@ -50,6 +50,7 @@ struct seep_plan {
     int fd; // the memory file
     char *program;
     uint64_t pid;
+    size_t nr_others; // processes of the recording, of which nothing is replayed
     // Time is that of the processor: at recorded speed nearly all of the other is waiting, and of one thread
     // it is the same but for what else the machine does meanwhile.
     bool is_cpu_time;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "replay/walk.h"
+#include "base/shown_text.h"
 
 static struct seep_error *walk(struct seep_event_file *file, struct seep_profile *profile, void *data,
                                struct seep_error *(*step)(void *, const struct seep_recorded *, int64_t)) {
@@ -47,5 +48,7 @@ struct seep_error *seep_walk_choose(const struct seep_session *session, uint64_t
             *ret_profile = session->profiles[i];
             return NULL;
         }
-    return seep_error_create(SEEP_E_NOT_FOUND, "%s: no process %" PRIu64, path, pid);
+    return seep_shell_hint(
+        seep_error_create(SEEP_E_NOT_FOUND, "%s: there is no process %" PRIu64 " in it", path, pid),
+        "'seep report", path, "' lists its processes");
 }
