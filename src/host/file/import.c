@@ -92,8 +92,10 @@ struct seep_error *seep_import(const char *path, const char *format_name,
                                struct seep_imported *ret_imported) {
     const struct seep_import_format *format = format_of(format_name);
     if (options->maps && !format->takes_maps)
-        return seep_error_create(SEEP_E_USAGE, "import: --maps is for mmleak, and the format is %s",
-                                 format->name);
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                 "import: --maps is for mmleak, and the format is %s",
+                                                 format->name),
+                               "leave it out");
     struct seep_import_reading reading = {.options = options, .state = calloc(1, format->state_bytes + 1)};
     struct seep_error *error =
         reading.state ? seep_importing_begin(&reading.importing, path, output) : seep_error_no_memory();
