@@ -18,7 +18,7 @@ from harness import BUILD, LIBSEEP, ROOT, SEEP, children_of, environment, kill, 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import report_json  # noqa: E402
 import schema  # noqa: E402
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 PROGRAM = BUILD / 'tests/live/live-growth'
 # What each place does; few looks at uneven times may not be enough to say more than that it does not grow.
@@ -524,6 +524,17 @@ def test_the_workers_of_a_master_are_looked_at(tmp_path):
     with master_with_a_worker(tmp_path) as (master, worker):
         looked_at([master], {master: None, worker: 'growing'})
         looked_at([worker], {worker: 'growing'})
+
+
+def test_more_processes_than_are_looked_at_are_told(tmp_path):
+    """257 processes: 256 are looked at."""
+    env, started = environment(LD_PRELOAD=BUILD / 'libseep.so', SEEP_OUT=tmp_path / '%p.seep'), tmp_path / 'started'
+    started.touch()
+    with subprocess.Popen([built_program('many_children.c', tmp_path), '256', started], env=env, stdin=subprocess.PIPE) as program:
+        wait_until(lambda: started.stat().st_size == 256, 'all children have a block')
+        done = run([SEEP, 'growth', '--interval', '20ms', '--count', '7', program.pid])
+        program.stdin.close()
+    assert done.code == 0 and re.search(rb'^seep: growth: left out: 1 process .*\(seep growth PID ', done.err, re.M), done
 
 
 def test_the_processes_of_a_group(tmp_path, small_group):

@@ -7,6 +7,7 @@
 
 #include "base/interrupt.h"
 #include "base/numbers.h"
+#include "base/words.h"
 #include "command/command.h"
 #include "command/report_options.h"
 #include "command/result_file.h"
@@ -77,14 +78,19 @@ static struct seep_error *look(const struct growth_values *values, pid_t pid,
                                     .stop = &seep_interrupted,
                                     .looked = looked,
                                     .data = &progress};
-    size_t nr_left_out = 0;
+    struct seep_growth_left_out left_out = {0};
     seep_interrupt_catch(NULL);
-    struct seep_error *err = seep_growth_of_processes(&look, ret_session, &nr_left_out);
+    struct seep_error *err = seep_growth_of_processes(&look, ret_session, &left_out);
     if (progress.shown)
         fputs("\r                                \r", stderr);
-    if (!err && nr_left_out)
+    if (!err && left_out.nr_short)
         fprintf(stderr, "seep: growth: left out: %zu process%s that ended after fewer than %u looks\n",
-                nr_left_out, nr_left_out == 1 ? "" : "es", SEEP_TREND_LEAST);
+                left_out.nr_short, seep_plural_es(left_out.nr_short), SEEP_TREND_LEAST);
+    if (!err && left_out.nr_beyond)
+        fprintf(stderr,
+                "seep: growth: left out: %zu process%s beyond those that are looked at at once (seep growth "
+                "PID looks at one of them)\n",
+                left_out.nr_beyond, seep_plural_es(left_out.nr_beyond));
     return err;
 }
 

@@ -132,7 +132,7 @@ struct watching {
     struct watched *items;
     size_t nr_items;
     size_t capacity;
-    size_t nr_left_out;
+    struct seep_growth_left_out left_out;
 };
 
 static void watched_deinit(struct watched *watched) {
@@ -207,7 +207,7 @@ static void leave_out(struct watching *watching) {
             continue;
         watched_deinit(watched);
         memmove(watched, watched + 1, (--watching->nr_items - i) * sizeof(*watched));
-        watching->nr_left_out++;
+        watching->left_out.nr_short++;
     }
 }
 
@@ -218,7 +218,11 @@ static struct seep_error *look_at_all(struct watching *watching, bool *ret_any) 
     *ret_any = false;
     for (size_t i = 0; i < watching->nr_items; i++)
         watching->items[i].seen = false;
-    for (size_t i = 0, nr = 0; !error && i < pids.nr_items && nr < PROCESSES_MAX; i++) {
+    for (size_t i = 0, nr = 0; !error && i < pids.nr_items; i++) {
+        if (nr == PROCESSES_MAX) {
+            watching->left_out.nr_beyond = SEEP_MAX(watching->left_out.nr_beyond, pids.nr_items - i);
+            break;
+        }
         struct seep_error *trouble = look_at(watching, pids.items[i]);
         *ret_any |= !trouble;
         nr += !trouble;
@@ -262,7 +266,8 @@ static struct seep_error *join_all(struct watching *watching, struct seep_sessio
 }
 
 struct seep_error *seep_growth_of_processes(const struct seep_growth_look *look,
-                                            struct seep_session **ret_session, size_t *ret_nr_left_out) {
+                                            struct seep_session **ret_session,
+                                            struct seep_growth_left_out *ret_left_out) {
     struct watching watching = {.look = look};
     struct seep_error *error = NULL;
     int64_t next_ns = seep_monotonic_ns();
@@ -286,7 +291,7 @@ struct seep_error *seep_growth_of_processes(const struct seep_growth_look *look,
     if (!error)
         error = join_all(&watching, ret_session);
     if (!error)
-        *ret_nr_left_out = watching.nr_left_out;
+        *ret_left_out = watching.left_out;
     watching_deinit(&watching);
     return error;
 }

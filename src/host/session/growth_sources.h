@@ -24,11 +24,14 @@ struct seep_growth_look {
     void (*looked)(void *data, uint64_t nr); // after each; may be NULL
     void *data;
 };
+struct seep_growth_left_out {
+    size_t nr_short;  // processes that ended after too few looks to say anything
+    size_t nr_beyond; // most that a look had beyond those that are looked at
+};
 // The session is of the last look at each, the process that was named first. The end of that one, or of all
-// of the group, ends it, unless nothing was seen before. *ret_nr_left_out: processes that ended after too few
-// looks to say anything.
+// of the group, ends it, unless nothing was seen before.
 SEEP_MUST_CHECK struct seep_error *seep_growth_of_processes(const struct seep_growth_look *look,
                                                             struct seep_session **ret_session,
-                                                            size_t *ret_nr_left_out);
+                                                            struct seep_growth_left_out *ret_left_out);
 
 #endif
