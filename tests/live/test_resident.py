@@ -18,9 +18,9 @@ MIB = 1 << 20
 
 
 @contextmanager
-def running(folder, program=PROGRAM):
+def running(folder, program=PROGRAM, *args):
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=folder / 'out.seep')
-    process = subprocess.Popen([program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen([program, *args], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdout.readline() == b'ready\n'
         yield process
@@ -69,6 +69,9 @@ def test_who_keeps_free_memory(tmp_path):
                                             r'(\S+ \S+) are in (\d+) of them', text).groups()
     assert 15 <= int(empty) <= int(regions) <= 19 and 15 <= int(most) <= int(empty), text
     assert place.startswith('pin (pins.c:'), place
+    with running(tmp_path, tmp_path / 'pins', 'few') as process:  # six regions, as any heap has at its ends
+        few = run([SEEP, 'report', '--rss', process.pid]).out.decode()
+    assert "all (the kernel's Rss)" in few and 'nearly empty' not in few, few
     with running(tmp_path) as process:  # half of each page is in use there
         assert 'nearly empty' not in run([SEEP, 'report', '--rss', process.pid]).out.decode()
 
