@@ -26,11 +26,9 @@ static uint64_t key_of(enum likeness likeness, uint32_t site, uint64_t size) {
     return seep_hash64(value) * LIKENESSES + likeness;
 }
 
-bool seep_page_shares_learn(struct seep_page_shares *shares, uint32_t site, uint64_t size,
-                            uint64_t resident_bytes) {
+bool seep_page_shares_learn(struct seep_page_shares *shares, uint32_t site, uint64_t size, double part) {
     if (size > SEEP_RESIDENCE_FILLED_BYTES)
         return true;
-    double part = (double)SEEP_MIN(resident_bytes, size) / (double)SEEP_MAX(size, UINT64_C(1));
     for (enum likeness likeness = 0; likeness < LIKENESSES; likeness++) {
         uint64_t *index = seep_map_at(&shares->shares_of, key_of(likeness, site, size), NULL);
         if (!index)
@@ -48,14 +46,14 @@ bool seep_page_shares_learn(struct seep_page_shares *shares, uint32_t site, uint
     return true;
 }
 
-uint64_t seep_page_shares_guess(const struct seep_page_shares *shares, uint32_t site, uint64_t size) {
+double seep_page_shares_guess(const struct seep_page_shares *shares, uint32_t site, uint64_t size) {
     if (size > SEEP_RESIDENCE_FILLED_BYTES)
-        return size;
+        return 1;
     for (enum likeness likeness = 0; likeness < LIKENESSES; likeness++) {
         const uint64_t *index = seep_map_find(&shares->shares_of, key_of(likeness, site, size));
         const struct seep_page_share *share = index && *index ? &shares->shares[*index - 1] : NULL;
         if (share)
-            return (uint64_t)((double)size * share->sum / (double)share->nr_blocks);
+            return share->sum / (double)share->nr_blocks;
     }
-    return size;
+    return 1;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The part of a block that a program wrote, estimated for a block that did not live long enough to be looked
-// at while it was recorded. The estimate is the part of looked-at blocks of the same site; else of the same
-// size; else of sizes from the same power of two to the next. For example, a compiler's blocks of 64 KiB for
-// a function's analyses live for a millisecond, and a page or two of each is written.
+// The part of a block's pages that a program wrote, estimated for a block that did not live long enough to be
+// looked at while it was recorded. The estimate is the part of looked-at blocks of the same site; else of the
+// same size; else of sizes from the same power of two to the next. For example, a compiler's blocks of 64 KiB
+// for a function's analyses live for a millisecond, and a page or two of each is written.
 //
 // Only blocks up to SEEP_RESIDENCE_FILLED_BYTES count, because these are filled long before the tool looks. A
 // larger block may be looked at while it is filled, so that such a look says little of others.
@@ -23,11 +23,11 @@ struct seep_page_shares {
     { .shares_of = SEEP_MAP_INIT }
 void seep_page_shares_deinit(struct seep_page_shares *shares);
 
-// A block that was looked at. false: out of memory.
+// A block that was looked at. `part`: of the pages that it lies in, 0 to 1. false: out of memory.
 SEEP_MUST_CHECK bool seep_page_shares_learn(struct seep_page_shares *shares, uint32_t site, uint64_t size,
-                                            uint64_t resident_bytes);
+                                            double part);
 
-// The estimate for a block of this site and size, in bytes: all of it, if no block like it was looked at.
-uint64_t seep_page_shares_guess(const struct seep_page_shares *shares, uint32_t site, uint64_t size);
+// The estimate for a block of this site and size: 1, if no block like it was looked at.
+double seep_page_shares_guess(const struct seep_page_shares *shares, uint32_t site, uint64_t size);
 
 #endif

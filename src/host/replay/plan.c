@@ -296,19 +296,29 @@ static bool end_pending(struct planner *planner, size_t thread) {
     return free_block(planner, thread, &own->pending);
 }
 
-// How much of the event's block was in memory, if the tool looked at it. The last of the pages that were seen
-// counts to its middle, because the block begins at another place of its first page in the replay.
+// How many pages of the event's block were in memory, where it was looked at.
 static bool find_resident(const struct planner *planner, const struct seep_recorded *event,
-                          uint64_t *ret_bytes) {
+                          uint64_t *ret_nr_pages) {
     const uint64_t *found =
         seep_map_find(&planner->residences.pages, seep_residence_key(event->address, event->stamp));
     if (!found || !*found)
         return false;
-    uint64_t nr_pages = *found - 1, before = event->address % PAGE_BYTES;
-    uint64_t end = nr_pages * PAGE_BYTES, until = before + PAGE_BYTES / 2;
-    bool is_whole = end >= before + event->size;
-    *ret_bytes = is_whole ? event->size : !nr_pages ? 0 : end > until ? end - until : 1;
+    *ret_nr_pages = *found - 1;
     return true;
+}
+
+// The pages that the event's block lies in.
+static uint64_t pages_of(const struct seep_recorded *event) {
+    return (event->address % PAGE_BYTES + event->size + PAGE_BYTES - 1) / PAGE_BYTES;
+}
+
+// Up to where so many of the first pages of the event's block are written: to the middle of the last one,
+// because the block begins at another place of its first page in the replay.
+static uint64_t bytes_until(const struct seep_recorded *event, uint64_t nr_pages) {
+    uint64_t before = event->address % PAGE_BYTES, end = nr_pages * PAGE_BYTES;
+    uint64_t until = before + PAGE_BYTES / 2;
+    bool is_whole = end >= before + event->size;
+    return is_whole ? event->size : !nr_pages ? 0 : end > until ? end - until : 1;
 }
 
 // Of the call that was put last, which made this event's block: which of its pages are written.
@@ -318,11 +328,14 @@ static bool put_touch(struct planner *planner, size_t thread, const struct seep_
     struct seep_replay_op *call = seep_plan_ops_last(&planner->threads[thread].ops);
     if (!planner->residences.nr_blocks || !call || call->slot != slot)
         return true;
-    uint64_t bytes;
-    if (find_resident(planner, event, &bytes))
+    uint64_t nr_pages;
+    if (find_resident(planner, event, &nr_pages))
         planner->plan->nr_touched++;
     else
-        bytes = seep_page_shares_guess(&planner->shares, event->site, event->size);
+        nr_pages = (uint64_t)(seep_page_shares_guess(&planner->shares, event->site, event->size) *
+                                  (double)pages_of(event) +
+                              0.5);
+    uint64_t bytes = bytes_until(event, nr_pages);
     call->flags |= SEEP_REPLAY_TOUCHED;
     block->written = bytes;
     return put_op(planner, thread,
@@ -569,12 +582,13 @@ static struct seep_error *read_event(void *data, const struct seep_recorded *eve
 static struct seep_error *learn_share(void *data, const struct seep_recorded *event, int64_t at_ns) {
     struct planner *planner = data;
     (void)at_ns;
-    uint64_t bytes;
+    uint64_t nr_pages;
     if (event->kind != SEEP_EVENT_ALLOCATION || event->size < SEEP_RESIDENCE_LEAST_BYTES ||
-        !find_resident(planner, event, &bytes))
+        !find_resident(planner, event, &nr_pages))
         return NULL;
-    return seep_page_shares_learn(&planner->shares, event->site, event->size, bytes) ? NULL
-                                                                                     : seep_error_no_memory();
+    double nr_all = (double)pages_of(event), part = SEEP_MIN((double)nr_pages, nr_all) / nr_all;
+    return seep_page_shares_learn(&planner->shares, event->site, event->size, part) ? NULL
+                                                                                    : seep_error_no_memory();
 }
 
 // ---- the stream -------------------------------------------------------------------------------------------
