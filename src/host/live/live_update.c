@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/search.h"
 #include "base/sum.h"
 #include "growth/trend.h"
 #include "live/live.h"
@@ -114,7 +115,7 @@ static struct seep_error *moment_take(const struct seep_profile *profile, struct
 static struct seep_life *life_of(struct seep_live *live, size_t index, const struct seep_profile *profile,
                                  uint32_t *ret_index) {
     for (size_t i = 0; i < live->nr_lives; i++) {
-        size_t at = (index + i) % live->nr_lives;
+        size_t at = seep_index_from(index, i, live->nr_lives);
         struct seep_life *life = live->lives[at];
         if (seep_process_is(&profile->process, life->pid, life->start_realtime_ns)) {
             *ret_index = (uint32_t)at;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "live/look_images.h"
 #include "live/look_process.h"
 #include "process/gone.h"
@@ -69,8 +70,9 @@ static struct seep_error *copy_image(pid_t pid, int *ret_fd, int64_t *ret_start)
 static struct seep_image_look *find_before(struct making *making, pid_t pid, int fd, bool is_copy,
                                            int64_t start) {
     const struct seep_images *before = making->before;
-    for (size_t i = 0, at = making->before_at; i < before->nr; i++, at++) {
-        struct seep_image_look *image = before->items[at < before->nr ? at : (at = 0)];
+    for (size_t i = 0; i < before->nr; i++) {
+        size_t at = seep_index_from(making->before_at, i, before->nr);
+        struct seep_image_look *image = before->items[at];
         const struct seep_process *process = &seep_image_look_profile(image)->process;
         if (process->pid == (uint32_t)pid &&
             (is_copy ? process->start_realtime_ns == start : seep_image_look_is_of(image, fd))) {
@@ -185,11 +187,13 @@ static struct seep_error *look_at_all(const struct seep_live_source *source, str
 
 // *at: where the search for the image begins, then the place behind the image.
 static bool has(const struct seep_images *images, const struct seep_image_look *image, size_t *at) {
-    for (size_t i = 0, place = *at; i < images->nr; i++, place++)
-        if (images->items[place < images->nr ? place : (place = 0)] == image) {
+    for (size_t i = 0; i < images->nr; i++) {
+        size_t place = seep_index_from(*at, i, images->nr);
+        if (images->items[place] == image) {
             *at = place + 1;
             return true;
         }
+    }
     return false;
 }
 

@@ -118,9 +118,8 @@ size_t seep_profiles_find(struct seep_profile *const *profiles, size_t nr, uint3
 
 size_t seep_profiles_find_from(struct seep_profile *const *profiles, size_t nr, size_t from, uint32_t pid,
                                int64_t start_realtime_ns) {
-    for (size_t i = 0, at = from; i < nr; i++, at++) {
-        if (at >= nr)
-            at = 0;
+    for (size_t i = 0; i < nr; i++) {
+        size_t at = seep_index_from(from, i, nr);
         if (seep_process_is(&profiles[at]->process, pid, start_realtime_ns))
             return at;
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/search.h"
 #include "wire/wire.h"
 
 #define CHUNK_BYTES (200u << 10) // of a payload: then comes another frame
@@ -119,18 +120,11 @@ static void put_told(struct seep_put *put, const struct seep_profile *profile) {
 
 // ---- a new look ----
 
-// The i-th of `nr` things that are looked for from `from` on. Processes have nearly the same order from look
-// to look, so each is found at once, with very many of them, too.
-static size_t place_from(size_t from, size_t i, size_t nr) {
-    size_t place = SEEP_MIN(from, nr - 1) + i;
-    return place < nr ? place : place - nr;
-}
-
 // `index`: of the process in the look.
 static struct life_deltas *life_of(const struct seep_deltas *deltas, size_t index,
                                    const struct seep_profile *profile) {
     for (size_t i = 0; i < deltas->nr_lives; i++) {
-        struct life_deltas *life = &deltas->lives[place_from(index, i, deltas->nr_lives)];
+        struct life_deltas *life = &deltas->lives[seep_index_from(index, i, deltas->nr_lives)];
         if (life->pid == profile->process.pid && life->start == (uint64_t)profile->process.start_realtime_ns)
             return life;
     }
@@ -437,7 +431,7 @@ static const struct seep_wire_have *have_of(const struct seep_deltas *deltas,
     if (pull->server != deltas->server || pull->epoch > deltas->epoch)
         return NULL;
     for (uint32_t i = 0; i < pull->nr_have; i++) {
-        const struct seep_wire_have *have = &pull->have[place_from(index, i, pull->nr_have)];
+        const struct seep_wire_have *have = &pull->have[seep_index_from(index, i, pull->nr_have)];
         if (have->pid == profile->process.pid &&
             have->start == (uint64_t)profile->process.start_realtime_ns &&
             have->nr_modules <= profile->nr_modules && have->nr_nodes <= seep_image_look_nr_nodes(image) &&

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/text_copy.h"
 #include "profile/verdict.h"
 #include "wire/wire.h"
@@ -162,7 +163,7 @@ static struct seep_error *take_look(struct seep_replica *replica, struct seep_ta
 // nr_images: there is none. Images are nearly in the order of the processes of a look.
 static size_t find_image(const struct seep_replica *replica, uint64_t pid, uint64_t start) {
     for (size_t i = 0; i < replica->nr_images; i++) {
-        size_t at = (replica->nr_order + i) % replica->nr_images;
+        size_t at = seep_index_from(replica->nr_order, i, replica->nr_images);
         if (replica->images[at].pid == pid && replica->images[at].start == start)
             return at;
     }
