@@ -496,6 +496,10 @@ static inline bool seep_process_is(const struct seep_process *process, uint32_t 
                                    int64_t start_realtime_ns) {
     return process->pid == pid && process->start_realtime_ns == start_realtime_ns;
 }
+// Whether it executed another program, with which all that it had is gone. Not of a past moment, before that.
+static inline bool seep_process_went_on(const struct seep_process *process) {
+    return process->exit_kind == SEEP_EXIT_EXEC && !process->is_past;
+}
 // The index of the first of `nr` profiles of that process; `nr`: there is none.
 size_t seep_profiles_find(struct seep_profile *const *profiles, size_t nr, uint32_t pid,
                           int64_t start_realtime_ns);

@@ -70,11 +70,6 @@ static bool is_pid(const char *source) {
 
 // ---- the answers ----
 
-// Whether the process went on as another program, and its blocks are gone with the old one.
-static bool went_on(const struct seep_profile *profile) {
-    return !profile->leaks.known && profile->process.exit_kind == SEEP_EXIT_EXEC && !profile->process.is_past;
-}
-
 // Whether every process with live blocks was scanned. Processes that went on by exec were not, and are
 // counted in *ret_gone.
 static bool is_scanned(const struct seep_view *view, size_t *ret_gone) {
@@ -82,10 +77,11 @@ static bool is_scanned(const struct seep_view *view, size_t *ret_gone) {
     *ret_gone = 0;
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_profile *profile = view->session->profiles[view->first_process + p];
-        if (!profile->leaks.known && profile->totals.live_blocks && !went_on(profile))
+        bool is_gone = seep_process_went_on(&profile->process);
+        if (!profile->leaks.known && profile->totals.live_blocks && !is_gone)
             return false;
         nr += profile->leaks.known;
-        *ret_gone += went_on(profile) && profile->totals.live_blocks;
+        *ret_gone += !profile->leaks.known && profile->totals.live_blocks && is_gone;
     }
     return nr > 0;
 }

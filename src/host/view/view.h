@@ -202,8 +202,10 @@ struct seep_view_row {
     struct seep_view_kinds kinds;  // all 0 without a scan
     int64_t suppressed_blocks;     // of the live ones
     int64_t suppressed_bytes;
-    int64_t gone_blocks;    // live, not suppressed, and gone since, because their process executed a program
-    int64_t gone_bytes;     // of these; 0 with one process, or of a past moment
+    // Of the live ones that are not suppressed: those of processes that then went on as another program,
+    // which no process holds any more. 0 with one process, or of a past moment.
+    int64_t gone_blocks;
+    int64_t gone_bytes;
     uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
     uint8_t held_kind;      // what `held` leads to
     const struct seep_chain *held; // of the first site that has the worst kind; NULL: none, or not known

@@ -64,8 +64,7 @@ static struct seep_error *add_share(struct seep_view_build *build, struct seep_v
 
 // Whether what was live in the process went with its program, when it executed the next one.
 static bool is_gone(const struct seep_view_build *build, uint32_t process) {
-    const struct seep_process *of = &build->view->session->profiles[process]->process;
-    return build->nr_parts > 1 && of->exit_kind == SEEP_EXIT_EXEC && !of->is_past;
+    return build->nr_parts > 1 && seep_process_went_on(&build->view->session->profiles[process]->process);
 }
 
 static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t index, uint32_t process,
