@@ -22,9 +22,9 @@
 #include "source/image/unseen_allocators.h"
 
 #define CONTROL_WAIT_NS 500000000L
-#define CONTROL_NUDGE_NS                                                                                     \
-    20000000L          // longer than a program takes that allocates and goes the long way now and then
-#define SPARE_FDS 256u // that a look leaves: for 100 clients, their answers, libraries of symbols
+// Longer than a program takes that allocates and goes the long way now and then.
+#define CONTROL_NUDGE_NS 20000000L
+#define SPARE_FDS        256u // that a look leaves: for 100 clients, their answers, libraries of symbols
 
 // 0: the process is not there.
 static uint64_t stat_number(pid_t pid, enum seep_stat_field field) {

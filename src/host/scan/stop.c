@@ -37,7 +37,7 @@
 #define WAIT_THREAD_US    200   // the same once more for each thread that has stopped
 #define OTHER_SEEP_MAX_MS 10000 // that another seep is waited for, which reads the process now
 #define SLEEP_MAX_MS      100   // for threads that were woken, or timed out, to wait again
-#define ASKED_TRIES       10    // a thread that executes a program or ends is over by then
+#define EXEC_TRIES        10    // a thread that executes a program or ends is over by then
 #define EPERM_TRIES       10    // a tracer may let go between its refusal and our asking who it was
 #define RED_ZONE_BYTES                                                                                       \
     128 // below the stack pointer, still in use: System V ABI of x86-64; not in 32-bit programs
@@ -104,7 +104,7 @@ static void pause_ms(long ms) {
 // interrupts seized threads only. A thread that executes a program or ends cannot be interrupted for a
 // moment.
 static bool has_asked(pid_t tid) {
-    for (int i = 0; i < ASKED_TRIES; i++) {
+    for (int i = 0; i < EXEC_TRIES; i++) {
         if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 || errno != EIO)
             return false;
         pause_ms(1);
@@ -513,7 +513,7 @@ static struct seep_error *stop_round(struct seep_stopped *stopped, bool *ret_new
     DIR *folder;
     // While a thread executes a program, its process has no folder for a moment.
     for (int i = 0;
-         !(folder = opendir(path)) && errno == ENOENT && i < EPERM_TRIES && kill(stopped->pid, 0) == 0; i++)
+         !(folder = opendir(path)) && errno == ENOENT && i < EXEC_TRIES && kill(stopped->pid, 0) == 0; i++)
         pause_ms(1);
     if (!folder && (errno == ENOENT || errno == ESRCH))
         return seep_process_gone(stopped->pid, "name a running process");
