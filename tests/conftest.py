@@ -65,6 +65,17 @@ for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
 
 
+def _of_one(send):
+    """A number that a test misread, 0 or -1, would end its own group of processes, or all of the machine."""
+    def send_to_one(number, which):
+        assert number > 1, "signal %d to %d" % (which, number)
+        send(number, which)
+    return send_to_one
+
+
+os.kill, os.killpg = _of_one(os.kill), _of_one(os.killpg)
+
+
 def pytest_collection_modifyitems(items):
     seed = os.environ.get("SEEP_TEST_SEED")
     if seed:
@@ -80,6 +91,10 @@ def _processor_time():
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     item.processor_time = _processor_time()
+    # For tools/run-tests.py, which tells where the workers were when they were killed.
+    if "SEEP_TEST_RUNNING" in os.environ:
+        with open(os.path.join(os.environ["SEEP_TEST_RUNNING"], os.environ.get("PYTEST_XDIST_WORKER", "the only one")), "w") as file:
+            file.write(item.nodeid)
 
 
 @pytest.hookimpl(hookwrapper=True)

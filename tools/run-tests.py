@@ -12,8 +12,8 @@ A test that is skipped must be expected so on this machine: tests/expected_skips
 A cmocka program counts as its tests; one that dies counts as a failure whatever it printed before.
 
 Most pytest suites start real programs, servers and browsers beside each other, so that a few failures may be
-the machine's: up to AGAIN failed tests of them run once more, alone, when all others have ended. One that
-passes then is listed as UNSTABLE with its failure, and is a defect to mend. The
+the machine's: up to AGAIN failed tests run once more, alone, when all others have ended. One that passes then is
+listed as UNSTABLE with its failure, and is a defect to mend. So is a pytest that was killed, whose tests all run once more. The
 last line is always 'N passed, N failed, N skipped'. Exit status 0 only when something passed and
 nothing failed.
 """
@@ -29,6 +29,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
@@ -77,6 +78,7 @@ unstable = []    # results that failed among others and passed alone
 seconds = collections.Counter()  # of processor time, by part of the whole
 dearest = collections.Counter()  # the same by file of tests
 pytest_ids = {}  # (suite, name) of a test: what pytest calls it, the variables that it needs
+meson_runs = {}  # (suite, name) of a meson test: how it is run, see run()
 started = time.monotonic()
 
 
@@ -102,6 +104,13 @@ def clean_environment():
     return environment
 
 
+def end_with_all_it_started(pid):
+    """Waits for the end of a process that leads a group. Where a signal ended it, its group is killed: what it started may
+    wait for it, and keep its output open."""
+    if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT).si_code != os.CLD_EXITED:
+        os.killpg(pid, signal.SIGKILL)
+
+
 def run(command, timeout, part=None, **options):
     """(exit status, output). A process that takes too long is killed with all it started: (None, output)."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -109,9 +118,11 @@ def run(command, timeout, part=None, **options):
     late = []
     timer = threading.Timer(timeout, lambda: (late.append(True), os.killpg(process.pid, signal.SIGKILL)))
     timer.start()
+    waiter = threading.Thread(target=end_with_all_it_started, args=(process.pid,))
+    waiter.start()
     with process.stdout:
         output = process.stdout.read().decode("utf-8", "replace")
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    waiter.join()
     timer.cancel()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -190,8 +201,9 @@ def describe(status):
 def run_meson_test(prefix, test, environment, slowness, before):
     suite = prefix + (test["suite"][0].split(":")[-1] if test["suite"] else "meson")
     environment = dict(environment, **test["env"])
-    status, output = run([*before, *test["cmd"]], (test["timeout"] or 30) * slowness, prefix + "meson tests", env=environment,
-                         cwd=test["workdir"] or ROOT)
+    how = dict(timeout=(test["timeout"] or 30) * slowness, part=prefix + "meson tests", env=environment, cwd=test["workdir"] or ROOT)
+    meson_runs[suite, test["name"]] = test["cmd"], how
+    status, output = run([*before, *test["cmd"]], **how)
     if status is not None and count_cmocka(suite, test["name"], status, output):
         return
     if test["protocol"] != "exitcode":
@@ -233,7 +245,8 @@ def run_pytest(prefix, directory, suites, environment, options, before=()):
     report = os.path.join(directory, "pytest.xml")
     if os.path.exists(report):
         os.remove(report)
-    environment = dict(environment, SEEP_BUILD=os.path.join(ROOT, directory))
+    running = tempfile.mkdtemp(prefix="seep-running-")
+    environment = dict(environment, SEEP_BUILD=os.path.join(ROOT, directory), SEEP_TEST_RUNNING=running)
     remember_tests(folders, environment, options)
     if options.order == "random":
         environment["SEEP_TEST_SEED"] = str(options.seed)
@@ -243,7 +256,17 @@ def run_pytest(prefix, directory, suites, environment, options, before=()):
         command += ["-n", str(2 * options.jobs), "--dist", "loadfile"]
     if prefix:
         command += [word for test in NOT_SANITIZED for word in ("--deselect", "tests/" + test)]
+    kills = kills_for_memory()
     status, output = run([*before, *command, *folders], 2400, prefix + "pytest", cwd=ROOT, env=environment)
+    if status is not None and status < 0:
+        death = Result(prefix + "pytest", " ".join(folders), "failed", describe_death(status, running, kills) + "\n" + output[-8000:])
+        say("%spytest: %s; all of it runs again" % (prefix, describe(status)))
+        status, output = run([*before, *command, *folders], 2400, prefix + "pytest", cwd=ROOT, env=environment)
+        if status in (0, 1):
+            unstable.append(death)
+        else:
+            results.append(death)
+    shutil.rmtree(running)
     count = 0
     if os.path.exists(report):
         for case in ElementTree.parse(report).getroot().iter("testcase"):
@@ -253,6 +276,23 @@ def run_pytest(prefix, directory, suites, environment, options, before=()):
     if status not in (0, 1) or count == 0:
         record(prefix + "pytest", " ".join(folders), "failed", describe(status) + "\n" + output[-8000:])
     say("%spytest: done in %.0f s" % (prefix, time.monotonic() - begin))
+
+
+def kills_for_memory():
+    """How many processes the kernel has killed since its start because memory was short. Some tests have such a process."""
+    with open("/proc/vmstat", encoding="ascii") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+
+
+def describe_death(status, running, kills):
+    """What may tell who killed pytest: the test of each worker, and whether memory was short."""
+    lines = [describe(status), "processes killed for memory meanwhile: %d" % (kills_for_memory() - kills)]
+    for worker in sorted(os.listdir(running)):
+        with open(os.path.join(running, worker), encoding="utf-8") as file:
+            lines.append("%s was at %s" % (worker, file.read()))
+    with open("/proc/meminfo", encoding="ascii") as file:
+        lines += [line.strip() for line in file if line.startswith(("MemTotal:", "MemAvailable:", "Shmem:"))]
+    return "\n".join(lines)
 
 
 def remember_tests(folders, environment, options):
@@ -265,15 +305,22 @@ def remember_tests(folders, environment, options):
             env=environment)
 
 
+def alone(result, environment):
+    """How a failed test is run alone: command and options of run(). None: it is no test."""
+    if (result.suite, result.name) in pytest_ids:
+        test, variables = pytest_ids[result.suite, result.name]
+        return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test], dict(timeout=600, cwd=ROOT, env=dict(environment, **variables))
+    return meson_runs.get((result.suite, result.name)) or meson_runs.get((result.suite, result.name.rpartition(".")[0]))
+
+
 def try_again(environment):
-    """Runs the few failed pytest tests once more, one after the other."""
+    """Runs the few failed tests once more, one after the other."""
     failed = [result for result in results if result.status == "failed"]
-    ids = [pytest_ids.get((result.suite, result.name)) for result in failed]
-    if not 0 < len(failed) <= AGAIN or None in ids:
+    how = [alone(result, environment) for result in failed]
+    if not 0 < len(failed) <= AGAIN or None in how:
         return
-    for result, (test, variables) in zip(failed, ids):
-        status, _ = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test], 600, cwd=ROOT,
-                        env=dict(environment, **variables))
+    for result, (command, options) in zip(failed, how):
+        status, _ = run(command, **options)
         if status == 0:
             results[results.index(result)] = result._replace(status="passed")
             unstable.append(result)

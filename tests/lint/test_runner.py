@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import signal
+import types
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -177,9 +178,62 @@ def test_one_that_fails_alone_too_is_a_failure(runner, tmp_path, monkeypatch):
     assert tried_again(runner, tmp_path, monkeypatch, body) == (["failed"], [])
 
 
+def test_a_unit_test_that_passes_alone_is_listed(runner, tmp_path):
+    """As one that fails beside others: it passes where a file is, which its first run makes."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\ncd %s\n[ -e ran ] && echo '%s' || { touch ran; echo '%s'; exit 1; }\n"
+                       % (tmp_path, GOOD, GOOD.replace("[       OK ] test_b", "[  FAILED  ] test_b")))
+    program.chmod(0o755)
+    test = {"suite": ["seep:unit"], "name": "x", "env": {}, "cmd": [str(program)], "timeout": 30, "workdir": None, "protocol": "exitcode"}
+    runner.run_meson_test("", test, dict(os.environ), 1, ())
+    assert statuses(runner) == [("x.test_a", "passed"), ("x.test_b", "failed")]
+    runner.try_again(dict(os.environ))
+    assert statuses(runner) == [("x.test_a", "passed"), ("x.test_b", "passed")]
+    assert [result.name for result in runner.unstable] == ["x.test_b"]
+
+
+KILLS = """
+import os
+
+def test_kills_its_parent():
+    if not os.path.exists("ran"):
+        open("ran", "x").close()
+        os.kill(os.getppid(), 9)
+        while True:
+            pass
+
+def test_kills_nobody_else():
+    for number in (0, -1):
+        try:
+            os.kill(number, 9)
+        except AssertionError:
+            continue
+        assert False
+"""
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_pytest_that_is_killed_runs_again(runner, root, tmp_path, monkeypatch, ends):
+    """What is known of its end is told, also where it is killed each time."""
+    (tmp_path / "tests" / "live").mkdir(parents=True)
+    for name in ("conftest.py", "time_limit.py", "debug_files.py"):
+        (tmp_path / "tests" / name).symlink_to(os.path.join(root, "tests", name))
+    (tmp_path / "tests" / "live" / "test_x.py").write_text(KILLS if ends else KILLS.replace('"x"', '"w"').replace('exists("ran")', 'exists("no")'))
+    (tmp_path / "build").mkdir()
+    monkeypatch.setattr(runner, "ROOT", str(tmp_path))
+    monkeypatch.setattr(runner, "has_module", lambda _: True)
+    options = types.SimpleNamespace(order="fixed", jobs=2, build="build")
+    runner.run_pytest("", str(tmp_path / "build"), ["live"], runner.clean_environment(), options)
+    told = runner.unstable if ends else runner.results
+    assert [status for _, status in statuses(runner)] == (["passed"] * 2 if ends else ["failed"] * 2)
+    assert "killed by SIGKILL\nprocesses killed for memory meanwhile: " in told[0].detail
+    assert "was at tests/live/test_x.py::test_kills_its_parent" in told[0].detail and "MemAvailable: " in told[0].detail
+
+
 def test_many_failures_are_no_accident(runner, tmp_path, monkeypatch):
     for i in range(runner.AGAIN):
         runner.record("unit", "x%d" % i, "failed")
+        runner.meson_runs["unit", "x%d" % i] = ["true"], dict(timeout=9)
     statuses_then, unstable = tried_again(runner, tmp_path, monkeypatch, "def test_a():\n    pass\n")
     assert set(statuses_then) == {"failed"} and not unstable
 
