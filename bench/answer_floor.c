@@ -53,6 +53,8 @@ int main(int argc, char **argv) {
         theirs[i] = pair[1];
     }
     pid_t clients = fork();
+    if (clients < 0)
+        return 1;
     if (clients == 0) {
         ask(theirs, nr, seconds);
         _exit(0);

@@ -5,6 +5,7 @@ import ast
 import collections
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -165,6 +166,42 @@ def test_programs_of_c_are_files():
     ("grep('#include')", 0)])
 def test_a_program_in_a_string_is_found(text, nr):
     assert len(lines_of_c(text)) == nr
+
+
+# ---- signals ----
+
+def kills_of_c(text):
+    """Variables with what fork() or clone() gave that kill() gets, though -1, which are all processes, is not excluded."""
+    killed = set(re.findall(r"\bkill\((\w+(?:->\w+)*), [^0]", text)) & set(re.findall(r"(\w+(?:->\w+)*) = (?:[^;=]|[=!<>]=)*\b(?:fork|clone)\(", text))
+    return sorted(name for name in killed if not re.search(r"(?<![\w>])%s (?:<|<=|>|>=|!=|==) -?[01]\b(?<!== 0)" % re.escape(name), text))
+
+
+def test_no_signal_for_a_child_that_was_not_made():
+    found = {path: kills_of_c(text) for path, text in wording.files("tests/*.[ch]", "bench/*.[ch]", "src/*.[ch]").items()}
+    assert sum(bool(re.search(r"\bkill\(", text)) for text in wording.files("tests/*.[ch]").values()) > 20
+    assert not any(found.values()), {path: names for path, names in found.items() if names}
+
+
+@pytest.mark.parametrize("text, names", [
+    ("pid_t pid = fork(); if (pid == 0) child(); kill(pid, SIGKILL);", ["pid"]),
+    ("pid_t pid = fork(); if (pid < 0) return 1; kill(pid, SIGKILL);", []), ("pid = fork(); assert_true(pid >= 0); kill(pid, SIGKILL);", []),
+    ("a->pid = fork(); kill(a->pid, SIGCONT);", ["a->pid"]), ("a->pid = fork(); if (a->pid > 0) kill(a->pid, SIGCONT);", []),
+    ("pid_t pid = way ? fork() : syscall(SYS_clone, 0); kill(pid, 9);", ["pid"]), ("kill(getpid(), 9); pid = fork();", []),
+    ("pid = fork(); kill(pid, 0);", []), ("pid_t parent = getpid(), pid = fork(); kill(pid, 9);", ["pid"])])
+def test_a_signal_for_a_child_that_was_not_made_is_found(text, names):
+    assert kills_of_c(text) == names
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+@pytest.mark.parametrize("pid", [0, -1, 1, os.getppid()])
+def test_no_test_ends_all_tests(send, pid):
+    with pytest.raises(AssertionError):
+        send(pid, signal.SIGCONT)
+
+
+def test_no_test_ends_its_own_group():
+    with pytest.raises(AssertionError):
+        os.killpg(os.getpgrp(), signal.SIGCONT)
 
 
 # ---- the wording of messages ----

@@ -29,6 +29,8 @@ int main(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, wait_on, NULL);
     pid_t child = fork();
+    if (child < 0)
+        return 1;
     if (child == 0)
         wait_on(NULL);
     lose();

@@ -656,6 +656,19 @@ def test_a_program_that_cannot_be_run(tmp_path):
     assert run([SEEP, 'attach', '--', tmp_path / 'text']).code == 126
 
 
+def test_a_program_that_has_ended_before_its_exec_gets_no_signal(tmp_path):
+    """The tool has waited for it, so its pid may be another process's."""
+    need('strace')
+    (tmp_path / 'text').write_text('no program')
+    (tmp_path / 'text').chmod(0o755)
+    done = run(['strace', '-o', tmp_path / 'calls', '-e', 'trace=kill,wait4,clone', '-E', 'LC_ALL=C', SEEP, 'attach', '--', tmp_path / 'text'])
+    text = (tmp_path / 'calls').read_text()
+    started = re.findall(r'^wait4\((\d+), \[\{WIFEXITED', text, re.M)
+    assert done.code == 126 and started, (done, text)
+    killed = [text.find(f'kill({pid}, SIGKILL)') > text.find(f'wait4({pid}, [{{WIFEXITED') for pid in started]
+    assert not any(killed), text
+
+
 def test_the_exit_status_is_the_programs(tmp_path):
     """The exit status is the program's, as with `seep run`, also where the trace has no room."""
     for script, status in (('exit 7', 7), ('kill -TERM $$', 128 + signal.SIGTERM), ('exec sh -c "exit 9"', 9)):

@@ -245,7 +245,7 @@ def test_what_the_program_writes_is_in_the_log(tmp_path, terminal):
     text = screen.shows(r'LIVE')
     screen.keys('8')
     screen.shows(r'hello \\x1b\[31m')
-    os.kill(int(re.search(r'^ *\S+ (\d+)', text, re.M).group(1)), signal.SIGKILL)
+    os.kill(int(re.search(r'(\d+)  LIVE', text).group(1)), signal.SIGKILL)
 
 
 def pty_of(arguments, columns, rows, env):

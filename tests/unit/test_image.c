@@ -816,6 +816,7 @@ static void check_pid(unsigned flags) {
     seep_image_copy_destroy(copy);
     // A child that has not used its heap yet still maps our image.
     pid_t child = fork();
+    assert_true(child >= 0);
     if (child == 0) {
         pause();
         _exit(0);
@@ -851,6 +852,7 @@ static void test_pid_that_ends(void **state) {
         int ready[2];
         assert_int_equal(pipe(ready), 0);
         pid_t child = fork();
+        assert_true(child >= 0);
         if (child == 0) {
             void *memory =
                 mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);

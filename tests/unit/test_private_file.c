@@ -44,6 +44,7 @@ static pid_t start(bool exchanges, int *ret_ready) {
     int ready[2];
     assert_int_equal(pipe(ready), 0);
     pid_t pid = fork();
+    assert_true(pid >= 0);
     if (pid == 0) {
         bool good = exchanges || seep_private_enter();
         if (write(ready[1], &good, 1) != 1)

@@ -49,6 +49,7 @@ static int run_threads(void) {
 static void test_a_thread_executes_a_program(void **state) {
     (void)state;
     pid_t pid = fork();
+    assert_true(pid >= 0);
     if (pid == 0) {
         execv(program, (char *[]){program, word, NULL});
         _exit(1);

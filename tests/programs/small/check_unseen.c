@@ -18,11 +18,14 @@ int main(int argc, char **argv) {
         if (pipe(pipes) != 0)
             return 9;
         pid_t child = fork();
+        if (child < 0)
+            return 9;
         if (child == 0) {
             kept = malloc(123456);
             if (write(pipes[1], "x", 1) != 1)
                 _exit(9);
-            pause();
+            for (;;)
+                pause();
         }
         if (read(pipes[0], &byte, 1) != 1)
             return 9;

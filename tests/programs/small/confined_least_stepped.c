@@ -41,6 +41,8 @@ int main(void) {
         pid_t pid = fork();
         if (pid == 0)
             child();
+        if (pid < 0)
+            return 1;
         waitpid(pid, &status, 0);
         for (int j = 0; j < i; j++) {
             ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL);

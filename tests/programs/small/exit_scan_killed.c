@@ -7,6 +7,8 @@
 #include <unistd.h>
 int main(int argc, char **argv) {
     pid_t child = fork();
+    if (child < 0)
+        return 1;
     if (child == 0) {
         static void **list;
         for (int i = 0; i < 200000; i++) {

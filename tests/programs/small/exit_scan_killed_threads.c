@@ -32,7 +32,7 @@ int main(void) {
         pid_t pid = fork();
         if (pid == 0)
             child(leaving[1]);
-        if (read(leaving[0], &byte, 1) != 1)
+        if (pid < 0 || read(leaving[0], &byte, 1) != 1)
             return 2;
         usleep((useconds_t)(i * 100));
         kill(pid, SIGKILL);

@@ -40,7 +40,7 @@ int main(void) {
         pause();
         _exit(0);
     }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || set_filter(&filter))
+    if (pid < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || set_filter(&filter))
         return 3;
     for (int i = 0; i < 150000; i++)
         free(malloc(30));

@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
         exit(0);
     }
     int status;
-    if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+    if (pid < 0 || waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
         return 3;
     say_and_wait("stopped");
     add(argc > 1 ? argv[1] : "threads", argv[argc - 1]);

@@ -51,6 +51,8 @@ static void run(void) {
         pid_t child = fork();
         if (child == 0)
             _exit(run_child());
+        if (child < 0)
+            exit(9);
         while (waitpid(child, &status, WNOHANG) == 0)
             if (!sent && blocks_signal(child, SIGUSR1)) // it makes its image
                 sent = kill(child, SIGSEGV) == 0;

@@ -100,6 +100,8 @@ int main(int argc, char **argv) {
         pid_t child = fork();
         if (child == 0)
             _exit(run_child());
+        if (child < 0)
+            return 9;
         while (waitpid(child, &status, WNOHANG) == 0)
             if (!sent && blocks_signal(child, SIGUSR1)) // it makes its image
                 sent = kill(child, SIGSEGV) == 0;

@@ -72,17 +72,23 @@ static struct seep_error *tracer_error(const char *path) {
                            tracer);
 }
 
+// false: it has ended, and its pid may be another process's from now on.
+static bool wait_for_stop(struct seep_held_program *program) {
+    bool is_found = wait_for(program->pid, &program->wait_status) == program->pid;
+    program->ended = !is_found || !WIFSTOPPED(program->wait_status);
+    errno = is_found ? ESRCH : errno;
+    return !program->ended;
+}
+
 // From stopped before its exec to stopped behind it.
-static struct seep_error *pass_exec(pid_t pid, const char *path,
+static struct seep_error *pass_exec(struct seep_held_program *program, const char *path,
                                     const struct seep_held_program_visitor *visitor, void *context) {
     long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL;
-    int status;
-    if (wait_for(pid, &status) != pid || !WIFSTOPPED(status) ||
-        ptrace(PTRACE_SETOPTIONS, pid, NULL, options) != 0)
+    if (!wait_for_stop(program) || ptrace(PTRACE_SETOPTIONS, program->pid, NULL, options) != 0)
         return system_error(path);
     if (visitor->opens)
-        visitor->opens(context, pid, path);
-    if (ptrace(PTRACE_CONT, pid, NULL, NULL) != 0 || wait_for(pid, &status) != pid)
+        visitor->opens(context, program->pid, path);
+    if (ptrace(PTRACE_CONT, program->pid, NULL, NULL) != 0 || !wait_for_stop(program))
         return system_error(path);
     return NULL;
 }
@@ -96,17 +102,17 @@ struct seep_error *seep_held_program_start(char *const *argv, const sigset_t *ig
     if (err)
         return err;
     *ret_status = 1;
-    pid_t pid = -1;
+    struct seep_held_program held = {.pid = -1};
     if (pipe2(tell, O_CLOEXEC) != 0) {
         err = system_error(argv[0]);
     } else {
-        pid = fork();
-        if (pid == 0)
+        held.pid = fork();
+        if (held.pid == 0)
             run_child(program.path, argv, ignored, visitor->opens != NULL, tell[1]);
-        err = pid < 0 ? system_error(argv[0]) : NULL;
+        err = held.pid < 0 ? system_error(argv[0]) : NULL;
         close(tell[1]);
         if (!err)
-            err = pass_exec(pid, program.path, visitor, context);
+            err = pass_exec(&held, program.path, visitor, context);
         if (read(tell[0], &why, sizeof(why)) == sizeof(why)) {
             seep_error_destroy(err);
             *ret_status = SEEP_EXIT_NOT_EXECUTABLE;
@@ -116,9 +122,9 @@ struct seep_error *seep_held_program_start(char *const *argv, const sigset_t *ig
         close(tell[0]);
     }
     seep_program_deinit(&program);
-    *ret_program = (struct seep_held_program){.pid = pid};
-    if (err && pid > 0)
-        seep_held_program_abandon(ret_program);
+    if (err)
+        seep_held_program_abandon(&held);
+    *ret_program = held;
     return err;
 }
 
