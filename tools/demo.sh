@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# What `make run` shows: a real program on real input under seep, and what its report says; then seep
-# itself under seep, which has debug information and so shows source lines.
+# What `make run` shows: a real program on real input under seep, and what its report says; then a small
+# program that leaks, which has debug information and so shows source lines.
 set -eu
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,7 +29,7 @@ show() {
 }
 show seep run -o perl.seep --top 2 -- perl count.pl access.log
 show seep report perl.seep --by function --sort allocations --top 5
-printf '\n$ %s\n' "seep run -q -o self.seep -- seep report perl.seep --json >/dev/null"
-seep run -q -o self.seep -- seep report perl.seep --json >/dev/null
-show seep report self.seep --sort bytes --top 1 --function seep_view
+cp "$here/../docs/guides/leak.c" leak.c
+show "${CC:-cc}" -g -o leak leak.c
+show seep run -o leak.seep --top 1 ./leak
 printf '\nThe traces are in %s. %s lists what else there is.\n' "$build/demo" "'$build/seep help'"
