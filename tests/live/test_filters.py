@@ -11,6 +11,7 @@ from small_programs import built_program, program_source
 COVERS = [
     ('seccomp filters', 'covered', 'test_only_what_the_program_calls_lives',
      'by prctl, syscall() or inline assembly: from then on the library makes no system call'),
+    ('seccomp filters', 'covered', 'test_calls_that_the_program_dispatches', 'also syscall user dispatch, by prctl or syscall()'),
     ('seccomp filters', 'declared', 'test_a_filter_that_was_there_before',
      'a program that comes by exec under a filter of its own is not traced: counted (exec)'),
 ]
@@ -107,6 +108,18 @@ def without_filter(work, folder):
     trace = folder / 'without.seep'
     assert run([SEEP, 'run', '-q', '-o', trace, '--', PROGRAM, 'none', '0', *work]).code == 7
     return report(trace)[0]['totals']['allocations']
+
+
+@pytest.mark.parametrize('mode', ['live', 'count', 'record'])
+@pytest.mark.parametrize('by', [[], ['-DCALL']], ids=['prctl', 'syscall'])
+def test_calls_that_the_program_dispatches(by, mode, tmp_path):
+    """A call from outside libc raises a signal, by which an emulator knows the calls of the program that it runs."""
+    program = built_program('filter_user_dispatch.c', tmp_path, '-O1', '-fno-builtin', *by)
+    plain = run([program])
+    if plain.code == 77:
+        pytest.skip('the kernel does not dispatch system calls to the program here')
+    done = run([SEEP, 'run', '-q', '--mode', mode, '-o', tmp_path / 't.seep', '--', program])
+    assert (done.code, done.out, done.err) == (plain.code, plain.out, b'') == (0, b'0\n', b''), (plain, done)
 
 
 def test_strict_mode(tmp_path):

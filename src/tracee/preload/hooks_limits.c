@@ -273,6 +273,16 @@ static void filter_begins(void) {
     seep_filter_begins();
 }
 
+// PR_SET_SYSCALL_USER_DISPATCH: calls from outside a range of addresses, as ours are, raise SIGSYS. Source:
+// linux/prctl.h; the kernel for ARM has none.
+static bool is_filter_option(long option) {
+#ifndef __arm__
+    if (option == 59)
+        return true;
+#endif
+    return option == PR_SET_SECCOMP;
+}
+
 // A strict filter takes the processor's counter, too.
 static bool takes_counter(long option, long value) {
     return (option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT) ||
@@ -287,7 +297,7 @@ SEEP_EXPORT int prctl(int option, ...) {
         args[i] = va_arg(list, unsigned long);
     va_end(list);
     seep_start();
-    const bool filters = option == PR_SET_SECCOMP;
+    const bool filters = is_filter_option(option);
     if (filters)
         filter_begins();
     if (takes_counter(option, (long)args[0]))
@@ -303,7 +313,7 @@ SEEP_EXPORT int prctl(int option, ...) {
 
 static bool is_filter(long nr, long a) {
     return (nr == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)) ||
-           (nr == SYS_prctl && a == PR_SET_SECCOMP);
+           (nr == SYS_prctl && is_filter_option(a));
 }
 
 #if defined(SYS_mmap2)
