@@ -443,11 +443,54 @@ static void one_header_from_several_calls(void **state) {
     }
 }
 
+// One object in the middle of its block, of which only the pointer to its class tells what it is.
+static void one_object_of_gobject(void **state) {
+    enum { TYPE, DATA, CLASS, OBJECT, NR_BLOCKS };
+    enum { CALLER = 1, GOBJECT, GLIB, NR_NODES };
+    static const struct {
+        const char *inner, *outer;
+        enum seep_kind kind;
+    } cases[] = {{"/lib/libglib-2.0.so.0", "/lib/libgobject-2.0.so.0.7400", SEEP_KIND_REACHABLE},
+                 {"libgobject-2.0.so.0", "/usr/bin/caller", SEEP_KIND_REACHABLE},
+                 {"/lib/libglib-2.0.so.0", "/usr/bin/caller", SEEP_KIND_POSSIBLE}};
+    for (size_t i = 0; i < NR(cases); i++) {
+        struct seep_module modules[] = {{.path = ""}, {.path = cases[i].inner}, {.path = cases[i].outer}};
+        struct seep_node nodes[NR_NODES] = {[CALLER] = {.parent = 0, .module = 2, .offset = 0x100},
+                                            [GOBJECT] = {.parent = CALLER, .module = 2, .offset = 0x200},
+                                            [GLIB] = {.parent = GOBJECT, .module = 1, .offset = 0x300}};
+        struct seep_site sites[] = {{0}, {.node = CALLER}, {.node = GLIB}};
+        struct seep_profile profile = {.modules = modules,
+                                       .nr_modules = NR(modules),
+                                       .nodes = nodes,
+                                       .nr_nodes = NR_NODES,
+                                       .sites = sites,
+                                       .nr_sites = NR(sites)};
+        struct seep_block blocks[NR_BLOCKS];
+        for (uint32_t b = 0; b < NR_BLOCKS; b++)
+            blocks[b] = (struct seep_block){.address = at(b), .size = 32, .site = b == OBJECT ? 2 : 1};
+        struct seep_graph *graph;
+        assert_null(seep_graph_create(blocks, NR_BLOCKS, &graph));
+        graph->profile = &profile;
+        uint64_t roots[] = {at(TYPE), at(OBJECT) + 16};
+        assert_true(seep_graph_feed_root(graph, 0, 0x1000, roots, sizeof(roots)));
+        uint64_t words[NR_BLOCKS][4] = {[TYPE] = {1, at(DATA)},
+                                        [DATA] = {16, at(CLASS)},
+                                        [CLASS] = {at(TYPE)},
+                                        [OBJECT] = {7, 7, at(CLASS)}};
+        for (uint32_t b = 0; b < NR_BLOCKS; b++)
+            assert_true(seep_graph_feed_block(graph, b, 0, words[b], 32));
+        assert_null(seep_graph_classify(graph));
+        assert_int_equal(graph->kinds[OBJECT], cases[i].kind);
+        seep_graph_destroy(graph);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_that_grow_with_the_size),
         cmocka_unit_test(old_pointers_are_no_headers),
         cmocka_unit_test(one_header_from_several_calls),
+        cmocka_unit_test(one_object_of_gobject),
         cmocka_unit_test(finds_what_halving_finds),
         cmocka_unit_test(finds_blocks_at_odd_places),
         cmocka_unit_test(classes),

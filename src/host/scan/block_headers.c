@@ -312,8 +312,16 @@ static void see_object(struct learning *learning, uint32_t target, uint32_t off)
         learning->seen[target] |= 1u << BIT_OBJECT;
 }
 
+static bool is_near_gobject(const struct seep_profile *profile, uint32_t site) {
+    uint32_t node = profile->sites[site].node;
+    for (unsigned frame = 0; frame < FRAMES; frame++, node = profile->nodes[node].parent)
+        if (strstr(profile->modules[profile->nodes[node].module].path, "libgobject-2.0"))
+            return true;
+    return false;
+}
+
 // From here on counts are of blocks that have a pointer into their middle at all, and that have one to such a
-// place.
+// place. One object near GObject counts as if it were enough of them.
 static void see_objects(struct learning *learning) {
     const struct seep_graph *graph = learning->graph;
     see_each(learning, see_object);
@@ -323,6 +331,11 @@ static void see_objects(struct learning *learning) {
         of->any += (learning->seen[b] & ~(1u << BIT_START)) != 0;
         of->behind += learning->seen[b] >> BIT_OBJECT & 1;
     }
+    for (uint32_t site = 0; site < learning->profile->nr_sites; site++)
+        if (learning->of_site[site].behind && is_near_gobject(learning->profile, site)) {
+            learning->of_site[site].any *= OBJECTS_LEAST;
+            learning->of_site[site].behind *= OBJECTS_LEAST;
+        }
     learning->objects = true;
 }
 

@@ -22,7 +22,8 @@
 // these data, which begins with a pointer to its class. A class begins with a pointer to its type. The data
 // of the type point to the class, and to nothing else that begins with a pointer to the type. A place has
 // objects if nine of ten of its blocks that have a pointer into their middle, and at least four, have a
-// pointer to such an object. Source: gobject/gtype.c of GLib (struct _TypeNode, g_type_create_instance).
+// pointer to such an object. If one of the four nearest frames is in libgobject, one block is enough.
+// Source: gobject/gtype.c of GLib (struct _TypeNode, g_type_create_instance).
 //
 // Proof: tests/unit/test_graph.c, tests/corpus/header_lengths.c, objects_private.c.
 #ifndef SEEP_SCAN_BLOCK_HEADERS_H
