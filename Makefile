@@ -30,7 +30,7 @@ help:
 	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
 	@echo "make soak ONLY=attach as many events as the processors can make, a minute each: nothing lost (SECONDS=n, root)"
 	@echo "make soak ONLY=random random programs, run and scanned in all ways: what is told is what they do (TIMES=n seeds, FROM=seed)"
-	@echo "make soak ONLY=leaksanitizer  random programs by gcc's and clang's -fsanitize=leak and under memcheck: each difference has a reason"
+	@echo "make soak ONLY=leaksanitizer  random programs by gcc's and clang's -fsanitize=leak and under memcheck: each difference has a reason (SECONDS=n)"
 	@echo "make soak ONLY=stale  the corpus with old words in its memory, beside memcheck: each difference has a reason"
 	@echo "make soak ONLY=leaks  threads that hand blocks on, recorded: no leak is told but the planted one (TIMES=n processes)"
 	@echo "make soak ONLY=faults each system call of the library fails, comes late or is preceded by a signal, in each mode (MODE=record)"
@@ -139,7 +139,7 @@ soak:
 	@$(MAKE) --no-print-directory build
 	@$(if $(filter scan,$(ONLY)),$(PYTHON) bench/scan_soak.py --build build $(if $(TIMES),--times $(TIMES)),\
 		$(if $(filter attach,$(ONLY)),$(PYTHON) bench/attach_soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)),\
-		$(if $(filter leaksanitizer,$(ONLY)),$(PYTHON) bench/leaksanitizer.py --count $(or $(TIMES),400) $(if $(FROM),--from $(FROM)),\
+		$(if $(filter leaksanitizer,$(ONLY)),$(PYTHON) bench/leaksanitizer.py --count $(or $(TIMES),400) $(if $(FROM),--from $(FROM)) $(if $(SECONDS),--seconds $(SECONDS)),\
 		$(if $(filter stale,$(ONLY)),tools/stale-agreement.py --build build,\
 		$(if $(filter faults,$(ONLY)),SEEP_BUILD=$(CURDIR)/build $(PYTHON) tests/live/fault_sweep.py $(if $(MODE),--mode $(MODE)),\
 		$(if $(filter programs,$(ONLY)),$(PYTHON) bench/programs_soak.py --build build,\
