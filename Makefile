@@ -34,7 +34,7 @@ help:
 	@echo "make soak ONLY=stale  the corpus with old words in its memory, beside memcheck: each difference has a reason"
 	@echo "make soak ONLY=leaks  threads that hand blocks on, recorded: no leak is told but the planted one (TIMES=n processes)"
 	@echo "make soak ONLY=faults each system call of the library fails, comes late or is preceded by a signal, in each mode (MODE=record)"
-	@echo "make soak ONLY=programs  programs of others, untraced, in each mode and under memcheck: same output, counts, blocks"
+	@echo "make soak ONLY=programs  programs of others, untraced, in each mode and under memcheck: same output, counts, blocks (SECONDS=n, NAMES=...)"
 	@echo "make soak ONLY=cross  all test programs on all CPUs under qemu-user: stacks are libgcc's (15 minutes)"
 	@echo "make hostile  files and processes that want to hurt seep, and kills at any moment: minutes (ROUNDS=n, root)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
@@ -142,7 +142,7 @@ soak:
 		$(if $(filter leaksanitizer,$(ONLY)),$(PYTHON) bench/leaksanitizer.py --count $(or $(TIMES),400) $(if $(FROM),--from $(FROM)) $(if $(SECONDS),--seconds $(SECONDS)),\
 		$(if $(filter stale,$(ONLY)),tools/stale-agreement.py --build build,\
 		$(if $(filter faults,$(ONLY)),SEEP_BUILD=$(CURDIR)/build $(PYTHON) tests/live/fault_sweep.py $(if $(MODE),--mode $(MODE)),\
-		$(if $(filter programs,$(ONLY)),$(PYTHON) bench/programs_soak.py --build build,\
+		$(if $(filter programs,$(ONLY)),$(PYTHON) bench/programs_soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)) $(NAMES),\
 		$(if $(filter cross,$(ONLY)),tools/install-deps.sh test cross && SEEP_BUILD=$(CURDIR)/build SEEP_CPUS=all $(PYTHON) -m pytest -q -p no:cacheprovider -n $(JOBS) tests/cross,\
 		$(if $(filter leaks,$(ONLY)),SEEP_BUILD=$(CURDIR)/build SEEP_LEAK_ROUNDS=$(or $(TIMES),100) $(PYTHON) -m pytest -q -p no:cacheprovider tests/live/test_recording.py -k leak_is_told,\
 		$(if $(filter random,$(ONLY)),$(PYTHON) tests/random/machine.py --build build --count $(or $(TIMES),10000) $(if $(FROM),--from $(FROM)),\
