@@ -219,6 +219,34 @@ def test_what_is_live_at_the_peak(tmp_path):
     assert diff.code in (0, 1) and b'5000' in diff.out, diff
 
 
+@pytest.mark.parametrize('how', ['whole', 'flight recorder', 'shrunk'])
+def test_blocks_of_the_end_have_ages_threads_and_classes(how, tmp_path):
+    """Ages and threads are those that the events give at the last moment. Beside them are the classes of the scan, which no moment has."""
+    program = compiled(tmp_path, program_source('recording_births.c'), '-I', ROOT / 'include')
+    trace = record(tmp_path, program, options=['--scan', 'yes', *(['--keep-last', '300K'] if how == 'flight recorder' else [])])
+    if how == 'shrunk':
+        assert run([SEEP, 'shrink', trace, '-o', tmp_path / 'shrunk.seep']).code == 0
+        trace = tmp_path / 'shrunk.seep'
+    end, moment = report(trace, '--older', '0s'), report(trace, '--at', '1000h')
+    assert [ages_of(process) for process in end] == [ages_of(process) for process in moment]
+    assert [process['totals']['live_blocks'] for process in end] == [len(ages_of(process)) for process in end]
+    assert ['recorded_late' in codes(process) for process in end] == [how == 'flight recorder', False]
+    assert all(process['leaks']['lost']['blocks'] for process in end)
+    if how != 'flight recorder':
+        sizes = {size for _, size, _, _ in ages_of(report(trace, '--until', 'half')[0])}
+        assert set(range(100, 110)) <= sizes and not {333, 4999, 5000} & sizes
+        (thread,) = {thread for _, size, _, thread in ages_of(end[0]) if size == 333}
+        (main,) = report(trace, '--kind', 'lost', '--thread', str(thread), '--pid', str(end[0]['process']['pid']))
+        assert [size for _, size, _, _ in ages_of(main)] == [333]
+    done = run([SEEP, 'sql', '--json', trace, 'select count(age_ns) as aged, count(*) as live from block'])
+    (row,) = json.loads(done.out)
+    assert row['aged'] == row['live'] == sum(len(ages_of(process)) for process in end)
+
+
+def ages_of(process):
+    return sorted((block['address'], block['size'], block['age_s'], block['thread']) for site in process['sites'] for block in site['blocks'])
+
+
 def test_a_killed_program_loses_nothing(tmp_path):
     program = compiled(tmp_path, program_source('recording_killed.c'))
     trace = record(tmp_path, program, code=137)

@@ -13,6 +13,7 @@
 #include "command/report_options.h"
 #include "command/warn.h"
 #include "output/sql.h"
+#include "session/recording_rebuild.h"
 #include "session/session_at_mark.h"
 
 struct sql_values {
@@ -120,7 +121,8 @@ static struct seep_error *converse(struct seep_sql *sql, enum seep_sql_form form
 
 // With the blocks, where they are kept: of a mark or a peak only their number and bytes are.
 struct sites {
-    const struct seep_session *session;
+    struct seep_session *session;
+    const char *source;
     struct seep_symbols *symbols;
     struct seep_view_options options;
 };
@@ -137,6 +139,11 @@ static struct seep_error *make_sites(const void *data, struct seep_view **ret_vi
     return seep_view_create(sites->session, SIZE_MAX, sites->symbols, &options, ret_view);
 }
 
+static struct seep_error *add_births(const void *data) {
+    const struct sites *sites = data;
+    return seep_rebuild_births(sites->session, sites->source);
+}
+
 static struct seep_error *answer(const struct seep_arguments *arguments, const struct sites *sites,
                                  struct seep_view *view, struct seep_event_file *file) {
     const struct sql_values *values = seep_arguments_values(arguments, &sql_group);
@@ -146,7 +153,7 @@ static struct seep_error *answer(const struct seep_arguments *arguments, const s
                                                       : SEEP_SQL_TEXT;
     struct seep_event_source events = seep_events_of(file);
     struct seep_summary summary = {.source = arguments->operands[0]};
-    const struct seep_sql_sites on_demand = {make_sites, sites};
+    const struct seep_sql_sites on_demand = {make_sites, add_births, sites};
     struct seep_sql *sql = NULL;
     struct seep_error *error = seep_sql_open(view, &on_demand, &summary, &events, &sql);
     if (error)
@@ -180,7 +187,7 @@ static bool is_counted(const char *source) {
 
 static struct seep_error *run_sql(const struct seep_arguments *arguments, int *ret_status) {
     const struct sql_values *values = seep_arguments_values(arguments, &sql_group);
-    struct sites sites = {.options = seep_view_options_default};
+    struct sites sites = {.source = arguments->operands[0], .options = seep_view_options_default};
     sites.options.top = 0;
     sites.options.all_rows = true;
     sites.options.full_paths = true;

@@ -8,6 +8,7 @@
 #include "command/warn.h"
 #include "output/output.h"
 #include "output/report.h"
+#include "session/recording_rebuild.h"
 
 #define AT(field) offsetof(struct seep_view_options, field)
 
@@ -184,11 +185,21 @@ struct seep_error *seep_report_selected(FILE *out, const struct seep_session *se
     return error;
 }
 
+// When blocks were allocated, or by which thread.
+static bool asks_for_births(const struct seep_view_options *options) {
+    bool of_blocks = options->min_size || options->max_size < UINT64_MAX || options->kinds || options->blocks;
+    bool of_threads = options->thread || options->by == SEEP_BY_THREAD;
+    return options->older_ns >= 0 || options->ignore_last || options->since || options->until ||
+           options->sort == SEEP_SORT_AGE || (of_threads && of_blocks);
+}
+
 struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
                                        struct seep_suppress *suppress,
                                        const struct seep_view_options *options, const char *source) {
     struct seep_symbols *symbols = NULL;
-    struct seep_error *error = seep_report_symbols_of_text(options, source, &symbols);
+    struct seep_error *error = asks_for_births(options) ? seep_rebuild_births(session, source) : NULL;
+    if (!error)
+        error = seep_report_symbols_of_text(options, source, &symbols);
     if (!error)
         error = seep_suppress_apply(suppress, session, symbols);
     if (!error)

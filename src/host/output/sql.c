@@ -428,9 +428,17 @@ static int note_reading(void *data, int action, const char *table, const char *n
     return SQLITE_OK;
 }
 
+// The view has copies of the blocks, so that one made before is made again.
+static struct seep_error *find_births(struct seep_sql *sql) {
+    seep_view_destroy(sql->made);
+    sql->made = NULL;
+    sql->has_rows = false;
+    return sql->sites ? sql->sites->add_births(sql->sites->data) : NULL;
+}
+
 static struct seep_error *fill_wanted(struct seep_sql *sql) {
-    struct seep_error *error = NULL;
-    if (sql->wants_ids || sql->wants_sites || sql->wants_blocks)
+    struct seep_error *error = sql->wants_blocks && !sql->has_blocks ? find_births(sql) : NULL;
+    if (!error && (sql->wants_ids || sql->wants_sites || sql->wants_blocks))
         error = find_rows(sql);
     if (!error && sql->wants_sites && !sql->has_sites) {
         error = seep_sqlite_fill_sites(sql->db, view_of_sites(sql));

@@ -22,6 +22,7 @@ extern const char *const seep_sql_lacks;
 // Makes the view by site, of all rows, with blocks, when a statement reads one of these.
 struct seep_sql_sites {
     struct seep_error *(*make)(const void *data, struct seep_view **ret_view);
+    struct seep_error *(*add_births)(const void *data); // to the blocks of the view, before they are read
     const void *data;
 };
 

@@ -133,6 +133,12 @@ static bool process_begins_empty(const struct seep_profile *profile, struct seep
            !profile->health.lost[SEEP_LOST_EVENT];
 }
 
+static struct seep_error *note_first_events(struct seep_profile *profile) {
+    return seep_profile_note(profile, SEEP_NOTE_RECORDED_LATE,
+                             "the recording lacks the first events (--keep-last): their effect is placed "
+                             "before the first kept event");
+}
+
 // A flight recorder lacks only events before its first one, so the heap at later moments is known. Shrinking
 // drops events between others.
 static struct seep_error *note_late(const struct past *past, size_t p,
@@ -149,11 +155,7 @@ static struct seep_error *note_late(const struct past *past, size_t p,
             "the recording lacks events (%s), so what was live at that moment is not known: "
             "only the end is exact",
             lacks_between ? "'seep shrink' dropped what was freed again" : "--keep-last");
-    return before->late && !past->shrunk[p]
-               ? seep_profile_note(profile, SEEP_NOTE_RECORDED_LATE,
-                                   "the recording lacks the first events (--keep-last): their effect "
-                                   "is placed before the first kept event")
-               : NULL;
+    return before->late && !past->shrunk[p] ? note_first_events(profile) : NULL;
 }
 
 // The second time up to the moment, and from what there was before the first event.
@@ -404,6 +406,60 @@ struct seep_error *seep_rebuild_go(struct seep_session *session, const char *pat
     error = past_init(&past, session);
     if (!error)
         error = go(&past, file, at_ns, counts_only);
+    past_deinit(&past);
+    seep_event_file_close(file);
+    return error;
+}
+
+// ---- the births of what is live at the end -------------------------------------------------------------
+
+static bool lacks_births(const struct seep_session *session) {
+    for (size_t p = 0; p < session->nr_profiles; p++)
+        for (size_t i = 0; i < session->profiles[p]->nr_blocks; i++)
+            if (session->profiles[p]->blocks[i].age_ns < 0)
+                return true;
+    return false;
+}
+
+// A block without an event was there before the first one, if the recording begins late or with a fork.
+static struct seep_error *give_births(struct seep_profile *profile, struct seep_rebuilt_heap *heap,
+                                      bool is_whole) {
+    int64_t end_ns = SEEP_MAX(profile->process.duration_ns, heap->latest_ns);
+    bool forked = profile->health.flags & SEEP_FLAG_FORKED, late = false;
+    bool had_some = (forked || !is_whole) && !profile->health.lost[SEEP_LOST_EVENT];
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
+        struct seep_block *block = &profile->blocks[i];
+        const struct seep_rebuilt_block *born =
+            block->age_ns < 0 ? seep_rebuilt_heap_find(heap, block->address) : NULL;
+        if (born && born->site == block->site && born->size == block->size) {
+            block->age_ns = SEEP_MAX(end_ns - born->at_ns, INT64_C(0));
+            block->thread = born->slot < profile->nr_threads ? born->slot : UINT32_MAX;
+        } else if (block->age_ns < 0 && had_some) {
+            block->age_ns = end_ns;
+            late |= !forked;
+        }
+    }
+    return late ? note_first_events(profile) : NULL;
+}
+
+struct seep_error *seep_rebuild_births(struct seep_session *session, const char *path) {
+    if (!lacks_births(session) || !seep_rebuild_is_recording(path))
+        return NULL;
+    struct seep_event_file *file = NULL;
+    struct seep_error *error = seep_event_file_open(path, &file);
+    if (error)
+        return error;
+    seep_event_file_index_at(file, session->event_index_off);
+    struct past past;
+    error = past_init(&past, session);
+    if (!error)
+        error = heaps_init(&past);
+    if (!error)
+        error = walk(&past, file, false);
+    for (size_t i = 0; !error && i < session->nr_profiles; i++)
+        error = give_births(session->profiles[i], &past.heaps[i], seep_event_file_is_whole(file));
+    if (!error)
+        error = note_trouble(&past, file);
     past_deinit(&past);
     seep_event_file_close(file);
     return error;

@@ -22,6 +22,10 @@ bool seep_rebuild_is_recording(const char *path);
 SEEP_MUST_CHECK struct seep_error *seep_rebuild_go(struct seep_session *session, const char *path,
                                                    int64_t at_ns, bool counts_only);
 
+// Gives the live blocks of the end their ages and threads, where the file is a recording and they have none.
+// It reads all events.
+SEEP_MUST_CHECK struct seep_error *seep_rebuild_births(struct seep_session *session, const char *path);
+
 // A recording that has no end, because it is still being written, or was cut: a session of what is in it, up
 // to the last good chunk. What the program told besides (marks, mappings) is not in it.
 SEEP_MUST_CHECK struct seep_error *seep_rebuild_recover(const char *path, struct seep_session **ret_session);

@@ -155,13 +155,13 @@ static struct seep_error *check_blocks_kept(const struct seep_view_build *build,
                               "%s needs the live blocks one by one, which are not kept here", option),
             "their number and bytes per site are known: leave %s out", option);
     if (ages && nr_blocks && !aged)
-        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
-                                                 "%s needs the ages of blocks, which are not kept here",
-                                                 option),
-                               "they are kept by 'seep run --age' (SEEP_AGE=1); leave %s out%s", option,
-                               strcmp(option, "--since") == 0 || strcmp(option, "--until") == 0
-                                   ? ", or let 'seep diff FILE@MARK FILE' show what changed since a mark"
-                                   : "");
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "%s needs the ages of blocks, which are not kept here",
+                              option),
+            "they are kept by 'seep run --age' (SEEP_AGE=1) and in recordings; leave %s out%s", option,
+            strcmp(option, "--since") == 0 || strcmp(option, "--until") == 0
+                ? ", or let 'seep diff FILE@MARK FILE' show what changed since a mark"
+                : "");
     return NULL;
 }
 
