@@ -241,6 +241,17 @@ def test_blocks_of_the_end_have_ages_threads_and_classes(how, tmp_path):
     done = run([SEEP, 'sql', '--json', trace, 'select count(age_ns) as aged, count(*) as live from block'])
     (row,) = json.loads(done.out)
     assert row['aged'] == row['live'] == sum(len(ages_of(process)) for process in end)
+    assert run([SEEP, 'plot', trace, '--what', 'ages']).code == 0
+
+
+def test_ages_in_the_report_of_the_run_itself(tmp_path):
+    program = compiled(tmp_path, program_source('recording_births.c'), '-I', ROOT / 'include')
+    trace, text = tmp_path / 'recording.seep', tmp_path / 'report.json'
+    done = run([SEEP, 'run', '--mode', 'record', '--older', '0s', '--blocks', '--json', '--report', text, '-o', trace, '--', program],
+               env=environment())
+    assert done.code == 0, done
+    whole = json.loads(text.read_text())
+    assert [ages_of(process) for process in whole['processes']] == [ages_of(process) for process in report(trace, '--older', '0s')]
 
 
 def ages_of(process):

@@ -9,6 +9,7 @@
 #include "command/warn.h"
 #include "plot/plot.h"
 #include "session/recording_history.h"
+#include "session/recording_rebuild.h"
 #include "session/session_at_mark.h"
 
 struct plot_values {
@@ -124,6 +125,9 @@ static struct seep_error *run_plot(const struct seep_arguments *arguments, int *
     if (!error)
         error = seep_at_mark_open_some(plot.source, options->pid, options->program, &session);
     if (!error)
+        error = plot.what == SEEP_PLOT_AGES ? seep_rebuild_births(session, plot.source)
+                                            : seep_report_births(session, options, plot.source);
+    if (!error)
         error = seep_report_symbols(options, plot.source, &plot.symbols);
     if (!error)
         error = seep_suppress_apply(&suppress, session, plot.symbols);
@@ -151,8 +155,8 @@ const struct seep_command seep_command_plot = {
     .usage = "[--what WHAT] [options] FILE|PID [-o OUT.svg|OUT.png]",
     .about = "Without -o the picture is drawn in the terminal, by block characters. What was live over time "
              "is known\n"
-             "of 'seep run --interval T' and of recordings; ages of 'seep run --age' and of a moment of\n"
-             "a recording (FILE@peak).\n",
+             "of 'seep run --interval T' and of recordings; ages of 'seep run --age' and of\n"
+             "recordings, also at a moment (FILE@peak).\n",
     .groups = (const struct seep_option_group *const[]){&plot_group, &seep_report_group, &seep_suppress_group,
                                                         NULL},
     .meant = plot_meant,

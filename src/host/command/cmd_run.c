@@ -194,13 +194,14 @@ static void waiting(void *data, const struct seep_run_idle *left, size_t nr_left
 
 // ---- when it has ended ----
 
-static struct seep_error *report(const struct running *running, const struct seep_session *session) {
+static struct seep_error *report(const struct running *running, struct seep_session *session) {
     const struct seep_run_values *values = running->values;
     const char *saved = running->trace.name;
     if (values->quiet || (running->judge && !values->report))
         return NULL;
-    struct seep_error *err =
-        seep_report_selected(running->out, session, running->symbols, running->view, saved);
+    struct seep_error *err = seep_report_births(session, running->view, saved);
+    if (!err)
+        err = seep_report_selected(running->out, session, running->symbols, running->view, saved);
     if (!err || !values->report)
         return err;
     err = seep_error_prefix(err, "%s", values->report);

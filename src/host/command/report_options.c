@@ -193,11 +193,16 @@ static bool asks_for_births(const struct seep_view_options *options) {
            options->sort == SEEP_SORT_AGE || (of_threads && of_blocks);
 }
 
+struct seep_error *seep_report_births(struct seep_session *session, const struct seep_view_options *options,
+                                      const char *source) {
+    return source && asks_for_births(options) ? seep_rebuild_births(session, source) : NULL;
+}
+
 struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
                                        struct seep_suppress *suppress,
                                        const struct seep_view_options *options, const char *source) {
     struct seep_symbols *symbols = NULL;
-    struct seep_error *error = asks_for_births(options) ? seep_rebuild_births(session, source) : NULL;
+    struct seep_error *error = seep_report_births(session, options, source);
     if (!error)
         error = seep_report_symbols_of_text(options, source, &symbols);
     if (!error)

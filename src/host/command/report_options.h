@@ -39,6 +39,11 @@ SEEP_MUST_CHECK struct seep_error *seep_report_selected(FILE *out, const struct 
                                                         const struct seep_view_options *options,
                                                         const char *source);
 
+// Gives blocks of a recording their ages and threads, if the options ask for these.
+SEEP_MUST_CHECK struct seep_error *seep_report_births(struct seep_session *session,
+                                                      const struct seep_view_options *options,
+                                                      const char *source);
+
 // Makes symbols, applies the suppressions, writes the report. `source` as in output/report.h.
 SEEP_MUST_CHECK struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
                                                        struct seep_suppress *suppress,

@@ -79,9 +79,10 @@ struct seep_error *seep_bars_of_ages(struct seep_bars *bars, const struct seep_v
         for (size_t b = 0; b < view->rows[i].nr_blocks; b++)
             seep_ages_add_block(&ages, view->rows[i].blocks[b].size, view->rows[i].blocks[b].age_ns);
     if (!ages.known)
-        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "plot: no block has its age"),
-                               "'seep run --age' keeps the ages of blocks; a recording has them at a moment: "
-                               "FILE@peak, FILE@2s");
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "plot: no block has its age"),
+            "'seep run --age' keeps the ages of blocks, and a recording has them, also at a "
+            "moment: FILE@peak, FILE@2s");
     add_panel(bars, "live bytes", true);
     add_panel(bars, "live blocks", false);
     size_t last = SEEP_AGE_SPANS;

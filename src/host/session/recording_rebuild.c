@@ -449,7 +449,8 @@ struct seep_error *seep_rebuild_births(struct seep_session *session, const char 
     struct seep_error *error = seep_event_file_open(path, &file);
     if (error)
         return error;
-    seep_event_file_index_at(file, session->event_index_off);
+    if (session->event_index_off) // else the session has just been recorded
+        seep_event_file_index_at(file, session->event_index_off);
     struct past past;
     error = past_init(&past, session);
     if (!error)
