@@ -55,6 +55,16 @@ def test_the_first_line_names_the_next_place_too(run, seep, lost):
     assert re.search(r"^leaks .* of it from lose_owner \(first.c:\d+\), [\d.]+% from lose_three \(first.c:\d+\)$", shown, re.M), shown
 
 
+def test_a_place_of_thousands_of_stacks_has_all_its_bytes(run, seep, tmp_path):
+    """Only so many stacks are looked at one by one: of 3,000 stacks of one line the report told a third."""
+    (tmp_path / "many.c").write_text(program_source("first_many_stacks.c"))
+    subprocess.run(["gcc", "-g", "-O0", "-fno-builtin", "-o", "many", "many.c"], check=True, cwd=tmp_path)
+    shown = run(seep, "run", "-o", "many.seep", "./many", cwd=tmp_path).stderr
+    most = r"75\.0% of it from keep \(.*\), called by descend \(.*\), 75\.0% of that for often \(.*\), 25\.0% from main \(.*\)"
+    assert re.search(rf"^leaks .* {most}$", shown, re.M), shown
+    assert re.search(r"^holds .*, 75\.0% from keep \(.*\), 25\.0% from main \(.*\)$", shown, re.M), shown
+
+
 def test_no_byte_is_retained_twice(run, seep, lost):
     """Nodes of a list, and the data under them, are from one line: the sum of what each retains says nothing."""
     shown = run(seep, "report", "--top", "0", lost / "first.seep").stdout

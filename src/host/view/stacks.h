@@ -14,6 +14,7 @@
 #include "profile/texts.h"
 #include "profile/profile.h"
 #include "names/jit_names.h"
+#include "names/library_code.h"
 #include "names/symbols.h"
 
 struct seep_stack_module {
@@ -106,6 +107,12 @@ SEEP_MUST_CHECK struct seep_error *seep_stacks_resolve(struct seep_stacks *stack
 // a stack without frames; *ret_inlined is the index in the frame's symbol (0 without `by_name`).
 SEEP_MUST_CHECK struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
                                                     uint32_t *ret_frame, unsigned *ret_inlined);
+
+// The least of a frame's functions, which are resolved.
+SEEP_MUST_CHECK struct seep_error *seep_stacks_least_blame(struct seep_stacks *stacks, uint32_t frame,
+                                                           enum seep_blame *ret_least);
+// Whether the frame is of a runtime that is not named where another frame of the stack has `best`.
+bool seep_stacks_is_passed_runtime(const struct seep_stacks *stacks, uint32_t frame, enum seep_blame best);
 
 // The frame to name as the line to look at (names/library_code.h), which are resolved; as seep_stacks_self.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,

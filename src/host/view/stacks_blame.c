@@ -65,8 +65,8 @@ static enum seep_blame blame_of(const struct seep_stack_module *module, const st
 
 // The least of a frame's functions. The names of a frame are looked at once, because a deep recursion has the
 // same frame thousands of times in each of thousands of stacks.
-static struct seep_error *least_blame(struct seep_stacks *stacks, uint32_t frame,
-                                      enum seep_blame *ret_least) {
+struct seep_error *seep_stacks_least_blame(struct seep_stacks *stacks, uint32_t frame,
+                                           enum seep_blame *ret_least) {
     const struct seep_symbol *symbol;
     struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
     if (error)
@@ -82,6 +82,12 @@ static struct seep_error *least_blame(struct seep_stacks *stacks, uint32_t frame
     return NULL;
 }
 
+// Whatever its name is: the debug file of libc is large.
+bool seep_stacks_is_passed_runtime(const struct seep_stacks *stacks, uint32_t frame, enum seep_blame best) {
+    const struct seep_stack_module *module = &stacks->modules[stacks->frames[frame].module];
+    return module->runtime && !module->kernel && best < SEEP_BLAME_RUNTIME_LINE;
+}
+
 struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node, uint32_t *ret_frame,
                                       unsigned *ret_inlined) {
     enum seep_blame best = SEEP_BLAME_NR;
@@ -92,10 +98,10 @@ struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
         if (frame == SEEP_NO_FRAME)
             continue;
         const struct seep_stack_module *module = &stacks->modules[stacks->frames[frame].module];
-        if (module->runtime && !module->kernel && best < SEEP_BLAME_RUNTIME_LINE)
-            continue; // whatever its name is: the debug file of libc is large
+        if (seep_stacks_is_passed_runtime(stacks, frame, best))
+            continue;
         enum seep_blame least;
-        struct seep_error *error = least_blame(stacks, frame, &least);
+        struct seep_error *error = seep_stacks_least_blame(stacks, frame, &least);
         if (error)
             return error;
         if (least >= best)
@@ -122,7 +128,7 @@ struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node,
             continue;
         const struct seep_stack_module *module = &stacks->modules[stacks->frames[at].module];
         enum seep_blame least;
-        struct seep_error *error = least_blame(stacks, at, &least);
+        struct seep_error *error = seep_stacks_least_blame(stacks, at, &least);
         if (error)
             return error;
         if (called && least != SEEP_BLAME_LINE && !module->kernel)

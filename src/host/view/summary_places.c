@@ -112,7 +112,7 @@ struct seep_error *seep_places_find(struct seep_view *view, const struct seep_vi
     struct seep_places found = {
         .of = seep_arena_alloc(&view->arena, leaders->nr_rows + 1, sizeof(*found.of)),
         .of_row = seep_arena_alloc(&view->arena, leaders->nr_rows + 1, sizeof(*found.of_row))};
-    size_t first_row[SEEP_VIEW_LEADERS];
+    size_t first_row[SEEP_VIEW_LEADERS_MOST];
     if (!found.of || !found.of_row)
         return seep_error_no_memory();
     for (size_t i = 0; i < leaders->nr_rows; i++) {
@@ -129,13 +129,14 @@ struct seep_error *seep_places_find(struct seep_view *view, const struct seep_vi
         if (at == found.nr)
             found.of[found.nr++] = (struct seep_place){.name = name, .first = i};
         seep_add_up(&found.of[at].value, leaders->rows[i].value);
+        seep_add_up(&found.of[at].value, leaders->rows[i].of_others);
         found.of_row[i] = (uint16_t)at;
     }
     for (size_t at = 0; at < found.nr; at++)
         first_row[at] = found.of[at].first;
     if (found.nr)
         qsort(found.of, found.nr, sizeof(*found.of), compare_places);
-    uint16_t by_first[SEEP_VIEW_LEADERS];
+    uint16_t by_first[SEEP_VIEW_LEADERS_MOST];
     for (size_t at = 0; at < found.nr; at++)
         by_first[found.of[at].first] = (uint16_t)at;
     for (size_t i = 0; i < leaders->nr_rows; i++)
@@ -212,9 +213,9 @@ enum { CALLERS_MOST = 4 };
 
 // The rows of the first place, each with its callers.
 struct called {
-    const char *callers[SEEP_VIEW_LEADERS][CALLERS_MOST];
-    size_t nr_callers[SEEP_VIEW_LEADERS];
-    uint64_t values[SEEP_VIEW_LEADERS];
+    const char *callers[SEEP_VIEW_LEADERS_MOST][CALLERS_MOST];
+    size_t nr_callers[SEEP_VIEW_LEADERS_MOST];
+    uint64_t values[SEEP_VIEW_LEADERS_MOST];
     size_t nr;
 };
 
@@ -255,6 +256,10 @@ static struct seep_error *collect_callers(struct seep_view *view, const struct s
     for (size_t i = 0; !error && i < leaders->nr_rows; i++) {
         if (!seep_places_first_has(places, i))
             continue;
+        if (leaders->rows[i].of_others) {
+            called->nr = 0;
+            break;
+        }
         called->values[called->nr] = leaders->rows[i].value;
         error = find_callers(view, leaders->rows[i].node, CALLERS_MOST, called->callers[called->nr],
                              &called->nr_callers[called->nr]);

@@ -299,11 +299,15 @@ enum seep_lead {
 
 // The rows that have most of it, the first of them first, of all that pass the filters, suppressed ones left
 // out; `all`: what all rows have. One place of the source may be many rows: a function that calls itself has
-// one for each depth.
-#define SEEP_VIEW_LEADERS 1024u
+// one for each depth. Of more than SEEP_VIEW_LEADERS rows the others are added to one of the same place and
+// callers. The first of others follow, up to SEEP_VIEW_LEADERS_MOST; the rest is `of_others` of one of its
+// place.
+#define SEEP_VIEW_LEADERS      1024u
+#define SEEP_VIEW_LEADERS_MOST 1280u
 struct seep_view_leaders {
     struct seep_view_leader {
         uint64_t value;
+        uint64_t of_others;   // more of the value, whose callers are not known
         uint64_t allocations; // these are the row's
         uint64_t allocated_bytes;
         uint64_t frees;
@@ -313,7 +317,7 @@ struct seep_view_leaders {
         uint32_t node;
         uint32_t held_process;
         const struct seep_chain *held;
-    } * rows; // in the arena; SEEP_VIEW_LEADERS at most
+    } * rows; // in the arena; SEEP_VIEW_LEADERS_MOST at most
     size_t nr_rows;
     uint64_t all;
 };

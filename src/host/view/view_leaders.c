@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "view/stack_places.h"
 #include "view/view_build.h"
 
 static uint64_t positive(int64_t value) {
@@ -84,11 +85,112 @@ static bool reserve_leaders(struct seep_view *view, struct chosen *chosen,
                             struct seep_view_leaders *leaders) {
     if (chosen->nr)
         qsort(chosen->kept, chosen->nr, sizeof(*chosen->kept), compare_candidates);
-    leaders->rows = seep_arena_alloc(&view->arena, SEEP_MAX(chosen->nr, (size_t)1), sizeof(*leaders->rows));
+    size_t nr = chosen->nr < SEEP_VIEW_LEADERS ? SEEP_MAX(chosen->nr, (size_t)1) : SEEP_VIEW_LEADERS_MOST;
+    leaders->rows = seep_arena_alloc(&view->arena, nr, sizeof(*leaders->rows));
     return leaders->rows != NULL;
 }
 
-static struct seep_error *choose(struct seep_view_build *build, enum seep_lead lead, struct chosen *chosen) {
+// Whether the candidate is none of the chosen, of which there are as many as are kept.
+static bool is_left(const struct chosen *chosen, uint64_t value, size_t row) {
+    const struct candidate next = {value, row};
+    return value && compare_candidates(&next, &chosen->kept[chosen->nr - 1]) > 0;
+}
+
+// ---- rows that are none of the best ----
+
+// Indexes + 1 of leaders.
+struct left {
+    struct seep_stack_places places;
+    struct seep_map called;   // by place and callers
+    struct seep_map of_place; // by place: the first
+};
+
+#define LEFT_INIT                                                                                            \
+    { .called = SEEP_MAP_INIT, .of_place = SEEP_MAP_INIT }
+
+static void left_deinit(struct left *left) {
+    seep_stack_places_deinit(&left->places);
+    seep_map_deinit(&left->called);
+    seep_map_deinit(&left->of_place);
+}
+
+// Where the leader is kept of the row's place and callers, and of its place; *ret_... is 0 where there is
+// none.
+static struct seep_error *find_leader(struct left *left, uint32_t node, uint64_t **ret_called,
+                                      uint64_t **ret_of_place) {
+    uint32_t place;
+    uint64_t callers;
+    struct seep_error *error = seep_stack_places_find(&left->places, node, &place, &callers);
+    if (error)
+        return error;
+    *ret_called = seep_map_at(&left->called, seep_hash64(callers ^ (uint64_t)place << 32), NULL);
+    *ret_of_place = seep_map_at(&left->of_place, place, NULL);
+    return *ret_called && *ret_of_place ? NULL : seep_error_no_memory();
+}
+
+static struct seep_error *left_begin(struct left *left, struct seep_stacks *stacks,
+                                     const struct seep_view_leaders *leaders) {
+    struct seep_error *error = left->places.of ? NULL : seep_stack_places_init(&left->places, stacks);
+    seep_map_deinit(&left->called);
+    seep_map_deinit(&left->of_place);
+    left->called = left->of_place = (struct seep_map)SEEP_MAP_INIT;
+    for (size_t i = 0; !error && i < leaders->nr_rows; i++) {
+        uint64_t *called, *of_place;
+        error = find_leader(left, leaders->rows[i].node, &called, &of_place);
+        if (error)
+            break;
+        *called = *called ? *called : i + 1;
+        *of_place = *of_place ? *of_place : i + 1;
+    }
+    return error;
+}
+
+static void add_to_leader(struct seep_view_leader *leader, const struct seep_view_leader *row,
+                          bool same_callers) {
+    seep_add_up(same_callers ? &leader->value : &leader->of_others, row->value);
+    seep_add_up(&leader->allocations, row->allocations);
+    seep_add_up(&leader->allocated_bytes, row->allocated_bytes);
+    seep_add_up(&leader->frees, row->frees);
+    seep_add_up(&leader->peak_bytes, row->peak_bytes);
+    leader->peak_exact = leader->peak_exact && row->peak_exact;
+    leader->via = leader->via == SEEP_VIA_REALLOC ? row->via : leader->via; // realloc only where all are
+}
+
+static struct seep_error *left_add(struct left *left, struct seep_view_leaders *leaders,
+                                   const struct seep_view_leader *row) {
+    uint64_t *called, *of_place;
+    struct seep_error *error = find_leader(left, row->node, &called, &of_place);
+    if (error)
+        return error;
+    if (*called) {
+        add_to_leader(&leaders->rows[*called - 1], row, true);
+    } else if (leaders->nr_rows < SEEP_VIEW_LEADERS_MOST) {
+        leaders->rows[leaders->nr_rows] = *row;
+        *called = ++leaders->nr_rows;
+        *of_place = *of_place ? *of_place : *called;
+    } else if (*of_place) {
+        add_to_leader(&leaders->rows[*of_place - 1], row, false);
+    }
+    return NULL;
+}
+
+// ---- of the view, and of one process ----
+
+static struct seep_view_leader leader_of(const struct seep_view_row *row, uint64_t value) {
+    return (struct seep_view_leader){.value = value,
+                                     .allocations = row->counters.allocations,
+                                     .allocated_bytes = row->counters.allocated_bytes,
+                                     .frees = row->counters.frees,
+                                     .peak_bytes = row->counters.peak_bytes,
+                                     .peak_exact = row->peak_exact,
+                                     .via = row->via,
+                                     .node = row->node,
+                                     .held_process = row->held_process,
+                                     .held = row->held};
+}
+
+static struct seep_error *choose(struct seep_view_build *build, enum seep_lead lead, struct chosen *chosen,
+                                 struct left *left) {
     struct seep_view_leaders *leaders = &build->view->leaders[lead];
     chosen->nr = 0;
     for (size_t i = 0; i < build->nr_rows; i++) {
@@ -99,20 +201,41 @@ static struct seep_error *choose(struct seep_view_build *build, enum seep_lead l
     if (!reserve_leaders(build->view, chosen, leaders))
         return seep_error_no_memory();
     for (; leaders->nr_rows < chosen->nr; leaders->nr_rows++) {
-        const struct seep_view_row *row = &build->rows[chosen->kept[leaders->nr_rows].row];
-        leaders->rows[leaders->nr_rows] =
-            (struct seep_view_leader){.value = chosen->kept[leaders->nr_rows].value,
-                                      .allocations = row->counters.allocations,
-                                      .allocated_bytes = row->counters.allocated_bytes,
-                                      .frees = row->counters.frees,
-                                      .peak_bytes = row->counters.peak_bytes,
-                                      .peak_exact = row->peak_exact,
-                                      .via = row->via,
-                                      .node = row->node,
-                                      .held_process = row->held_process,
-                                      .held = row->held};
+        const struct candidate *kept = &chosen->kept[leaders->nr_rows];
+        leaders->rows[leaders->nr_rows] = leader_of(&build->rows[kept->row], kept->value);
     }
-    return NULL;
+    bool full = chosen->nr == SEEP_VIEW_LEADERS && build->nr_rows > chosen->nr;
+    struct seep_error *error = full ? left_begin(left, build->stacks, leaders) : NULL;
+    for (size_t i = 0; full && !error && i < build->nr_rows; i++) {
+        uint64_t value = value_of(lead, &build->rows[i]);
+        struct seep_view_leader row = leader_of(&build->rows[i], value);
+        if (is_left(chosen, value, i))
+            error = left_add(left, leaders, &row);
+    }
+    return error;
+}
+
+static struct seep_view_leader leader_at_peak(const struct seep_site *site, const uint32_t *nodes) {
+    return (struct seep_view_leader){.value = site->counters.at_peak_bytes,
+                                     .allocations = site->counters.allocations,
+                                     .via = site->via,
+                                     .node = nodes[site->node]};
+}
+
+// The sites that are none of the best.
+static struct seep_error *add_left_sites(struct seep_view *view, const struct seep_profile *profile,
+                                         const uint32_t *nodes, const struct chosen *chosen,
+                                         struct seep_view_leaders *leaders) {
+    struct left left = LEFT_INIT;
+    struct seep_error *error = left_begin(&left, view->stacks, leaders);
+    for (uint32_t i = 1; i < profile->nr_sites && !error; i++) {
+        const struct seep_site *site = &profile->sites[i];
+        struct seep_view_leader row = leader_at_peak(site, nodes);
+        if (seep_via_is_heap(site->via) && is_left(chosen, row.value, i))
+            error = left_add(&left, leaders, &row);
+    }
+    left_deinit(&left);
+    return error;
 }
 
 struct seep_error *seep_view_peak_leaders(struct seep_view *view, size_t process,
@@ -130,20 +253,16 @@ struct seep_error *seep_view_peak_leaders(struct seep_view *view, size_t process
         seep_add_up(&leaders.all, site->counters.at_peak_bytes);
         consider(chosen, site->counters.at_peak_bytes, i);
     }
-    if (!reserve_leaders(view, chosen, &leaders)) {
-        free(chosen);
-        return seep_error_no_memory();
-    }
-    for (; leaders.nr_rows < chosen->nr; leaders.nr_rows++) {
-        const struct seep_site *site = &profile->sites[chosen->kept[leaders.nr_rows].row];
-        leaders.rows[leaders.nr_rows] = (struct seep_view_leader){.value = site->counters.at_peak_bytes,
-                                                                  .allocations = site->counters.allocations,
-                                                                  .via = site->via,
-                                                                  .node = nodes[site->node]};
-    }
+    struct seep_error *error = reserve_leaders(view, chosen, &leaders) ? NULL : seep_error_no_memory();
+    for (; !error && leaders.nr_rows < chosen->nr; leaders.nr_rows++)
+        leaders.rows[leaders.nr_rows] =
+            leader_at_peak(&profile->sites[chosen->kept[leaders.nr_rows].row], nodes);
+    if (!error && chosen->nr == SEEP_VIEW_LEADERS)
+        error = add_left_sites(view, profile, nodes, chosen, &leaders);
     free(chosen);
-    *ret_leaders = leaders;
-    return NULL;
+    if (!error)
+        *ret_leaders = leaders;
+    return error;
 }
 
 // Whether the outermost frame of the stack is a function of the Go runtime, whose assembly changes the stack.
@@ -184,8 +303,10 @@ struct seep_error *seep_view_build_leaders(struct seep_view_build *build) {
         return NULL;
     struct chosen *chosen = malloc(sizeof(*chosen));
     struct seep_error *error = chosen ? NULL : seep_error_no_memory();
+    struct left left = LEFT_INIT;
     for (int lead = 0; !error && lead < SEEP_LEAD_NR && !view->options.no_leaders; lead++)
-        error = choose(build, (enum seep_lead)lead, chosen);
+        error = choose(build, (enum seep_lead)lead, chosen, &left);
+    left_deinit(&left);
     free(chosen);
     if (error)
         return error;
