@@ -60,12 +60,16 @@ def _for_one_other(send, own):
 os.kill, os.killpg = _for_one_other(os.kill, os.getpid), _for_one_other(os.killpg, os.getpgrp)
 
 
-# The files that take longest: first, so that no worker is alone with one at the end.
-LONG = ("hostile/test_kill", "cross/test_cross", "random/test_random", "live/test_processes", "live/test_replay", "live/test_faults",
-        "corpus/test_corpus", "live/test_attach.py", "live/test_kernel", "live/test_recording", "live/test_agent", "live/test_top", "live/test_advise",
-        "live/test_reachability", "lint/test_instructions", "live/test_programs", "live/test_builds", "web/test_page", "golden/test_trace",
-        "cli/test_suppressions", "cli/test_run", "cli/test_guides", "cli/test_options", "cli/test_export", "cli/test_recordings", "cross/test_i386",
-        "cli/test_coming_from", "cli/test_check", "cli/test_ci_recipes")
+# The files that take longest, the longest first, so that no worker is alone with one at the end. Their share of processor
+# time differs, and a worker whose tests wait leaves it to the others.
+LONG = ("cross/test_cross", "live/test_attach.py", "live/test_faults", "web/test_page.py", "corpus/test_corpus", "cli/test_suppressions",
+        "live/test_kernel", "live/test_wire", "live/test_agent", "live/test_recording", "live/test_replay", "hostile/test_hostile_waiting",
+        "live/test_top", "live/test_attach_sample", "live/test_confined", "cli/test_guides", "live/test_growth", "live/test_processes",
+        "web/test_page_random", "random/test_random", "cli/test_coming_from", "live/test_attach_exec", "golden/test_trace", "live/test_loading",
+        "hostile/test_hostile_threads", "cli/test_honest_words", "lint/test_lint", "cli/test_run", "live/test_programs", "cli/test_options",
+        "live/test_advise", "live/test_attach_otel", "live/test_process_tree", "cross/test_i386", "live/test_scan_soak", "live/test_attach_oracle",
+        "live/test_reachability", "live/test_answers", "lint/test_tests", "oracle/test_oracle", "web/test_firefox", "lint/test_instructions",
+        "cli/test_ci_recipes", "cli/test_recordings", "cli/test_export", "cli/test_check", "live/test_builds")
 
 
 # `perf record` starts us with a signal blocked, and every program of a test would have it blocked, too.

@@ -252,8 +252,9 @@ def run_pytest(prefix, directory, suites, environment, options, before=()):
         environment["SEEP_TEST_SEED"] = str(options.seed)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=" + report]
     if options.jobs > 1 and has_module("xdist"):
-        # Whole files: what a file makes once for its tests is made once. Many tests wait for what they started.
-        command += ["-n", str(2 * options.jobs), "--dist", "loadfile"]
+        # Whole files: what a file makes once for its tests is made once. A third of a test's time is processor time, the
+        # rest is waiting for what it started; those of the sanitized build wait less.
+        command += ["-n", str((2 if prefix else 3) * options.jobs), "--dist", "loadfile"]
     if prefix:
         command += [word for test in NOT_SANITIZED for word in ("--deselect", "tests/" + test)]
     kills = kills_for_memory()
@@ -454,8 +455,9 @@ def main():
 
     werror = "-Dwerror=" + options.werror
     with concurrent.futures.ThreadPoolExecutor(1) as aside:
-        ordinary = build("gcc", options.build, [werror, "-Dtests=enabled", "-Dtool_names=true"], environment, options.jobs)
+        # At once: meson, and the links at the end of a build, leave a processor idle.
         sanitized = aside.submit(test_sanitized, werror, environment, options)
+        ordinary = build("gcc", options.build, [werror, "-Dtests=enabled", "-Dtool_names=true"], environment, options.jobs)
         if ordinary:
             run_meson_tests("", options.build, environment, options, 2)
             run_pytest("", options.build, FAST if options.fast else PYTEST_SUITES, environment, options)

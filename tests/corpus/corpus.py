@@ -125,10 +125,10 @@ def compile_it(command):
 
 def add_blocks(seen, source, expected, frames, kind, number):
     """`frames`: (file, line) of each frame, innermost first. Those of stale.h count under its name."""
-    if any(Path(file or '').name == STALE.name for file, _ in frames):
+    if any(os.path.basename(file or '') == STALE.name for file, _ in frames):
         seen[STALE.name][kind] += number
         return
-    own = [line for file, line in frames if Path(file or '').name == source.name]
+    own = [line for file, line in frames if os.path.basename(file or '') == source.name]
     expecting = [line for line in own if line in expected.lines]
     seen[expecting[0] if expecting else 0 if own else None][kind] += number
 
