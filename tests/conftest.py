@@ -81,17 +81,6 @@ for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
 
 
-def _of_one(send):
-    """A number that a test misread, 0 or -1, would end its own group of processes, or all of the machine."""
-    def send_to_one(number, which):
-        assert number > 1, "signal %d to %d" % (which, number)
-        send(number, which)
-    return send_to_one
-
-
-os.kill, os.killpg = _of_one(os.kill), _of_one(os.killpg)
-
-
 def pytest_collection_modifyitems(items):
     seed = os.environ.get("SEEP_TEST_SEED")
     if seed:

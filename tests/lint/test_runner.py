@@ -194,16 +194,17 @@ def test_a_unit_test_that_passes_alone_is_listed(runner, tmp_path):
 
 KILLS = """
 import os
+import signal
 
 def test_kills_its_parent():
     if not os.path.exists("ran"):
         open("ran", "x").close()
-        os.kill(os.getppid(), 9)
+        signal.pidfd_send_signal(os.pidfd_open(os.getppid()), 9)  # conftest.py refuses os.kill()
         while True:
             pass
 
 def test_kills_nobody_else():
-    for number in (0, -1):
+    for number in (0, -1, 1, os.getpid(), os.getppid()):
         try:
             os.kill(number, 9)
         except AssertionError:
