@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 import messages
-from harness import BUILD, PROGRAMS, SEEP, environment, need, read_witness, run, with_witness
+from harness import BUILD, PROGRAMS, SEEP, environment, need, read_witness, root_only, run, with_witness
 from small_programs import built_program, program_source
 
 LIBRARY = BUILD / 'libseep-record.so'
@@ -198,6 +198,17 @@ def test_a_disk_without_room(tmp_path):
     assert len(lines) - len(whole) == 1  # what found room for its first part only
     assert len(whole) == totals['allocations'] + totals['frees'] - lost
     assert 0 < sum(line.startswith(b'malloc\t77\t') for line in whole) < 1000
+
+
+def test_a_child_without_rights_goes_on_in_the_file_of_its_parent(tmp_path):
+    root_only()
+    log = tmp_path / 'calls.log'
+    _, processes = mode(tmp_path, 'log', built_program('calls_without_rights.c', tmp_path, '-O1', '-fno-builtin'),
+                        options=['--log', log])
+    assert len(processes) == 2 and not any(any(p['health']['lost'].values()) for p in processes), processes
+    lines = lines_of(log)
+    assert len(lines) == sum(p['totals']['allocations'] + p['totals']['frees'] for p in processes)
+    assert sum(line.startswith(b'malloc\t22\t') for line in lines) == 1
 
 
 def test_a_file_of_the_program_is_not_written_to(tmp_path):

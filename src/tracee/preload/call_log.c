@@ -23,7 +23,7 @@ static struct {
     int fd;
     bool own; // we opened it, and may again
     struct seep_file_id id;
-    uint32_t pid;   // that opened it
+    uint32_t pid;   // that opened it; 0: the file is the same in every process
     uint64_t frame; // where log_lock was taken
     // Where there is no room, lines are not tried one by one: a disk may take long to say no. Both relaxed.
     uint32_t pause; // lines to leave out after the next one that finds no room
@@ -49,6 +49,18 @@ static int open_own(void) {
     return -1;
 }
 
+// A child whose file has another name opens that. It writes to the same file by its parent's descriptor,
+// because it may have given up the right to open it.
+static bool is_of_another(void) {
+    return log_g.pid && log_g.pid != seep_confined.pid;
+}
+
+static bool has_pid(const char *pattern) {
+    while (*pattern && (pattern[0] != '%' || pattern[1] != 'p'))
+        pattern++;
+    return *pattern != 0;
+}
+
 static void open_log(void) {
     int fd = seep_g.config.log_fd;
     log_g.own = *seep_g.config.out != 0 && fd < 0;
@@ -57,7 +69,7 @@ static void open_log(void) {
     } else if (fd < 0) {
         fd = 2;
     }
-    log_g.pid = seep_confined.pid;
+    log_g.pid = log_g.own && has_pid(seep_g.config.out) ? seep_confined.pid : 0;
     bool there = fd >= 0 && (log_g.own ? seep_file_keep(&fd, &log_g.id) : seep_file_identify(fd, &log_g.id));
     __atomic_store_n(&log_g.fd, there ? fd : -1, __ATOMIC_RELEASE);
 }
@@ -73,16 +85,14 @@ static bool take_lock(void) {
     return true;
 }
 
-// In a child the file may have another name.
 static int descriptor(void) {
     int fd = __atomic_load_n(&log_g.fd, __ATOMIC_ACQUIRE);
-    bool other = log_g.own && log_g.pid != seep_confined.pid;
-    if (SEEP_LIKELY(!other && seep_file_is(fd, &log_g.id)))
+    if (SEEP_LIKELY(!is_of_another() && seep_file_is(fd, &log_g.id)))
         return fd;
     if (!log_g.own || !take_lock())
         return -1;
     bool good = seep_file_is(log_g.fd, &log_g.id);
-    if (!good || log_g.pid != seep_confined.pid) {
+    if (!good || is_of_another()) {
         if (good)
             sys_close(log_g.fd);
         open_log();
@@ -212,7 +222,7 @@ static long write_line(int fd, const char *text, size_t length) {
 // A child may have a file of its own, and room in it.
 static bool is_left_out(void) {
     uint32_t left = __atomic_load_n(&log_g.left, __ATOMIC_RELAXED);
-    if (!left || (log_g.own && log_g.pid != seep_confined.pid))
+    if (!left || is_of_another())
         return false;
     __atomic_store_n(&log_g.left, left - 1, __ATOMIC_RELAXED);
     return true;
