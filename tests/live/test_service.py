@@ -161,6 +161,26 @@ def test_what_is_killed_leaves_its_last_state(machine, grower):
     machine.wait(lambda: not machine('pgrep', '-f', 'service watch').out)
 
 
+def test_a_service_that_begins_in_a_shell(machine):
+    """The watcher has looked at the shell before the shell goes on as the server."""
+    machine.unit('wrapped.service', "[Service]\nExecStart=/bin/bash -c 'read line < /opt/go; exec /opt/grower'\n")
+    assert machine('mkfifo', '/opt/go').code == 0
+    try:
+        assert service(machine, 'enable', '--every', '100ms', 'wrapped').code == 0
+        assert machine('systemctl', 'start', 'wrapped').code == 0
+        pid = machine.main_pid('wrapped.service')
+        machine.wait(lambda: machine.traces('wrapped.service', f'bash.{pid}.*.snap.seep'))
+        assert machine('sh', '-c', 'echo > /opt/go').code == 0
+        trace = machine.wait(lambda: machine.traces('wrapped.service', f'grower.{pid}.*.snap.seep'))[-1]
+        assert b'grow_by (service_server.c:' in machine(SEEP, 'report', '/' + str(trace.relative_to(machine.root))).out
+        assert machine('kill', '-9', pid).code == 0
+        machine.wait(lambda: machine.traces('wrapped.service', f'grower.{pid}.*.end.seep'))
+        assert not machine.traces('wrapped.service', 'bash.*.end.seep')
+    finally:
+        machine('systemctl', 'stop', 'wrapped')
+        machine('rm', '-rf', '/opt/go', TRACES / 'wrapped.service', WHERE / 'wrapped.service', WHERE / 'wrapped.service.d')
+
+
 def test_the_service_does_not_notice_that_the_watcher_dies(machine, grower):
     assert service(machine, 'enable', '--restart', 'grower').code == 0
     pid = machine.main_pid(grower)

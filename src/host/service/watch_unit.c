@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The watcher of a service, see watch_unit.h.
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct held {
     int image;        // its memory file
     int process;      // a pidfd
     int64_t start_ns; // CLOCK_REALTIME, when its image was made
+    uint64_t program; // program_of() it, before its image was opened
     char name[64];
 };
 
@@ -81,8 +83,26 @@ static void let_go(struct watching *watching, struct held *held) {
     *held = watching->held[--watching->nr_held];
 }
 
+// Another number after each exec, because the auxiliary vector has random addresses. 0: not known.
+static uint64_t program_of(pid_t pid) {
+    char path[64], vector[1024];
+    snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t nr = fd >= 0 ? read(fd, vector, sizeof(vector)) : -1;
+    if (fd >= 0)
+        close(fd);
+    return nr > 0 ? seep_hash_bytes(vector, (size_t)nr) : 0;
+}
+
+// The image that we hold is of a program before.
+static bool went_on_by_exec(const struct held *held) {
+    uint64_t program = program_of(held->pid);
+    return program && program != held->program;
+}
+
 // A process that is not traced, or not yet, is no trouble: it is asked again.
 static struct seep_error *hold(struct watching *watching, pid_t pid) {
+    uint64_t program = program_of(pid);
     int image = seep_image_open_pid(pid);
     int process = image >= 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     if (process < 0) {
@@ -90,7 +110,7 @@ static struct seep_error *hold(struct watching *watching, pid_t pid) {
             close(image);
         return NULL;
     }
-    struct held held = {.pid = pid, .image = image, .process = process};
+    struct held held = {.pid = pid, .image = image, .process = process, .program = program};
     struct seep_profile *profile = NULL;
     struct seep_error *error = seep_profile_from_fd(held.image, held.pid, &profile);
     if (!error && !seep_grow(&watching->held, &watching->capacity, watching->nr_held + 1, sizeof(held)))
@@ -108,7 +128,18 @@ static struct seep_error *hold(struct watching *watching, pid_t pid) {
     return error;
 }
 
+// Nothing of the program before is put away. It is held until the new one has its image.
+static void hold_again(struct watching *watching, size_t i) {
+    size_t nr_held = watching->nr_held;
+    tell(watching, hold(watching, watching->held[i].pid));
+    if (watching->nr_held > nr_held)
+        let_go(watching, &watching->held[i]);
+}
+
 static void find_processes(struct watching *watching) {
+    for (size_t i = watching->nr_held; i-- > 0;)
+        if (went_on_by_exec(&watching->held[i]))
+            hold_again(watching, i);
     pid_t *pids = NULL;
     size_t nr = 0;
     struct seep_error *error = seep_unit_processes(watching->group, &pids, &nr);
@@ -154,7 +185,8 @@ static void trim(const struct watching *watching) {
 
 static void save_all(struct watching *watching, const char *what) {
     for (size_t i = 0; i < watching->nr_held; i++)
-        tell(watching, save(watching, &watching->held[i], what));
+        if (!went_on_by_exec(&watching->held[i]))
+            tell(watching, save(watching, &watching->held[i], what));
     trim(watching);
 }
 
