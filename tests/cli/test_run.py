@@ -657,7 +657,7 @@ def test_installed_under_lib_seep(run, seep, libseep, tmp_path):
 def compile_c(tmp_path, name, *flags):
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
-        pytest.skip("no C compiler")
+        pytest.skip("gcc is not installed")
     source = tmp_path / (name + ".c")
     source.write_text(program_source("run_five.c"))
     done = subprocess.run([compiler, "-O0", "-o", str(tmp_path / name), str(source), *flags],

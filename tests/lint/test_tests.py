@@ -12,7 +12,9 @@ import sys
 import pytest
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tools"))
 import messages  # noqa: E402
+import skips  # noqa: E402
 import wording  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -234,3 +236,51 @@ def test_a_named_message_is_in_src_and_used(name):
     (r"kept 12 blocks of memory from [\d,]+", "kept %d blocks of memory from %s", True)])
 def test_a_repeated_wording_is_found(literal, message, does):
     assert bool(wording.matches_of(literal, message)) == does
+
+
+# What stands for the parts of a reason that a test puts in.
+PARTS = ["name", "/usr/name", "/lib/ld-linux.so.2", "/lib/ld-musl-x86_64.so.1", "@duckdb/node-api", "99"]
+BY_HAND = ["not with name: name"]  # what make test does not run
+
+
+def text_of(node):
+    """What a test says, with None for each part that is known only when it runs."""
+    if isinstance(node, ast.Constant):
+        return [str(node.value)]
+    if isinstance(node, ast.JoinedStr):
+        return [part for value in node.values for part in text_of(value)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return [part for piece in re.split(r"(%\w)", "".join(map(str, text_of(node.left)))) for part in ([None] if piece.startswith("%") else [piece])]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return text_of(node.left) + text_of(node.right)
+    return [None]
+
+
+def reasons_of(tree):
+    """(line, what text_of() says) of each skip."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node.func) in ("skip", "skipif"):
+            given = [word.value for word in node.keywords if word.arg == "reason"] or (node.args[:1] if name_of(node.func) == "skip" else [])
+            yield from ((node.lineno, text_of(reason)) for reason in given)
+
+
+def is_expected(suite, stem, reason, rules):
+    said = {"".join(part if word is None else word for word in reason) for part in PARTS}
+    return any(rule.reason.fullmatch(one) and (stem in rule.tests.pattern or rule.tests.fullmatch("%s %s::test_x" % (suite, stem)))
+               for rule in rules for one in said)
+
+
+def test_the_reason_of_each_skip_is_expected_on_some_machine():
+    """Else the whole run fails where it is given, which is a machine that the author does not have."""
+    rules = skips.read(os.path.join(ROOT, "tests", "expected_skips.txt"))
+    unknown = []
+    for folder, _, files in os.walk(os.path.join(ROOT, "tests")):
+        for name in files:
+            if not name.endswith(".py"):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                tree = ast.parse(file.read())
+            for line, reason in reasons_of(tree):
+                if any(re.search("[a-z]{3}", word or "") for word in reason) and not is_expected(os.path.basename(folder), name[:-3], reason, rules):
+                    unknown.append("%s:%d: %s" % (name, line, "".join(word or "name" for word in reason)))
+    assert [one for one in unknown if one.split(": ", 1)[1] not in BY_HAND] == []
