@@ -8,8 +8,10 @@ import subprocess
 
 import harness
 from harness import SEEP, environment, run, wait_until
-from small_programs import program_source
+from small_programs import built_program, program_source
 from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
+
+NEW = 'new since the scan before'
 
 
 class Console:
@@ -146,6 +148,26 @@ def test_marks_and_what_came_since(shop):  # noqa: F811
     assert done.code == 0, done
 
 
+def test_scans_leave_out_what_reports_suppress(tmp_path):
+    """`scan` and `leaks` counted it as lost: of the program itself, over a link, and in a trace until `dump`."""
+    program = harness.Told(tmp_path, 'x.seep', [], [built_program('lost_and_known.c', tmp_path)])
+    served = subprocess.Popen([SEEP, 'serve', '--listen', f'unix:{tmp_path}/s', str(program.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=environment())
+    assert served.stdout.readline()
+    for target in (program.pid, f'unix:{tmp_path}/s'):
+        console = Console(target)
+        classes = {row['class']: row['blocks'] for row in console.ask('scan')['rows']}
+        assert classes['lost'] == 2 and classes['suppressed'] == 3 and classes[NEW] == 2, classes
+        assert [row['live_blocks'] for row in console.ask('leaks')['rows']] == [2]
+        console.end()
+    served.terminate()
+    served.communicate(timeout=harness.TIMEOUT)
+    program.end()
+    console = Console(tmp_path / 'x.seep')
+    assert [row['live_blocks'] for row in console.ask('leaks')['rows']] == [2]
+    console.end()
+
+
 def test_scans_tell_what_is_new(shop):  # noqa: F811
     program = shop()
     console = Console(program.pid)
@@ -153,10 +175,9 @@ def test_scans_tell_what_is_new(shop):  # noqa: F811
     program.tell('lose', 'lose', 'lose', 1)
     first = {row['class']: row for row in console.ask('scan')['rows']}
     assert first['lost']['blocks'] >= 2 and first['reachable']['blocks'] >= 12
-    new = 'new since the scan before'
-    assert first[new]['blocks'] == first['lost']['blocks'] + first['indirect']['blocks']
+    assert first[NEW]['blocks'] == first['lost']['blocks'] + first['indirect']['blocks']
     again = {row['class']: row for row in console.ask('scan')['rows']}
-    assert again[new]['blocks'] == 0 and again['lost'] == first['lost']
+    assert again[NEW]['blocks'] == 0 and again['lost'] == first['lost']
     assert 'error' in console.ask('scan new')  # no word of it, and no pid
     assert 'lose' in console.ask('leaks 1')['rows'][0]['where']
     assert any('cache' in row['held_by'] for row in console.ask('holders')['rows'])

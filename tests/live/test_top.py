@@ -152,6 +152,17 @@ def test_a_scan_on_demand(shop, terminal):
     screen.shows(r'LOST INDIRECT POSSIBLE', r'^> +(48|96) .* lose \(shop\.c')
 
 
+def test_a_scan_leaves_out_what_reports_suppress(tmp_path, terminal):
+    program = Told(tmp_path, 'x.seep', [], [built_program('lost_and_known.c', tmp_path, '-g')])
+    screen = terminal('-i', '0.1', program.pid, columns=132, rows=43)
+    screen.shows('lose_known')
+    screen.keys('S')
+    screen.shows(r'scanned: 80 ')
+    screen.keys('7')
+    screen.shows(r'^> +80 .* lose \(', r'\A(?![\s\S]*lose_known)')
+    program.end()
+
+
 def test_the_end_and_frozen(shop, terminal):
     program = shop()
     screen = terminal('-i', '0.1', program.pid)

@@ -174,13 +174,6 @@ static struct seep_error *run_by_hand(struct seep_console *console) {
     return NULL;
 }
 
-static struct seep_error *suppress_defaults(struct seep_session *session, struct seep_symbols *symbols) {
-    struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
-    struct seep_error *error = seep_suppress_apply(&suppress, session, symbols);
-    seep_suppress_deinit(&suppress);
-    return error;
-}
-
 static struct seep_error *run_connect(const struct seep_arguments *arguments, int *ret_status) {
     const struct connect_values *values = seep_arguments_values(arguments, &connect_group);
     struct seep_view_options view = {.no_demangle = values->no_demangle, .sysroot = values->sysroot};
@@ -199,7 +192,7 @@ static struct seep_error *run_connect(const struct seep_arguments *arguments, in
     error = seep_console_init(&console, &source, symbols);
     console.json = values->json;
     console.stop = &stopped;
-    console.suppress = suppress_defaults;
+    console.suppress = seep_suppress_apply_defaults;
     bool scripted = values->lines.nr_items || values->file;
     for (size_t i = 0; !error && i < values->lines.nr_items && !console.quit; i++)
         all &= run_several(&console, values->lines.items[i]);

@@ -16,6 +16,7 @@
 #include "base/numbers.h"
 #include "command/command.h"
 #include "command/report_options.h"
+#include "command/suppress_options.h"
 #include "session/started_program.h"
 #include "command/trace_name.h"
 #include "file/session_file.h"
@@ -305,6 +306,10 @@ static void start_job(struct top *top) {
 static void take_scan(struct top *top, struct seep_look *look) {
     char text[128];
     top->screen.scanning = false;
+    if (!look->error) {
+        seep_screen_finish(&top->screen); // it uses the symbols
+        look->error = seep_suppress_apply_defaults(look->session, top->screen.symbols);
+    }
     if (look->error) {
         struct seep_error *error = look->error;
         look->error = NULL;

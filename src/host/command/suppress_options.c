@@ -38,3 +38,10 @@ struct seep_error *seep_suppress_apply(struct seep_suppress *suppress, struct se
         suppress->no_defaults ? NULL : seep_suppress_add_defaults(&suppress->rules, session, symbols);
     return error ? error : seep_suppress_session(&suppress->rules, session, symbols);
 }
+
+struct seep_error *seep_suppress_apply_defaults(struct seep_session *session, struct seep_symbols *symbols) {
+    struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
+    struct seep_error *error = seep_suppress_apply(&suppress, session, symbols);
+    seep_suppress_deinit(&suppress);
+    return error;
+}

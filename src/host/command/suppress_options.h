@@ -32,5 +32,8 @@ SEEP_MUST_CHECK struct seep_error *seep_suppress_read(const struct seep_argument
 SEEP_MUST_CHECK struct seep_error *seep_suppress_apply(struct seep_suppress *suppress,
                                                        struct seep_session *session,
                                                        struct seep_symbols *symbols);
+// Applies only what counts without being asked for. Once.
+SEEP_MUST_CHECK struct seep_error *seep_suppress_apply_defaults(struct seep_session *session,
+                                                                struct seep_symbols *symbols);
 
 #endif

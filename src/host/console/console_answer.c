@@ -52,6 +52,11 @@ struct seep_error *seep_console_whole(struct seep_console *console, struct seep_
     return NULL;
 }
 
+struct seep_error *seep_console_suppress(const struct seep_console *console, struct seep_session *session) {
+    return console->suppress && !session->nr_suppressions ? console->suppress(session, console->symbols)
+                                                          : NULL;
+}
+
 bool seep_console_runs(const struct seep_console *console) {
     return console->source->is_pid && !console->live.look.ended;
 }

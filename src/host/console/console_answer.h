@@ -34,6 +34,10 @@ struct seep_session *seep_console_session(const struct seep_console *console);
 SEEP_MUST_CHECK struct seep_error *seep_console_whole(struct seep_console *console,
                                                       struct seep_session **ret_session);
 
+// Takes out of the leaks of the session what counts as none, once.
+SEEP_MUST_CHECK struct seep_error *seep_console_suppress(const struct seep_console *console,
+                                                         struct seep_session *session);
+
 bool seep_console_runs(const struct seep_console *console);
 // An error that names the command where no process runs.
 SEEP_MUST_CHECK struct seep_error *seep_console_needs_run(const struct seep_console *console,

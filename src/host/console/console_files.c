@@ -19,8 +19,8 @@ static struct seep_error *run_dump(struct seep_console *console, char *const *wo
     TRY(seep_console_whole(console, &session));
     // The look at a process that runs has no leaks, and lends what is in it to the next one.
     bool stays = !seep_console_runs(console) || session == console->whole;
-    if (stays && console->suppress && !session->nr_suppressions)
-        TRY(console->suppress(session, console->symbols));
+    if (stays)
+        TRY(seep_console_suppress(console, session));
     const char *source = console->source->link ? NULL : console->source->name;
     return seep_report_write(out, session, console->symbols, &options, source);
 }

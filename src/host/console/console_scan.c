@@ -25,7 +25,8 @@ static struct seep_error *note_lost(struct seep_console *console, const struct s
         return seep_error_no_memory();
     console->lost_new = console->lost_new_bytes = 0;
     for (size_t i = 0; i < profile->nr_blocks; i++) {
-        if (profile->block_kinds[i] != SEEP_KIND_LOST && profile->block_kinds[i] != SEEP_KIND_INDIRECT)
+        if (seep_profile_block_suppressed(profile, i) ||
+            (profile->block_kinds[i] != SEEP_KIND_LOST && profile->block_kinds[i] != SEEP_KIND_INDIRECT))
             continue;
         lost[nr++] = profile->blocks[i].address;
         if (console->nr_lost &&
@@ -40,6 +41,14 @@ static struct seep_error *note_lost(struct seep_console *console, const struct s
     return NULL;
 }
 
+static struct seep_error *put_class(struct seep_grid *grid, const char *name, uint64_t blocks,
+                                    uint64_t bytes) {
+    struct seep_error *error = seep_grid_text(grid, name);
+    if (!error)
+        error = seep_grid_number(grid, (int64_t)blocks);
+    return error ? error : seep_grid_number(grid, (int64_t)bytes);
+}
+
 static struct seep_error *put_leaks(const struct seep_console *console, const char *name,
                                     const struct seep_profile *profile, FILE *out) {
     static const struct seep_grid_column columns[] = {{"class", "class", SEEP_GRID_TEXT},
@@ -51,19 +60,13 @@ static struct seep_error *put_leaks(const struct seep_console *console, const ch
     grid.notes = profile->health.notes;
     grid.nr_notes = profile->health.nr_notes;
     struct seep_error *error = NULL;
-    for (uint32_t kind = SEEP_KIND_LOST; !error && kind < SEEP_KIND_NR; kind++) {
-        error = seep_grid_text(&grid, seep_kind_name(kind));
-        if (!error)
-            error = seep_grid_number(&grid, (int64_t)profile->leaks.blocks[kind]);
-        if (!error)
-            error = seep_grid_number(&grid, (int64_t)profile->leaks.bytes[kind]);
-    }
+    const struct seep_leaks *leaks = &profile->leaks;
+    for (uint32_t kind = SEEP_KIND_LOST; !error && kind < SEEP_KIND_NR; kind++)
+        error = put_class(&grid, seep_kind_name(kind), leaks->blocks[kind], leaks->bytes[kind]);
+    if (!error && leaks->suppressed_blocks)
+        error = put_class(&grid, "suppressed", leaks->suppressed_blocks, leaks->suppressed_bytes);
     if (!error)
-        error = seep_grid_text(&grid, "new since the scan before");
-    if (!error)
-        error = seep_grid_number(&grid, (int64_t)console->lost_new);
-    if (!error)
-        error = seep_grid_number(&grid, (int64_t)console->lost_new_bytes);
+        error = put_class(&grid, "new since the scan before", console->lost_new, console->lost_new_bytes);
     return seep_console_answer(console, out, name, &grid, error);
 }
 
@@ -82,6 +85,11 @@ static struct seep_error *run_scan(struct seep_console *console, char *const *wo
         return error;
     struct seep_session *session = NULL;
     TRY(seep_live_source_scan(console->source, &session));
+    error = seep_console_suppress(console, session);
+    if (error) {
+        seep_session_destroy(session);
+        return error;
+    }
     seep_live_take_scan(&console->live, session, seep_monotonic_ns());
     TRY(note_lost(console, session->profiles[0]));
     if (!console->json)
@@ -91,9 +99,8 @@ static struct seep_error *run_scan(struct seep_console *console, char *const *wo
 }
 
 // The last scan, or the one in the file.
-static struct seep_error *scanned(const struct seep_console *console,
-                                  const struct seep_session **ret_session) {
-    const struct seep_session *session = console->live.scanned;
+static struct seep_error *scanned(struct seep_console *console, const struct seep_session **ret_session) {
+    struct seep_session *session = console->live.scanned;
     if (!session && has_scan(seep_console_session(console)))
         session = seep_console_session(console);
     if (!session)
@@ -101,7 +108,7 @@ static struct seep_error *scanned(const struct seep_console *console,
                                seep_console_runs(console) ? "scan does it: the program waits for that long"
                                                           : "'seep scan' does it while the program runs");
     *ret_session = session;
-    return NULL;
+    return seep_console_suppress(console, session);
 }
 
 static struct seep_error *run_leaks(struct seep_console *console, char *const *words, FILE *out) {

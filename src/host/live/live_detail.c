@@ -218,7 +218,8 @@ static struct seep_error *put_scanned(struct seep_live_detail *detail, const str
         detail->scanned = true;
         for (size_t i = 0; i < scanned->nr_blocks; i++) {
             uint32_t site = scanned->blocks[i].site;
-            if (site < profile->nr_sites && is_of_row(table, p, site, view_row))
+            if (site < profile->nr_sites && is_of_row(table, p, site, view_row) &&
+                !seep_profile_block_suppressed(scanned, i))
                 detail->kinds[scanned->block_kinds[i]]++;
         }
         if (p == table->rows[row].process && table->rows[row].site)
