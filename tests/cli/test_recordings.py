@@ -260,6 +260,24 @@ def test_sql_reads_no_names_for_events(run, seep, rows, brief):
         os.close(watch)
 
 
+def test_sql_names_of_others_in_all_forms(run, seep, rows, plain, tmp_path):
+    """A name with escape sequences and bytes that are not UTF-8. Nothing of it reaches a terminal as it is, and JSON is JSON."""
+    name = b"ev\x1b[31m\xff\nil"
+    shutil.copy("/bin/true", os.fsencode(tmp_path) + b"/" + name)
+    trace = tmp_path / "evil.seep"
+    done = subprocess.run([seep, "run", "-q", "-o", trace, os.fsencode(tmp_path) + b"/" + name], check=False)
+    assert done.returncode == 0
+    asked = 'select name as "a\x1b[1m", 9e999 as most, -9e999 as least from process'
+    for form in ([], ["--csv"], ["--json"]):
+        done = subprocess.run([seep, "sql", trace, *form, asked], stdout=subprocess.PIPE, check=True)
+        text = done.stdout.decode()
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", text), text
+        if form != ["--json"]:
+            assert text.splitlines()[0].startswith("a\\x1b[1m") and len(text.splitlines()) == 2, text
+    (row,) = json.loads(text)
+    assert row == {"a\x1b[1m": name.decode(errors="replace"), "most": float("inf"), "least": -float("inf")}
+
+
 def test_sql_forms_prompt_and_wrong_use(run, seep, rows, recording, plain):
     done = run(seep, "sql", plain, "--csv", "select 1 as a, 'x,y' as b")
     assert done.stdout == 'a,b\n1,"x,y"\n', done

@@ -11,7 +11,9 @@
 #include <strings.h>
 
 #include "base/map.h"
+#include "output/csv.h"
 #include "output/format.h"
+#include "output/json_text.h"
 #include "output/output_sqlite.h"
 #include "output/sql.h"
 #include "output/sql_table.h"
@@ -492,63 +494,50 @@ void seep_sql_close(struct seep_sql *sql) {
 
 // ---- statements --------------------------------------------------------------------------------------
 
-static void put_json_text(FILE *out, const char *text) {
-    fputc('"', out);
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\')
-            fprintf(out, "\\%c", *at);
-        else if (*at < 0x20)
-            fprintf(out, "\\u%04x", *at);
-        else
-            fputc(*at, out);
-    }
-    fputc('"', out);
+// SQLite writes infinity as a word, which is no JSON; a number beyond all others is read as it.
+static void put_json_number(FILE *out, const char *text) {
+    bool infinite = strstr(text, "Inf");
+    fputs(!infinite ? text : *text == '-' ? "-9e999" : "9e999", out);
 }
 
-static void put_csv_text(FILE *out, const char *text) {
-    bool quoted = strpbrk(text, ",\"\r\n");
-    if (!quoted) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void put_value(FILE *out, sqlite3_stmt *statement, int i, enum seep_sql_form form) {
-    int type = sqlite3_column_type(statement, i);
-    const char *text = (const char *)sqlite3_column_text(statement, i);
+static struct seep_error *put_value(FILE *out, const char *text, int type, enum seep_sql_form form) {
+    if (form == SEEP_SQL_CSV)
+        return seep_csv_put_field(out, text);
     if (form == SEEP_SQL_JSON && type == SQLITE_NULL)
         fputs("null", out);
     else if (form == SEEP_SQL_JSON && (type == SQLITE_INTEGER || type == SQLITE_FLOAT))
-        fputs(text, out);
+        put_json_number(out, text);
     else if (form == SEEP_SQL_JSON)
-        put_json_text(out, text ? text : "");
-    else if (form == SEEP_SQL_CSV)
-        put_csv_text(out, text ? text : "");
+        seep_put_json_text(out, text ? text : "");
     else if (text)
         seep_put_escaped(out, text);
+    return NULL;
 }
 
-static void put_row(FILE *out, sqlite3_stmt *statement, enum seep_sql_form form, bool names) {
-    int nr = sqlite3_column_count(statement);
-    for (int i = 0; i < nr; i++) {
+static struct seep_error *put_names(FILE *out, sqlite3_stmt *statement, enum seep_sql_form form) {
+    struct seep_error *error = NULL;
+    for (int i = 0; !error && i < sqlite3_column_count(statement); i++) {
+        if (i)
+            fputc(form == SEEP_SQL_TEXT ? '\t' : ',', out);
+        error = put_value(out, sqlite3_column_name(statement, i), SQLITE_TEXT, form);
+    }
+    fputc('\n', out);
+    return error;
+}
+
+static struct seep_error *put_row(FILE *out, sqlite3_stmt *statement, enum seep_sql_form form) {
+    struct seep_error *error = NULL;
+    for (int i = 0; !error && i < sqlite3_column_count(statement); i++) {
         if (i)
             fputc(form == SEEP_SQL_TEXT ? '\t' : ',', out);
         if (form == SEEP_SQL_JSON) {
-            put_json_text(out, sqlite3_column_name(statement, i));
+            seep_put_json_text(out, sqlite3_column_name(statement, i));
             fputc(':', out);
         }
-        if (names)
-            put_csv_text(out, sqlite3_column_name(statement, i));
-        else
-            put_value(out, statement, i, form);
+        int type = sqlite3_column_type(statement, i);
+        error = put_value(out, (const char *)sqlite3_column_text(statement, i), type, form);
     }
+    return error;
 }
 
 // Rows on a terminal. `table` has the names of the columns first.
@@ -586,20 +575,17 @@ static struct seep_error *step_all(struct seep_sql *sql, sqlite3_stmt *statement
     bool has_rows = sqlite3_column_count(statement) > 0;
     if (has_rows && form == SEEP_SQL_JSON)
         fputc('[', out);
-    if (has_rows && form != SEEP_SQL_JSON) {
-        put_row(out, statement, form, true);
-        fputc('\n', out);
-    }
-    int code;
-    for (bool first = true; (code = sqlite3_step(statement)) == SQLITE_ROW; first = false) {
+    struct seep_error *error = has_rows && form != SEEP_SQL_JSON ? put_names(out, statement, form) : NULL;
+    int code = SQLITE_DONE;
+    for (bool first = true; !error && (code = sqlite3_step(statement)) == SQLITE_ROW; first = false) {
         if (form == SEEP_SQL_JSON)
             fputs(first ? "\n{" : ",\n{", out);
-        put_row(out, statement, form, false);
+        error = put_row(out, statement, form);
         fputs(form == SEEP_SQL_JSON ? "}" : "\n", out);
     }
     if (has_rows && form == SEEP_SQL_JSON)
         fputs("\n]\n", out);
-    return code == SQLITE_DONE ? NULL : failed(sql);
+    return error || code == SQLITE_DONE ? error : failed(sql);
 }
 
 struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements, enum seep_sql_form form,
