@@ -65,6 +65,15 @@ def test_a_place_of_thousands_of_stacks_has_all_its_bytes(run, seep, tmp_path):
     assert re.search(r"^holds .*, 75\.0% from keep \(.*\), 25\.0% from main \(.*\)$", shown, re.M), shown
 
 
+def test_code_without_names_has_callers(run, seep, tmp_path):
+    """All blocks of a stripped program are from the one function that calls malloc: who called it tells more."""
+    (tmp_path / "many.c").write_text(program_source("first_many_stacks.c"))
+    subprocess.run(["gcc", "-s", "-O0", "-fno-builtin", "-o", "many", "many.c"], check=True, cwd=tmp_path)
+    shown = run(seep, "run", "-o", "many.seep", "./many", cwd=tmp_path).stderr
+    place = r"many\+0x[0-9a-f]+"
+    assert re.search(rf"^leaks .* 75\.0% of it from {place}, called by {place}, [\d.]+% of that for {place}, 25\.0% from {place}$", shown, re.M), shown
+
+
 def test_no_byte_is_retained_twice(run, seep, lost):
     """Nodes of a list, and the data under them, are from one line: the sum of what each retains says nothing."""
     shown = run(seep, "report", "--top", "0", lost / "first.seep").stdout

@@ -378,7 +378,7 @@ def test_what_shows_who_holds(run, seep, build):
     text, line = reachable()
     assert "held: see 'held by' below" in line and "held by, the reachable" in text
     text, line = reachable("--by", "function")
-    assert "held: see 'top holders'" in line and "top holders " in text and "held by" not in text
+    assert "holders: --by site" in line and "top holders " not in text and "held by" not in text
     text, line = reachable("--kind", "lost")
     assert "holders: --kind reachable" in line and "held by" not in text
 

@@ -12,7 +12,8 @@
 #include "view/exception_pool.h"
 #include "view/summary.h"
 
-#define TOP_LEAKS 10u
+#define TOP_LEAKS      10u
+#define PAUSED_COLUMNS 27u // to column 80
 
 const char *seep_text_kind(uint32_t kind) {
     static const char *const words[SEEP_KIND_NR] = {"not scanned", "lost", "indirectly lost", "possibly lost",
@@ -63,7 +64,7 @@ static const char *where_held(const struct seep_view *view, uint64_t blocks) {
     if (view->options.kinds && !(view->options.kinds >> SEEP_KIND_REACHABLE & 1))
         return "holders: --kind reachable";
     bool by_site = view->options.by == SEEP_BY_SITE, has_holders = false;
-    for (size_t p = 0; p < view->nr_processes; p++)
+    for (size_t p = 0; by_site && p < view->nr_processes; p++)
         has_holders |= seep_text_profile(view, p)->leaks.nr_holders != 0;
     bool more = false; // rows that are not shown have some
     for (size_t i = 0, nr = seep_text_extent(view).nr_shown; by_site && i < view->nr_rows; i++) {
@@ -117,12 +118,14 @@ static void put_classes(FILE *out, const struct seep_view *view, const struct su
     fprintf(out, "\n%s%-17s %12s %19s%s   ", seep_style_bold(style), several ? "leaks, all" : "leaks",
             "blocks", "bytes", seep_style_off(style));
     // Within 80 columns: who asks for more has it in the JSON report.
+    char paused[96];
+    snprintf(paused, sizeof(paused), "paused %s, %s read", seep_format_duration(leaks->pause_ns).text,
+             seep_format_bytes(leaks->read_bytes).text);
     if (several)
         fprintf(out, "%s of %s processes scanned", seep_format_count(sums->nr_looked).text,
                 seep_format_count(view->nr_processes).text);
     else if (leaks->pause_ns) // a core file was made without us
-        fprintf(out, "paused %s, %s read", seep_format_duration(leaks->pause_ns).text,
-                seep_format_bytes(leaks->read_bytes).text);
+        fprintf(out, "%.*s", strlen(paused) > PAUSED_COLUMNS ? (int)strcspn(paused, ",") : -1, paused);
     else
         fprintf(out, "%s read", seep_format_bytes(leaks->read_bytes).text);
     fputc('\n', out);
@@ -321,9 +324,11 @@ static struct seep_error *put_not_known(FILE *out, struct seep_view *view, const
     return error;
 }
 
-// What holders retain is of all kinds of blocks: of no use in a report without those that are held.
+// What holders retain is of all kinds of blocks: of no use in a report without those that are held. Who asks
+// for functions or lines has their table on the first screen.
 static bool are_holders_asked(const struct seep_view *view) {
-    return !view->options.kinds || view->options.kinds >> SEEP_KIND_REACHABLE & 1;
+    return view->options.by == SEEP_BY_SITE &&
+           (!view->options.kinds || view->options.kinds >> SEEP_KIND_REACHABLE & 1);
 }
 
 struct seep_error *seep_text_leaks(FILE *out, struct seep_view *view, const struct seep_style *style) {

@@ -317,10 +317,8 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
         err = seep_error_no_memory();
     if (!err && nr_cycles)
         err = seep_profile_note(
-            scan->profile, SEEP_NOTE_LOST_CYCLES,
-            "%s lost block%s in cycles: what only they lead to points back to them, where counted "
-            "references never come to 0",
-            seep_format_count(nr_cycles).text, nr_cycles == 1 ? " is" : "s are");
+            scan->profile, SEEP_NOTE_LOST_CYCLES, "%s lost block%s, where counted references never come to 0",
+            seep_format_count(nr_cycles).text, nr_cycles == 1 ? " is in a cycle" : "s are in cycles");
     uint64_t nr_headed = 0;
     for (uint32_t i = 0; i < scan->graph->nr_blocks; i++)
         nr_headed += scan->graph->kinds[i] == SEEP_KIND_REACHABLE && seep_header_of(scan->graph, i);

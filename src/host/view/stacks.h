@@ -119,7 +119,8 @@ SEEP_MUST_CHECK struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks
                                                       uint32_t *ret_frame, unsigned *ret_inlined);
 
 // The caller of a frame's function in the node's stack: the next function outwards that has a line and is not
-// the frame's own. *ret_frame is SEEP_NO_FRAME where there is none.
+// the frame's own. Where the frame has no name: the next frame. *ret_frame is SEEP_NO_FRAME where there is
+// none.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node,
                                                       uint32_t frame, unsigned inlined, uint32_t *ret_frame,
                                                       unsigned *ret_inlined);

@@ -117,11 +117,36 @@ struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
     return NULL;
 }
 
+// Of code without names the next frame outwards that is not of a runtime, recursion passed over.
+static struct seep_error *find_nameless(struct seep_stacks *stacks, uint32_t node, uint32_t frame,
+                                        uint32_t *ret_frame, unsigned *ret_inlined) {
+    while (node && stacks->nodes[node].frame != frame)
+        node = stacks->nodes[node].parent;
+    for (; node; node = stacks->nodes[node].parent) {
+        uint32_t at = stacks->nodes[node].frame;
+        if (at == SEEP_NO_FRAME || at == frame || stacks->modules[stacks->frames[at].module].runtime)
+            continue;
+        unsigned nr_passed, nr_all;
+        struct seep_error *error = count_passed(stacks, at, &nr_passed, &nr_all);
+        if (error)
+            return error;
+        if (nr_passed == nr_all)
+            continue;
+        *ret_frame = at;
+        *ret_inlined = nr_passed;
+        return NULL;
+    }
+    return NULL;
+}
+
 struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node, uint32_t frame,
                                       unsigned inlined, uint32_t *ret_frame, unsigned *ret_inlined) {
     const char *called = NULL;
     uint32_t passed = SEEP_NO_FRAME; // a recursion has thousands of one frame
+    bool is_nameless = frame != SEEP_NO_FRAME && !stacks->frames[frame].symbol->frames[inlined].function;
     *ret_frame = SEEP_NO_FRAME;
+    if (is_nameless)
+        return find_nameless(stacks, node, frame, ret_frame, ret_inlined);
     for (; node; node = stacks->nodes[node].parent) {
         uint32_t at = stacks->nodes[node].frame;
         if (at == SEEP_NO_FRAME || at == passed || (!called && at != frame))
@@ -136,8 +161,6 @@ struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node,
         const struct seep_symbol *symbol = stacks->frames[at].symbol;
         unsigned first = called ? 0 : inlined + 1;
         called = called ? called : symbol->frames[inlined].function;
-        if (!called)
-            return NULL;
         for (unsigned i = first; i < symbol->nr_frames; i++) {
             const struct seep_symbol_frame *f = &symbol->frames[i];
             if (seep_blame_of(f->function, f->file, f->line, module->runtime) != SEEP_BLAME_LINE ||

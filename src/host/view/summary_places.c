@@ -196,7 +196,8 @@ static struct seep_error *find_callers(struct seep_view *view, uint32_t node, si
         if (error || frame == SEEP_NO_FRAME)
             break;
         error = seep_stacks_resolve(view->stacks, frame, &symbol);
-        if (error || strcmp(symbol->frames[inlined].function, "main") == 0)
+        const char *function = error ? NULL : symbol->frames[inlined].function;
+        if (error || (function && strcmp(function, "main") == 0))
             break;
         error = describe(view, frame, inlined, &callers[(*ret_nr)++]);
     }
