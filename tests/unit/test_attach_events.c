@@ -21,6 +21,7 @@ static struct seep_attached attached_at(int64_t now_us, int64_t until_ns) {
                                   .lenders = SEEP_MAP_INIT,
                                   .options = {.ring_bytes = RING_BYTES},
                                   .now_ns = now_us * 1000,
+                                  .taken_us = now_us - 20,
                                   .until_ns = until_ns};
 }
 
@@ -58,9 +59,26 @@ static void test_after_the_time_is_up_no_slow_one_is_taken(void **state) {
     assert_int_equal(nr_taken(&attached, SEEP_BPF_STACK, 0), 0);
 }
 
+// The tool was stopped for hours, and programs began each hour.
+static void test_what_came_while_the_tool_was_stopped_is_not_later(void **state) {
+    (void)state;
+    const int64_t hour_us = INT64_C(3600) * 1000000, begin_us = 100;
+    struct seep_attached attached = attached_at(5 * hour_us, INT64_MAX);
+    attached.taken_us = begin_us;
+    for (int64_t us = begin_us; us < 5 * hour_us; us += hour_us) {
+        struct seep_bpf_event event = {.kind = SEEP_BPF_EXIT, .pid = 1, .time_us = (uint32_t)us};
+        assert_int_equal(seep_attach_take(&attached, &event, sizeof(event)), 0);
+        assert_int_equal(attached.taken_us, us);
+    }
+    assert_int_equal(nr_taken(&attached, SEEP_BPF_ALLOC, 4 * hour_us - 10), MANY); // of another processor
+    assert_int_equal(attached.taken_us, begin_us + 4 * hour_us);
+    assert_int_equal(nr_taken(&attached, SEEP_BPF_ALLOC, 5 * hour_us + 10), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_without_a_time_were_there),
+        cmocka_unit_test(test_what_came_while_the_tool_was_stopped_is_not_later),
         cmocka_unit_test(test_no_more_are_taken_than_the_ring_holds),
         cmocka_unit_test(test_after_the_time_is_up_no_slow_one_is_taken),
     };

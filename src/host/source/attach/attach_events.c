@@ -26,11 +26,20 @@ static struct seep_error *took_stack(const struct seep_attached *attached,
     return seep_heap_stack(&process->heap, id, addresses, nr, end);
 }
 
-// The whole of a time of which the event has the lower half: 35 minutes before or after now.
+#define LATER_US (60 * INT64_C(1000000)) // how long after the beginning of a drain an event of it may be
+
+// The whole of a time, CLOCK_MONOTONIC, of which the event has the lower half. The event is at most 71
+// minutes later than what was taken before it, also if the tool was stopped meanwhile. A few are earlier than
+// those before them, because another processor wrote them.
+static int64_t call_us(const struct seep_attached *attached, const struct seep_bpf_event *event) {
+    int64_t now_us = (attached->start_ns + attached->now_ns) / 1000, before_us = attached->taken_us;
+    int64_t us = before_us + (uint32_t)(event->time_us - (uint32_t)before_us);
+    return us > now_us + LATER_US ? us - (INT64_C(1) << 32) : us;
+}
+
+// Since the start.
 static int64_t call_ns(const struct seep_attached *attached, const struct seep_bpf_event *event) {
-    int64_t now_us = (attached->start_ns + attached->now_ns) / 1000;
-    int64_t call_us = now_us + (int32_t)(event->time_us - (uint32_t)now_us);
-    return call_us * 1000 - attached->start_ns;
+    return call_us(attached, event) * 1000 - attached->start_ns;
 }
 
 // Whether the event is one of the heap; of which kind.
@@ -184,20 +193,24 @@ int seep_attach_take(void *context, void *data, size_t nr_bytes) {
     attached->nr_taken_bytes += nr_bytes + BPF_RINGBUF_HDR_SZ;
     if (nr_bytes < sizeof(struct seep_bpf_event) || attached->failed)
         return 0;
-    attached->failed = took(attached, data, nr_bytes);
+    const struct seep_bpf_event *event = data;
+    attached->failed = took(attached, event, nr_bytes);
+    if (event->time_us)
+        attached->taken_us = SEEP_MAX(attached->taken_us, call_us(attached, event));
     // What it is about may be gone by now.
     if (attached->failed && attached->failed->code == SEEP_E_NOT_FOUND) {
         seep_error_destroy(attached->failed);
         attached->failed = NULL;
     }
-    return attached->failed || is_enough(attached, data) ? -ECANCELED : 0;
+    return attached->failed || is_enough(attached, event) ? -ECANCELED : 0;
 }
 
 struct seep_error *seep_attach_drain(struct seep_attached *attached, int64_t until_ns) {
     attached->now_ns = seep_monotonic_ns() - attached->start_ns;
     attached->until_ns = until_ns;
     attached->nr_taken_bytes = 0;
-    ring_buffer__consume(attached->ring);
+    if (ring_buffer__consume(attached->ring) >= 0) // all: the next one comes later
+        attached->taken_us = SEEP_MAX(attached->taken_us, (attached->start_ns + attached->now_ns) / 1000);
     struct seep_error *err = attached->failed;
     attached->failed = NULL;
     return err ? err : seep_attach_place_landings(attached);

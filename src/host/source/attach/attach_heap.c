@@ -434,6 +434,7 @@ struct seep_error *seep_attached_create(const struct seep_attach_options *option
     if ((options->argv || attached->scope != SEEP_BPF_SCOPE_PROBED) && !options->source)
         attached->options.source = SEEP_SOURCE_FUNCTIONS; // what comes later is not known yet
     attached->start_ns = seep_monotonic_ns();
+    attached->taken_us = attached->start_ns / 1000;
     if (!attached->options.ring_bytes)
         attached->options.ring_bytes = default_ring_bytes(attached);
     struct seep_error *err = seep_attach_choose_probes(attached);

@@ -89,6 +89,7 @@ struct seep_attached {
     int64_t now_ns;                // since then, when the latest events were taken
     int64_t until_ns;              // CLOCK_MONOTONIC: until then events are taken
     uint64_t nr_taken_bytes;       // of the ring, since then
+    int64_t taken_us;              // CLOCK_MONOTONIC: all events until then were taken
     uint32_t generation;
     uint32_t nr_usdt;            // places of otel_memory that the programs know
     uint64_t nr_without_table;   // objects for which the tables had no room
