@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How many events are taken at once.
+// How many events are taken at once, when they were, and how many are left.
 #include <errno.h>
 #include <linux/bpf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -75,10 +76,31 @@ static void test_what_came_while_the_tool_was_stopped_is_not_later(void **state)
     assert_int_equal(nr_taken(&attached, SEEP_BPF_ALLOC, 5 * hour_us + 10), 0);
 }
 
+static void put_event(unsigned char *data, uint64_t *at, uint32_t header) {
+    memcpy(data + (*at & 255), &header, sizeof(header));
+    *at += (8 + (header & 0xffff) + 7) & ~UINT64_C(7);
+}
+
+// One that is being written, three behind it, of which one was given up; the second is over the ring's end.
+static void test_events_that_are_left_in_the_ring(void **state) {
+    (void)state;
+    _Alignas(8) unsigned char data[2 * 256] = {0};
+    uint64_t from = 256 + 200, to = from;
+    put_event(data, &to, 24 | BPF_RINGBUF_BUSY_BIT);
+    put_event(data, &to, 41);
+    assert_true(to > 512);
+    put_event(data, &to, 16 | BPF_RINGBUF_DISCARD_BIT);
+    put_event(data, &to, 24);
+    assert_int_equal(seep_attach_ring_events(data, 256, from, to), 3);
+    assert_int_equal(seep_attach_ring_events(data, 256, from + 32, to), 2);
+    assert_int_equal(seep_attach_ring_events(data, 256, to, to), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_without_a_time_were_there),
         cmocka_unit_test(test_what_came_while_the_tool_was_stopped_is_not_later),
+        cmocka_unit_test(test_events_that_are_left_in_the_ring),
         cmocka_unit_test(test_no_more_are_taken_than_the_ring_holds),
         cmocka_unit_test(test_after_the_time_is_up_no_slow_one_is_taken),
     };

@@ -96,11 +96,13 @@ struct seep_error *seep_attached_run(struct seep_attached *attached, int64_t end
 }
 
 struct seep_error *seep_attached_settle(struct seep_attached *attached) {
-    struct seep_error *err = seep_attach_drain(attached, INT64_MAX);
+    uint64_t nr_left = 0;
+    struct seep_error *err = seep_attach_drain_whole(attached, &nr_left);
     seep_attach_forget_ended(attached);
     const uint64_t *lost = attached->bpf->bss->seep_lost;
     uint64_t *into = attached->processes[0]->heap.lost;
-    into[SEEP_LOST_RING] = lost[SEEP_BPF_LOST_ALLOC] + lost[SEEP_BPF_LOST_FREE] + lost[SEEP_BPF_LOST_OTHER];
+    into[SEEP_LOST_RING] =
+        lost[SEEP_BPF_LOST_ALLOC] + lost[SEEP_BPF_LOST_FREE] + lost[SEEP_BPF_LOST_OTHER] + nr_left;
     into[SEEP_LOST_NO_THREAD] = lost[SEEP_BPF_LOST_THREAD];
     into[SEEP_LOST_ODD_FULL] = lost[SEEP_BPF_LOST_SAMPLED];
     for (size_t i = 0; i < attached->nr_processes; i++) {

@@ -244,6 +244,14 @@ int seep_attach_take(void *context, void *data, size_t nr_bytes);
 // Takes the events that there are. After `until_ns` (CLOCK_MONOTONIC) it begins no event that takes long.
 SEEP_MUST_CHECK struct seep_error *seep_attach_drain(struct seep_attached *attached, int64_t until_ns);
 
+// ---- attach_ring.c ----
+
+// Takes all events that were written until now. *ret_nr_left: those that could not be taken.
+SEEP_MUST_CHECK struct seep_error *seep_attach_drain_whole(struct seep_attached *attached,
+                                                           uint64_t *ret_nr_left);
+// How many events lie between two positions of a ring. `data` holds the ring.
+uint64_t seep_attach_ring_events(const unsigned char *data, uint64_t ring_bytes, uint64_t from, uint64_t to);
+
 // ---- attach_load.c ----
 
 // What this kernel can do, and so which kind of probes.
