@@ -452,6 +452,11 @@ def test_names_are_elided_as_little_as_tells_them_apart(run, seep, tmp_path):
         names = re.findall(r"std::[\w:<>, *&…()]+", text)
         assert names and max(map(len, names)) < 180, max(names, key=len)
     assert "std::allocator_traits" in unfolded, unfolded
+    allocate = "std::__new_allocator"  # where all stacks of the C++ library end
+    assert allocate not in tree and "push_back(" in tree, tree
+    assert allocate in run(seep, "report", "--tree", "--full-stacks", trace).stdout
+    folded, whole = (run(seep, "report", "--tree=callers", "--top", "0", trace, *more).stdout for more in ((), ("--full-stacks",)))
+    assert " > std::" in whole and " > std::" not in folded, folded
     # Both are there, and no name stands for two.
     made = set(re.findall(r"std::vector<keys::[^(]*push_back\([^)]*\)(?: #\d)?", run(seep, "report", "--full-stacks", trace).stdout))
     assert len(made) == 2, made

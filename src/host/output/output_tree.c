@@ -38,8 +38,9 @@ struct level {
 };
 
 struct link {
-    size_t at; // in the text of the chain
-    bool own;  // code of the program itself
+    size_t at;    // in the text of the chain
+    bool own;     // code of the program itself
+    bool library; // of the C++ library
 };
 
 struct drawing {
@@ -59,6 +60,7 @@ struct drawing {
     size_t chain_capacity;
     struct link *links; // of it
     bool callers;
+    bool full_stacks;
     size_t nr_links;
     size_t links_capacity;
 };
@@ -105,22 +107,45 @@ static bool same_function(const struct seep_call_tree *tree, uint32_t a, uint32_
                   tree->table->frames[tree->calls[b].frame].label) == 0;
 }
 
-// One link of a chain: the function, and how often it calls itself. *call is the last of them then.
-static struct seep_error *add_link(struct drawing *d, uint32_t *call, bool first) {
-    const struct seep_call_tree *tree = d->tree;
-    char *name = seep_escape(tree->table->frames[tree->calls[*call].frame].label);
-    if (!name)
+static struct seep_error *add_name(struct drawing *d, struct link link, const char *label) {
+    char *name = seep_escape(label);
+    if (!name || !seep_grow(&d->links, &d->links_capacity, d->nr_links + 1, sizeof(*d->links))) {
+        free(name);
         return seep_error_no_memory();
-    struct seep_error *error = first ? NULL : add_text(d, BETWEEN);
-    if (!error && !seep_grow(&d->links, &d->links_capacity, d->nr_links + 1, sizeof(*d->links)))
-        error = seep_error_no_memory();
+    }
+    struct seep_error *error = d->nr_links ? add_text(d, BETWEEN) : NULL;
     if (!error) {
-        const struct seep_view_frame *frame = &tree->table->frames[tree->calls[*call].frame].frame;
-        bool own = seep_blame_of(frame->function, frame->path, frame->line, frame->runtime) <= SEEP_BLAME_OWN;
-        d->links[d->nr_links++] = (struct link){d->chain_bytes, own};
+        link.at = d->chain_bytes;
+        d->links[d->nr_links++] = link;
         error = add_text(d, name);
     }
     free(name);
+    return error;
+}
+
+// Of links of the C++ library that call one another, the one that was called stands for all. Whether the next
+// one is left out; upwards it takes the place of the link before.
+static bool is_inside(struct drawing *d, bool library) {
+    struct link *last = d->nr_links ? &d->links[d->nr_links - 1] : NULL;
+    if (d->full_stacks || !library || !last || !last->library)
+        return false;
+    if (!d->callers)
+        return true;
+    d->nr_links--;
+    d->chain_bytes = last->at - (d->nr_links ? strlen(BETWEEN) : 0);
+    return false;
+}
+
+// One link of a chain: the function, and how often it calls itself. *call is the last of them then.
+static struct seep_error *add_link(struct drawing *d, uint32_t *call) {
+    const struct seep_call_tree *tree = d->tree;
+    const struct seep_table_frame *row = &tree->table->frames[tree->calls[*call].frame];
+    const struct seep_view_frame *frame = &row->frame;
+    bool library = frame->function && seep_function_is_std(frame->function, frame->path);
+    bool own = seep_blame_of(frame->function, frame->path, frame->line, frame->runtime) <= SEEP_BLAME_OWN;
+    bool inside = is_inside(d, library);
+    struct seep_error *error =
+        inside ? NULL : add_name(d, (struct link){.own = own, .library = library}, row->label);
     unsigned times = 1;
     for (;; times++) {
         uint32_t child = tree->calls[*call].first_child;
@@ -131,7 +156,7 @@ static struct seep_error *add_link(struct drawing *d, uint32_t *call, bool first
     }
     char repeated[32];
     snprintf(repeated, sizeof(repeated), " ×%u", times);
-    return !error && times > 1 ? add_text(d, repeated) : error;
+    return !error && !inside && times > 1 ? add_text(d, repeated) : error;
 }
 
 // One name that is too long: its beginning and its end, which says most.
@@ -261,11 +286,11 @@ static struct seep_error *put_call(struct drawing *d, uint32_t call) {
     unsigned columns = put_margin(d, calls[call].total);
     d->chain_bytes = 0;
     d->nr_links = 0;
-    struct seep_error *error = add_link(d, &call, true);
+    struct seep_error *error = add_link(d, &call);
     while (!error && !calls[call].own && calls[call].first_child != SEEP_NO_CALL &&
            calls[calls[call].first_child].next == SEEP_NO_CALL) {
         call = calls[call].first_child;
-        error = add_link(d, &call, false);
+        error = add_link(d, &call);
     }
     if (error)
         return error;
@@ -310,6 +335,7 @@ static struct seep_error *draw(FILE *out, const struct seep_view *view, const st
     d.least = tree->least;
     d.most = all ? UINT64_MAX : view->options.top;
     bool callers = d.callers = view->options.tree == SEEP_TREE_CALLERS;
+    d.full_stacks = view->options.full_stacks;
     struct seep_number number = measure->bytes ? seep_format_bytes(total) : seep_format_count(total);
     struct seep_wrap wrap;
     fprintf(seep_wrap_begin(&wrap, out, &d.style), "%s%s: %s%s, %s\n", seep_style_bold(&d.style),
