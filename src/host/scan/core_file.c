@@ -14,10 +14,10 @@
 #include "base/search.h"
 #include "process/elf_notes.h"
 #include "scan/core_file.h"
+#include "scan/stopped_registers.h"
 
-#define SEGMENTS_MAX   (UINT32_C(1) << 22)
-#define NOTES_BYTES    ((uint64_t)256 << 20)
-#define RED_ZONE_BYTES 128 // see stop.c
+#define SEGMENTS_MAX (UINT32_C(1) << 22)
+#define NOTES_BYTES  ((uint64_t)256 << 20)
 // struct elf_prstatus of 64-bit Linux: pr_pid, and where the registers begin.
 enum { STATUS_PID = 32, STATUS_REGISTERS = 112 };
 // struct elf_prpsinfo: pr_pid and pr_fname.
@@ -136,7 +136,7 @@ static bool add_thread(struct seep_core *core, const struct seep_elf_note *note)
 #else
     thread->sp = registers.sp;
 #endif
-    thread->stack_from_rt = (thread->sp - SEEP_MIN(thread->sp, (uint64_t)RED_ZONE_BYTES)) & ~UINT64_C(7);
+    thread->stack_from_rt = seep_stack_used_from(thread->sp);
     return true;
 }
 

@@ -6,10 +6,7 @@
 #include "scan/heap_areas.h"
 #include "scan/musl_areas.h"
 #include "scan/root_finder.h"
-
-// What functions may use below their stack pointer. Source: System V ABI, AMD64 supplement, 3.2.2; AArch64
-// has none.
-#define RED_ZONE_BYTES 128
+#include "scan/stopped_registers.h"
 
 // Whether memory that no file lies behind has blocks of an allocator that does not tell what is free. Chunks
 // of glibc that have a mapping of their own are excluded exactly.
@@ -57,9 +54,9 @@ static bool is_only_stack_of(const struct seep_root_finder *finder, const struct
 static bool exclude_stack_of_first(struct seep_root_finder *finder) {
     for (uint32_t i = 0; i < finder->profile->nr_regions; i++) {
         const struct seep_region *region = &finder->profile->regions[i];
-        if (region->kind != SEEP_REGION_FIRST_STACK || region->start < RED_ZONE_BYTES)
+        if (region->kind != SEEP_REGION_FIRST_STACK)
             continue;
-        uint64_t used = (region->start - RED_ZONE_BYTES) & ~UINT64_C(7);
+        uint64_t used = seep_stack_used_from(region->start);
         const struct seep_memory_area *mapping = seep_memory_find(finder->memory, used);
         bool is_its = mapping && strncmp(mapping->path, "[stack", 6) == 0;
         for (size_t k = 0; is_its && k < finder->stopped->nr_threads; k++)

@@ -11,9 +11,7 @@
 #ifndef SEEP_SCAN_STOP_H
 #define SEEP_SCAN_STOP_H
 
-#include <string.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 #include "base/error.h"
 #include "core/attr.h"
@@ -80,36 +78,5 @@ void seep_resume_process(struct seep_stopped *stopped); // takes NULL; releases 
 // stopped since. The caller calls it again until it returns false, or ends.
 bool seep_stop_holds(void);
 #define SEEP_STOP_HOLDS_MS 100 // between two of these calls
-
-#if defined(__arm__)
-typedef struct user_regs seep_general_registers;
-#else
-typedef struct user_regs_struct seep_general_registers;
-#endif
-
-// Fills pc, registers and known_registers.
-// By DWARF number. Source: System V ABI AMD64 1.0, figure 3.36; DWARF for the Arm 64-bit Architecture.
-static inline void seep_stopped_keep_general(struct seep_stopped_thread *thread,
-                                             const seep_general_registers *regs) {
-#if defined(__x86_64__)
-    const uint64_t by_number[] = {regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi,
-                                  regs->rbp, regs->rsp, regs->r8,  regs->r9,  regs->r10, regs->r11,
-                                  regs->r12, regs->r13, regs->r14, regs->r15, regs->rip};
-    memcpy(thread->registers, by_number, sizeof(by_number));
-    thread->known_registers = (UINT64_C(1) << SEEP_ARRAY_SIZE(by_number)) - 1;
-    thread->pc = regs->rip;
-#elif defined(__aarch64__)
-    memcpy(thread->registers, regs->regs, sizeof(regs->regs));
-    thread->registers[31] = regs->sp;
-    thread->known_registers = (UINT64_C(1) << 32) - 1;
-    thread->pc = regs->pc;
-#elif defined(__arm__)
-    enum { PC = 15 };
-    for (size_t i = 0; i <= PC; i++)
-        thread->registers[i] = regs->uregs[i];
-    thread->known_registers = (UINT64_C(1) << (PC + 1)) - 1;
-    thread->pc = regs->uregs[PC];
-#endif
-}
 
 #endif
