@@ -131,7 +131,6 @@ MORE = {
     'findent': ['<README.md', 'findent'],
     'fish_indent': ['fish_indent', 'IN/a.txt'],
     'gdk-pixbuf-csource': ['gdk-pixbuf-csource', 'IN/a.png'],
-    'gio': ['gio', 'list', 'docs'],
     'glib-compile-resources': ['glib-compile-resources', '--help'],
     'gobject-query': ['gobject-query', 'froots'],
     'gsettings': ['gsettings', 'list-schemas'],
