@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness import BUILD, SEEP, TIMEOUT, environment, need, no_losses, report, run
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 COVERS = [('PID reuse', 'covered', 'test_five_children_of_one_number', 'in a pid namespace where numbers can be chosen')]
 
@@ -187,6 +187,16 @@ def test_a_run_waits_for_a_long_chain_of_processes(tmp_path):
     assert done.returncode == 0
     waited = told.read_text() == 'last\n'
     assert waited or 'left_running' in [note.code for process in report(trace) for note in process['health']['notes']]
+
+
+def test_processes_of_others_that_end_before_the_look_are_not_missed(tmp_path):
+    """On a busy machine others always start processes, and the tool may wait for seconds for a processor."""
+    trace = tmp_path / 't.seep'
+    busy = built_program('pid_reuse_busy.c', tmp_path, '-shared', '-fPIC')
+    done = run([SEEP, 'run', '-q', '--scan', 'no', '-o', trace, '--', 'sh', '-c', '/bin/true; /bin/true'],
+               env=environment(LD_PRELOAD=busy))
+    assert done.code == 0, done
+    assert all(process['health']['complete'] for process in report(trace)), report(trace)
 
 
 def test_older_processes_are_not_read_at_the_end(namespace, tmp_path):

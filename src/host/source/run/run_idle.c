@@ -170,6 +170,9 @@ enum { NUMBERS_FEW = 32 };
 // For this time a chain of processes is followed that each start the next one and end. Other programs of the
 // machine may make such a chain, too, so the wait has an end.
 #define FOLLOWED_NS INT64_C(2000000000)
+// And for so many rounds: on a busy machine the first look may take that time, because the tool gets no
+// processor.
+#define ROUNDS_LEAST 20
 // So many numbers are looked up one by one if none of them may be passed over.
 enum { NUMBERS_MAX = 4096 };
 
@@ -232,16 +235,33 @@ static struct seep_error *look_at_listed(struct search *search, const struct num
     return err;
 }
 
+// Whether it may start a process from now on, or is one already. The first thread may end before the others.
+static bool is_running(pid_t pid) {
+    struct seep_stat stat;
+    return seep_stat_read(pid, 0, &stat) && (!(seep_stat_number(&stat, SEEP_STAT_FLAGS) & IS_ENDING) ||
+                                             seep_stat_number(&stat, SEEP_STAT_THREADS) > 1);
+}
+
+// What has ended before it could be looked at is most often a process of another program. A descendant that
+// had ended when all numbers were gone through has left another one among them, if none was given since. So
+// only those that ended between that moment and the look at them were missed.
 static struct seep_error *look_at_numbers(struct search *search, const struct numbers *numbers, int nr_few) {
     struct seep_error *err = NULL;
+    bool ran[NUMBERS_MAX];
     search->missed = false;
     if (numbers->all || numbers->last < numbers->after || numbers->last - numbers->after > nr_few) {
         err = look_at_listed(search, numbers);
         search->missed = true;
         return err;
     }
-    for (pid_t pid = numbers->after + 1; !err && pid <= numbers->last; pid++)
-        err = look_at(search, pid);
+    int nr = numbers->last - numbers->after, latest;
+    long nr_threads;
+    for (int i = 0; i < nr; i++)
+        ran[i] = is_running(numbers->after + 1 + i);
+    bool none_came = read_latest(&latest, &nr_threads) && latest == numbers->last;
+    for (int i = 0; !err && i < nr; i++)
+        if (ran[i] || !none_came)
+            err = look_at(search, numbers->after + 1 + i);
     return err;
 }
 
@@ -260,14 +280,15 @@ struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
     int64_t until_ns = seep_monotonic_ns() + FOLLOWED_NS;
     struct seep_error *err = look_at_numbers(&search, &numbers, NUMBERS_FEW);
     // A process may have ended before the look at it and left another one with a later number. None is left
-    // if all processes of one round were there at the look and none of them is a descendant.
-    for (search.missed = true; !err && search.missed;) {
+    // if none was missed in one round and none of the others is a descendant.
+    search.missed = true;
+    for (int round = 0; !err && search.missed; round++) {
         int latest;
         long nr_threads;
+        if (round >= ROUNDS_LEAST && seep_monotonic_ns() >= until_ns)
+            break;
         if (!read_latest(&latest, &nr_threads) || latest == numbers.last)
             return NULL;
-        if (seep_monotonic_ns() >= until_ns)
-            break;
         numbers = (struct numbers){numbers.last, latest, false};
         err = look_at_numbers(&search, &numbers, NUMBERS_MAX);
     }
