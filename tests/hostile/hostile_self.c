@@ -375,11 +375,12 @@ static void same_memory(void) {
 
 // ---- our memory ----
 
-enum deed { UNMAP, PROTECT, WRITE_PROTECT, COVER };
+enum deed { UNMAP, PROTECT, WRITE_PROTECT, COVER, NO_FORK, EMPTY };
 
 // Mappings of the image are named after its memory file. Without seep there are none. By function, or by the
 // number of the call.
 static void do_to_image(enum deed deed, bool by_call) {
+    static const int advice_of[] = {[NO_FORK] = MADV_DONTFORK, [EMPTY] = MADV_REMOVE};
     static char text[256 << 10];
     size_t length = 0;
     int fd = open("/proc/self/maps", O_RDONLY);
@@ -400,6 +401,9 @@ static void do_to_image(enum deed deed, bool by_call) {
         else if (deed == COVER)
             MUST((by_call ? (void *)syscall(MMAP, at, bytes, PROT_READ | PROT_WRITE, own, -1, 0)
                           : mmap(at, bytes, PROT_READ | PROT_WRITE, own, -1, 0)) == at);
+        else if (deed == NO_FORK || deed == EMPTY)
+            MUST((by_call ? (int)syscall(SYS_madvise, at, bytes, advice_of[deed])
+                          : madvise(at, bytes, advice_of[deed])) == 0);
         else
             MUST((by_call ? (int)syscall(SYS_mprotect, at, bytes, PROT_NONE)
                           : mprotect(at, bytes, deed == PROTECT ? PROT_NONE : PROT_READ)) == 0);
@@ -422,6 +426,16 @@ static void image_read_only(void) {
     work_everywhere();
     do_to_image(WRITE_PROTECT, false);
     work_everywhere();
+}
+
+static void image_advised(void) {
+    for (int by_call = 0; by_call < 2; by_call++) {
+        work_everywhere();
+        do_to_image(NO_FORK, by_call);
+        work_everywhere();
+        do_to_image(EMPTY, by_call);
+        work_everywhere();
+    }
 }
 
 static void image_covered(void) {
@@ -537,6 +551,7 @@ static const struct {
     {"image-unmapped-at-work", image_unmapped_at_work},
     {"image-protected", image_protected},
     {"image-read-only", image_read_only},
+    {"image-advised", image_advised},
     {"image-covered", image_covered},
     {"image-covered-by-calls", image_covered_by_calls},
     {"no-such-memory", no_such_memory},

@@ -15,7 +15,7 @@ from harness import BUILD, SEEP, TIMEOUT, bpf_items, children_of, environment, n
 
 PROGRAM, PLUGIN = BUILD / 'tests/hostile/hostile-self', BUILD / 'tests/hostile/hostile-plugin.so'
 WAYS = ['descriptors', 'limits', 'forks', 'stacks', 'no-new-code', 'landlock', 'asked-about', 'same-memory', 'plugins', 'image-unmapped',
-        'image-unmapped-at-work', 'image-protected', 'image-read-only', 'image-covered',
+        'image-unmapped-at-work', 'image-protected', 'image-read-only', 'image-advised', 'image-covered',
         'image-covered-by-calls', 'no-such-memory']
 if platform.machine() == 'x86_64':  # its code is in assembly
     WAYS += ['stack-near-first', 'stack-near-first-by-call']

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The program may unmap, protect or map over the image: at an address of its own choice, or because it does
-// so to all mappings that it does not know. The library skips an munmap or mprotect of the image: the program
-// has nothing there. Before an mmap over the image, recording ends for good, and the image says so.
-// System calls by an instruction of the program's own are not seen. Recording ends, too, where the program
-// sets a limit of address space that leaves it no room beside the image; then the image is unmapped.
+// so to all mappings that it does not know. The library skips an munmap, mprotect or madvise of the image:
+// the program has nothing there. Before an mmap over the image, recording ends for good, and the image says
+// so. System calls by an instruction of the program's own are not seen. Recording ends, too, where the
+// program sets a limit of address space that leaves it no room beside the image; then the image is unmapped.
 #include "preload/fork_undo.h"
 #include "preload/image_window.h"
 

@@ -343,6 +343,10 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
         filter_begins();
     if ((nr == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT) || (nr == SYS_prctl && takes_counter(a, b)))
         seep_confined.no_counter = true;
+#if SEEP_ARCH_WORD == 8
+    if (nr == SYS_madvise)
+        return madvise((void *)a, (size_t)b, (int)c);
+#endif
     if ((nr == SYS_munmap || nr == SYS_mprotect) && seep_memory_is_ours(address, bytes))
         return nr == SYS_munmap ? munmap((void *)a, (size_t)b) : mprotect((void *)a, (size_t)b, (int)c);
     if (SETS_LIMITS(nr))
@@ -362,7 +366,8 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
 
 SEEP_INLINE bool is_rare(long nr) {
     return nr == SYS_seccomp || nr == SYS_prctl || nr == SYS_munmap || nr == SYS_mremap ||
-           nr == SYS_mprotect || nr == SYS_OF_MMAP || SETS_LIMITS(nr);
+           nr == SYS_mprotect || nr == SYS_OF_MMAP || (SEEP_ARCH_WORD == 8 && nr == SYS_madvise) ||
+           SETS_LIMITS(nr);
 }
 
 // Whether the call makes a child, which begins with the mask of signals of this thread.

@@ -170,6 +170,17 @@ SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
     return result;
 }
 
+#if SEEP_ARCH_WORD == 8 // no room elsewhere
+// Some advice empties the image, or keeps it from children: MADV_REMOVE, MADV_DONTFORK.
+SEEP_EXPORT int madvise(void *address, size_t size, int advice) {
+    if (has_image(address, size))
+        return around_image((uintptr_t)address, size, madvise, advice);
+    return seep_g.real.madvise
+               ? seep_g.real.madvise(address, size, advice)
+               : as_result(sys6_real(SYS_madvise, (long)address, (long)size, advice, 0, 0, 0));
+}
+#endif
+
 // As with realloc, the memory is from now on this call's. old_size 0 makes another mapping of the
 // same (shared) memory, and the old one stays.
 SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...) {

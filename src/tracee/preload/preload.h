@@ -318,6 +318,9 @@ struct seep_real {
 #endif
     int (*munmap)(void *, size_t);
     int (*mprotect)(void *, size_t, int);
+#if SEEP_ARCH_WORD == 8
+    int (*madvise)(void *, size_t, int);
+#endif
     void *(*mremap)(void *, size_t, size_t, int, ...);
     int (*brk)(void *);
     void *(*sbrk)(intptr_t);

@@ -131,6 +131,11 @@ static void find_loader(void) {
 #else
 #define NARROW_FUNCTIONS(X)
 #endif
+#if SEEP_ARCH_WORD == 8
+#define WIDE_FUNCTIONS(X) X(madvise, "madvise")
+#else
+#define WIDE_FUNCTIONS(X)
+#endif
 
 // The real functions: those of the allocator first, those of LeakSanitizer last.
 #define REAL_FUNCTIONS(X)                                                                                    \
@@ -166,6 +171,7 @@ static void find_loader(void) {
     X(posix_spawnp, "posix_spawnp")                                                                          \
     X(mmap, "mmap")                                                                                          \
     NARROW_FUNCTIONS(X)                                                                                      \
+    WIDE_FUNCTIONS(X)                                                                                        \
     X(munmap, "munmap")                                                                                      \
     X(mprotect, "mprotect")                                                                                  \
     X(mremap, "mremap")                                                                                      \
