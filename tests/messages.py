@@ -60,6 +60,7 @@ EMPTY_IN_LIST = "an empty name in the list"
 NO_UNIT_NAME = "is no name of a unit"
 
 # ---- reports ----
+FILE_GONE = "is not there any more"
 MAPPINGS = "mappings by the program"
 AT_THE_PEAK = "at the peak"
 FREED_IN_A_WRONG_WAY = "freed in a wrong way"

@@ -139,6 +139,14 @@ def test_what_was_not_traced(static_program, tmp_path):
     assert './none' not in whole.split('program\n')[-1].replace(script, '')
 
 
+def test_a_program_whose_file_is_gone(static_program, tmp_path):
+    """As those that configure makes. That it was static is not known at the end."""
+    done = traced(['sh', '-c', 'cp static gone; ./gone; rm gone; :'], tmp_path, cwd=tmp_path)
+    assert done.code == 0, done
+    (gone,) = [p for p in done.report() if p['process']['exe'] == './gone']
+    assert report_json.codes(gone) == ['no_image'] and messages.FILE_GONE in notes(gone)[0], gone['health']
+
+
 def test_the_program_goes_on_untraced(static_program, tmp_path):
     done = traced(['sh', '-c', 'exec ./static x'], tmp_path, cwd=tmp_path)
     assert done.code == 7

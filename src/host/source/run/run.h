@@ -63,6 +63,7 @@ struct seep_run_notice {
     uid_t uid;
     gid_t gid;
     bool answered; // an image came, or it failed
+    bool is_gone;  // at the end there was no such file
 };
 
 // A process that still ran when the program had ended, and had made no heap operation of its own.
