@@ -25,7 +25,7 @@ import report_json  # noqa: E402
 
 STATES = ('idle', 'load', 'exit')
 ALL_LOST = ['--json', '--top', '0', '--kind', 'lost,indirect']
-LOADED_S = 20  # until a program has the library, at most
+LOADED_S = 120  # until a program has the library, at most
 KINDS = ('lost', 'indirect', 'possible', 'reachable')
 
 PYTHON = '''
@@ -256,7 +256,10 @@ class Soak:
                                 cwd=self.folder, env=self.environment(program), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         work = None
-        if way.number:
+        if way.number:  # a server, which has its socket by then and knows the signal
+            end = time.monotonic() + LOADED_S
+            while not any(self.folder.glob('*.sock')) and tool.poll() is None and time.monotonic() < end:
+                time.sleep(0.05)
             time.sleep(2 * self.settle)
             work = self.give_work(way.load) if way.load else None
             tool.send_signal(way.number)  # which it hands on
