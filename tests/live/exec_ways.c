@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // exec_ways WAY ENVIRONMENT PROGRAM ARG: becomes PROGRAM, or starts it and waits, in one of the ways there
-// are, with the environment it has ("keep"), an empty one ("drop"), NULL ("null"), or one whose LD_PRELOAD is
-// $OWN_LIST ("own"). exec_ways child: says what LD_PRELOAD it was given, keeps 77 bytes and ends with 4.
+// are, with the environment it has ("keep"), an empty one ("drop"), NULL ("null"), one whose LD_PRELOAD is
+// $OWN_LIST ("own"), or that LD_PRELOAD and nothing else ("list"). exec_ways child: says what LD_PRELOAD it was
+// given, keeps 77 bytes and ends with 4.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>
@@ -33,7 +34,7 @@ static char **environment(const char *which) {
         return NULL;
     snprintf(list, sizeof(list), "LD_PRELOAD=%s", getenv("OWN_LIST"));
     changed[nr++] = list;
-    for (char **at = environ; *at; at++)
+    for (char **at = environ; *at && strcmp(which, "list") != 0; at++)
         if (strncmp(*at, "LD_PRELOAD=", 11) != 0)
             changed[nr++] = *at;
     return changed;

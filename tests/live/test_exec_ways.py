@@ -21,6 +21,7 @@ COVERS = [
      'with an environment that has no libseep.so in LD_PRELOAD (env -i): the program gets what it asked for'),
     ("LD_PRELOAD of the user's own", 'covered', 'test_the_users_own_list_is_kept_in_order', 'in its order, in children too'),
     ("LD_PRELOAD of the user's own", 'declared', 'test_with_a_list_of_its_own', 'a list of the program for its child, without libseep.so'),
+    ("LD_PRELOAD of the user's own", 'declared', 'test_with_the_list_alone', 'an environment with libseep.so in LD_PRELOAD, and without SEEP_*'),
     ('posix_spawn', 'covered', 'test_with_the_environment_it_has', ''),
     ('scripts', 'covered', 'test_script', ''),
     ('programs of another libc (musl)', 'covered', 'test_musl', 'by exec'),
@@ -74,6 +75,16 @@ def test_with_a_list_of_its_own(way, tmp_path):
         done = traced([WAYS, way, 'own', WAYS, 'child'], tmp_path, env=environment(OWN_LIST=own))
         assert done.code == 4 and done.out == f'{own}\n'.encode(), done
         assert bool(untraced(done.report())) == (not seen)
+
+
+@pytest.mark.parametrize('way', ['execve', 'posix_spawn'])
+def test_with_the_list_alone(way, tmp_path):
+    """As lighttpd starts CGI programs: libseep.so is in them, and is not told of the tool. It leaves a file of its own."""
+    done = traced([WAYS, way, 'list', WAYS, 'child'], tmp_path, env=environment(OWN_LIST=LIBSEEP), cwd=tmp_path)
+    assert done.code == 4 and done.out == f'{LIBSEEP}\n'.encode(), done
+    assert len(list(tmp_path.glob(f'seep.{WAYS.name}.*.seep'))) == 1
+    (other,) = untraced(done.report())
+    assert report_json.codes(other) == ['no_preload']
 
 
 def test_the_users_own_list_is_kept_in_order(tmp_path):

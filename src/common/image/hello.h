@@ -43,7 +43,7 @@ _Static_assert(sizeof(struct seep_parked) == 24, "wire size");
 
 #define SEEP_NOTICE_SPAWNED    (1u << 0) // by posix_spawn: `pid` is not the sender
 #define SEEP_NOTICE_SEARCHED   (1u << 1) // a name without a slash was looked up in PATH
-#define SEEP_NOTICE_NO_PRELOAD (1u << 2) // its environment has no LD_PRELOAD with libseep in it
+#define SEEP_NOTICE_NO_PRELOAD (1u << 2) // no LD_PRELOAD with libseep in its environment, or no SEEP_SOCKET
 #define SEEP_NOTICE_FAILED     (1u << 3) // it did not come to that: the notice before is void
 #define SEEP_NOTICE_SECURE     (1u << 4) // its effective user or group is not the real one: no LD_PRELOAD
 

@@ -410,8 +410,8 @@ static struct seep_error *add_descendant(struct gathering *gathering, const stru
     if (notice->flags & SEEP_NOTICE_NO_PRELOAD)
         return seep_profile_note(
             profile, SEEP_NOTE_NO_PRELOAD,
-            "%s was started with an environment of its own, without libseep.so in LD_PRELOAD: have "
-            "LD_PRELOAD and SEEP_* handed on to it, or trace it by 'seep attach'",
+            "%s was started with an environment of its own, without libseep.so in LD_PRELOAD or without "
+            "SEEP_SOCKET: have LD_PRELOAD and SEEP_* handed on to it, or trace it by 'seep attach'",
             name);
     if (notice->is_gone)
         return seep_profile_note(

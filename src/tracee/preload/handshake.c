@@ -145,10 +145,11 @@ bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char 
     notice.pid = flags & SEEP_NOTICE_SPAWNED ? pid : notice.sender_pid;
     notice.image_pid = seep_confined.pid; // in a child of fork its parent
     uint64_t page = UINT64_MAX;
-    bool preloads = false;
+    uint32_t missing = 2; // strings: without the second it is traced, alone, and leaves a file
     const char *string;
-    while (!preloads && environment && next_string(&environment, &page, &string))
-        preloads = begins_with(string, "LD_PRELOAD=", &page) && has_us(string + 11, &page);
+    while (missing && environment && next_string(&environment, &page, &string))
+        missing -= (begins_with(string, "LD_PRELOAD=", &page) && has_us(string + 11, &page)) ||
+                   begins_with(string, "SEEP_SOCKET=", &page);
 #ifdef SYS_getuid32 // the others have ids of 16 bits there
     static const uint16_t calls[] = {SYS_getuid32, SYS_geteuid32, SYS_getgid32, SYS_getegid32};
 #else
@@ -158,7 +159,7 @@ bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char 
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(calls); i++)
         ids[i] = sys3(calls[i], 0, 0, 0);
     bool secure = ids[0] != ids[1] || ids[2] != ids[3];
-    notice.flags = flags | (preloads ? 0 : SEEP_NOTICE_NO_PRELOAD) | (secure ? SEEP_NOTICE_SECURE : 0);
+    notice.flags = flags | (missing ? SEEP_NOTICE_NO_PRELOAD : 0) | (secure ? SEEP_NOTICE_SECURE : 0);
     for (size_t i = 0; path && i < sizeof(notice.path) - 1 && is_readable(path + i, &page) && path[i]; i++)
         notice.path[i] = path[i];
     sys6(SYS_sendto, fd, (long)&notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
