@@ -182,6 +182,21 @@ def test_a_service_that_begins_in_a_shell(machine):
         machine('rm', '-rf', '/opt/go', TRACES / 'wrapped.service', WHERE / 'wrapped.service', WHERE / 'wrapped.service.d')
 
 
+def test_limits_of_the_service_are_not_those_of_its_snapshots(machine):
+    """A soft limit of file sizes, which systemd sets for the watcher too."""
+    machine.unit('limited.service', '[Service]\nExecStart=/opt/grower\nLimitFSIZE=1K:infinity\n')
+    try:
+        assert service(machine, 'enable', '--every', '100ms', 'limited').code == 0
+        assert machine('systemctl', 'start', 'limited').code == 0
+        machine.wait(lambda: len(machine.traces('limited.service', '*.snap.seep')) > 2)
+        watcher = machine('pgrep', '-f', 'service watch').out.split()[0].decode()
+        limits = (machine.root / f'proc/{watcher}/limits').read_text()
+        assert re.search(r'Max file size +unlimited', limits), limits
+    finally:
+        machine('systemctl', 'stop', 'limited')
+        machine('rm', '-rf', TRACES / 'limited.service', WHERE / 'limited.service', WHERE / 'limited.service.d')
+
+
 def test_the_service_does_not_notice_that_the_watcher_dies(machine, grower):
     assert service(machine, 'enable', '--restart', 'grower').code == 0
     pid = machine.main_pid(grower)

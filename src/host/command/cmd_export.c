@@ -36,8 +36,8 @@ static const struct seep_option_group export_group = {
              .help =
                  "instead of a report, each event of a recording: log lines, or a table as CSV or Parquet"},
             {"anonymize", 0, SEEP_OPTION_FLAG, offsetof(struct export_values, anonymize),
-             .help =
-                 "numbers in place of names: nothing of the program or its machine but offsets and sizes"},
+             .help = "numbers in place of names, paths and arguments; addresses, sizes, times, pids and "
+                     "offsets stay"},
             {NULL},
         },
     .values_bytes = sizeof(struct export_values),

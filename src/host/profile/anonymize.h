@@ -6,7 +6,7 @@
 #include "profile/profile.h"
 
 // Paths become "module1", names of threads, marks and pools numbers; arguments, build-ids, functions, notes
-// and who holds what in words go. Offsets in modules, addresses, sizes and times stay.
+// and who holds what in words go. Offsets in modules, addresses, sizes, times and pids stay.
 SEEP_MUST_CHECK struct seep_error *seep_session_anonymize(struct seep_session *session);
 
 #endif

@@ -9,7 +9,6 @@
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -20,6 +19,7 @@
 #include "base/accept.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/own_limits.h"
 #include "live/look_process.h"
 #include "server/server_client.h"
 #include "wire/network.h"
@@ -679,23 +679,9 @@ static void rest(const struct seep_server *server) {
         epoll_wait(server->new_fd, events, SEEP_ARRAY_SIZE(events), nr_others * SEEP_SERVER_REST_US / 1000);
 }
 
-// A look keeps a descriptor for each process. Answers and copies of images are memory files, which the kernel
-// holds to RLIMIT_FSIZE as it does others. An answer beyond the hard limit is an error, not the end of
-// the server.
-static void raise_own_limits(void) {
-    static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE};
-    struct rlimit limit;
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(limits); i++)
-        if (getrlimit(limits[i], &limit) == 0) {
-            limit.rlim_cur = limit.rlim_max;
-            setrlimit(limits[i], &limit);
-        }
-    signal(SIGXFSZ, SIG_IGN);
-}
-
 struct seep_error *seep_server_run(struct seep_server *server) {
     signal(SIGPIPE, SIG_IGN);
-    raise_own_limits();
+    seep_raise_own_limits(); // a look keeps a descriptor for each process, and answers are memory files
     struct seep_error *error = NULL;
     while (!error && !seep_interrupted && (server->listen_fd >= 0 || server->nr_clients)) {
         bool calls = false;

@@ -15,6 +15,7 @@
 #include "base/file_name.h"
 #include "base/interrupt.h"
 #include "base/map.h"
+#include "base/own_limits.h"
 #include "file/session_file.h"
 #include "process/memory_limit.h"
 #include "service/output_folder.h"
@@ -264,7 +265,8 @@ struct seep_error *seep_unit_watch(const struct seep_unit_watch *watch) {
                                  "this process has no control group: systemd did not start it");
     int main_process = watch->main_pid ? (int)syscall(SYS_pidfd_open, watch->main_pid, 0) : -1;
     if (watch->main_pid && main_process < 0)
-        return NULL; // it has ended already
+        return NULL;         // it has ended already
+    seep_raise_own_limits(); // systemd has set those of the service for us too
     watching.next_ns = watch->every_ns ? seep_monotonic_ns() + watch->every_ns : INT64_MAX;
     trim(&watching);
     struct seep_error *error = NULL;
