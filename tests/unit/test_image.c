@@ -271,6 +271,23 @@ static void test_two_threads(void **state) {
     free(image);
 }
 
+// What threads have not flushed is in the peak when the counters were copied.
+static void test_peak_of_two_threads_that_was_copied(void **state) {
+    struct image_builder *image = image_build();
+    image_add_thread(image);
+    image->header->at_peak_which = 2;
+    image->header->peak_bytes_flushed = 250;
+    image->header->at_peak[1].peak_bytes = 262;
+    struct seep_profile *profile = profile_of(image);
+    assert_int_equal(profile->totals.peak_bytes, 262);
+    seep_profile_destroy(profile);
+    image->header->at_peak[1].peak_bytes = UINT64_MAX;
+    profile = profile_of(image);
+    assert_int_equal(profile->totals.peak_bytes, profile->totals.allocated_bytes);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
 static void test_running(void **state) {
     struct image_builder *image = image_build();
     image->header->state = SEEP_STATE_LIVE;
@@ -909,6 +926,7 @@ int main(void) {
         cmocka_unit_test(test_raw),
         cmocka_unit_test(test_raw_file_begins_anew_behind_the_whole),
         cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_peak_of_two_threads_that_was_copied),
         cmocka_unit_test(test_running),
         cmocka_unit_test(test_lies),
         cmocka_unit_test(test_shapes),

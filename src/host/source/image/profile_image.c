@@ -352,14 +352,22 @@ static void set_releases(struct seep_image_reader *reader) {
     totals->releases[SEEP_RELEASE_FREE] = rest;
 }
 
-// Once the live bytes are known: exact with one thread slot, else what the threads flushed.
+// Of several threads: what they flushed, or what was live when the counters were last copied, which the
+// thread that copied them knew. Both are as exact.
+static uint64_t peak_of_threads(const struct seep_image_header *header, uint64_t allocated_bytes) {
+    bool is_copied = header->at_peak_which == 1 || header->at_peak_which == 2;
+    uint64_t copied = is_copied ? header->at_peak[header->at_peak_which - 1].peak_bytes : 0;
+    return SEEP_MAX(header->peak_bytes_flushed, SEEP_MIN(copied, allocated_bytes));
+}
+
+// Once the live bytes are known: exact with one thread slot.
 static void set_peak(struct seep_image_reader *reader) {
     struct seep_totals *totals = &reader->profile->totals;
     const struct seep_image_header *header = &reader->copy->head.header;
     uint32_t nr = reader->profile->nr_threads;
     totals->peak_exact = nr <= 1 && !header->sample_bytes;
     if (nr > 1) {
-        totals->peak_bytes = header->peak_bytes_flushed;
+        totals->peak_bytes = peak_of_threads(header, totals->allocated_bytes);
         if (__builtin_mul_overflow(header->peak_slack_bytes, (uint64_t)nr, &totals->peak_error_bytes))
             totals->peak_error_bytes = UINT64_MAX;
     }
