@@ -15,6 +15,7 @@ import sarif
 from small_programs import program_source
 
 NOT_SURE = "seep: check: not sure: "
+ANNOTATION = "::error title=seep check is not sure::"
 NOT_A_BASELINE = "not a baseline of seep"
 # Leaks 5 blocks of 100 bytes in read_order, 1 of 30 in read_name; frees everything else. The stack is overwritten
 # and nothing is printed, so that what is lost is what is live.
@@ -483,7 +484,7 @@ def test_what_was_not_traced_does_not_pass(run, seep, tmp_path):
     done = run(seep, "check", "--junit", str(file), "--sarif", str(log), "--github", static, "clean")
     assert done.returncode == 1
     assert re.search("^" + NOT_SURE + r"still \(pid \d+\): not traced: .*stat", done.stderr, re.M), done.stderr
-    assert "::error title=seep check is not sure::still" in done.stderr and "passed" not in done.stderr
+    assert ANNOTATION + "still" in done.stderr and "passed" not in done.stderr
     suite, = suites_of(file)
     assert cases_of(suite)["traced"] == ["error"]
     run_ = json.loads(log.read_text())["runs"][0]
@@ -580,6 +581,15 @@ def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words,
     assert [case for case in suites.iter("testcase") if case.get("name") == "traced" and case.find("error") is not None]
     leaks = [case.find("skipped") for case in suites.iter("testcase") if case.get("name") == "leaks"]
     assert [case for case in leaks if case is not None and why in case.get("message")]
+
+
+def test_one_reason_of_several_processes_is_said_once(run, seep, unseen):
+    shell = "for way in filter call filter filter; do $0 $way; done"
+    done = run(seep, "check", "--github", "sh", "-c", shell, unseen)
+    assert done.returncode == 1 and done.stderr.count(NOT_SURE + "unseen (pid ") == 2, done
+    assert len(re.findall("^" + NOT_SURE + r"unseen \(pid \d+; and 2 more\): ", done.stderr, re.M)) == 1
+    said = re.findall("^" + ANNOTATION + "unseen(.*?): ", done.stderr, re.M)
+    assert sorted(said) == ["", " (3 processes)"]
 
 
 @pytest.mark.parametrize("way", ["filter", "call"])

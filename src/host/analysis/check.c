@@ -615,6 +615,23 @@ bool seep_check_passed(const struct seep_check *check) {
     return !broken;
 }
 
+static bool are_unsure_alike(const struct seep_check *check, size_t one, size_t other) {
+    const char *why_one = check->processes[one].unsure, *why_other = check->processes[other].unsure;
+    const struct seep_session *session = check->session;
+    return why_one && why_other && strcmp(why_one, why_other) == 0 &&
+           strcmp(session->profiles[one]->process.name, session->profiles[other]->process.name) == 0;
+}
+
+size_t seep_check_nr_unsure_alike(const struct seep_check *check, size_t process) {
+    for (size_t i = 0; i < process; i++)
+        if (are_unsure_alike(check, i, process))
+            return 0;
+    size_t nr = 0;
+    for (size_t i = process; i < check->session->nr_profiles; i++)
+        nr += are_unsure_alike(check, i, process);
+    return nr;
+}
+
 struct seep_error *seep_check_save_baseline(const struct seep_check *check, const char *path) {
     struct seep_baseline_entry *entries = calloc(SEEP_MAX(check->nr_leaks, (size_t)1), sizeof(*entries));
     if (!entries)

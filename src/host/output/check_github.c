@@ -96,10 +96,13 @@ struct seep_error *seep_check_put_github(FILE *out, const struct seep_check *che
         fputc('\n', out);
     }
     for (size_t i = 0; i < check->session->nr_profiles; i++) {
-        if (!check->processes[i].unsure)
+        size_t nr_alike = seep_check_nr_unsure_alike(check, i);
+        if (!nr_alike)
             continue;
         fprintf(out, "::error title=seep check is not sure::");
         put_encoded(out, check->session->profiles[i]->process.name, false);
+        if (nr_alike > 1)
+            fprintf(out, " (%zu processes)", nr_alike);
         fputs(": ", out);
         put_encoded(out, check->processes[i].unsure, false);
         fputc('\n', out);

@@ -337,9 +337,15 @@ static void put_unsure(FILE *out, const struct seep_check *check) {
             continue;
         const struct seep_process *process = &check->session->profiles[i]->process;
         descendants_only &= process->pid != check->session->profiles[0]->process.pid;
+        size_t nr_alike = seep_check_nr_unsure_alike(check, i);
+        if (!nr_alike)
+            continue;
         fputs("seep: check: not sure: ", out);
         seep_put_escaped(out, process->name);
-        fprintf(out, " (pid %" PRIu32 "): ", process->pid);
+        fprintf(out, " (pid %" PRIu32, process->pid);
+        if (nr_alike > 1)
+            fprintf(out, "; and %zu more", nr_alike - 1);
+        fputs("): ", out);
         seep_put_escaped(out, check->processes[i].unsure);
         fputc('\n', out);
     }
