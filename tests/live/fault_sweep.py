@@ -11,6 +11,7 @@ import concurrent.futures
 import errno
 import os
 import random
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -57,11 +58,15 @@ class Run:
         else:
             env.update(SEEP_LIBRARY=LIBRARIES[library])
             command = [harness.SEEP, 'run', '-q', '-o', trace, *options, '--', *command]
-        self.done = harness.run(command, env=harness.environment(**env), cwd=folder)
+        self.is_alone, self.is_reached, self.is_saved, self.processes = options is None, True, False, []
+        try:
+            self.done = harness.run(command, env=harness.environment(**env), cwd=folder)
+        except subprocess.TimeoutExpired:
+            self.done = None
+            return
         # The line about calls that are not in the log is the tool's, not the program's.
         said = self.done.err.splitlines(keepends=True)
         self.done.err = b''.join(line for line in said if messages.NOT_IN_LOG.encode() not in line)
-        self.is_alone = options is None
         self.is_reached = seen.exists()
         self.is_saved = trace.exists()
         # Hundreds of traces: the reader that names no functions is the quick one. It does not read what was left without the tool.
@@ -87,6 +92,8 @@ class Run:
 
 def wrong(run, whole, handler, fault):
     """What is wrong about a run, by one without faults; None: nothing."""
+    if not run.done:
+        return 'it did not end'
     code = harness.exit_status(run.done.code)
     if handler == 'leave' and SIGNAL in fault:
         return None if code in (3, 4) and not run.done.err else f'it ended with {code}: {run.done}'
@@ -110,7 +117,7 @@ def wrong(run, whole, handler, fault):
 
 def without_faults(mode, handler, folder, *more):
     whole = Run(mode, handler, '0', folder, *more)
-    assert whole.done.code == 4 and not whole.is_reached and whole.is_saved, whole.done
+    assert whole.done and whole.done.code == 4 and not whole.is_reached and whole.is_saved, whole.done
     return whole
 
 

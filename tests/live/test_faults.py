@@ -156,6 +156,12 @@ def test_the_sweep_finds_what_is_missing(tmp_path):
     assert not fault_sweep.wrong(told, whole, 'allocate', '1:5')
 
 
+def test_the_sweep_names_the_call_with_which_a_run_does_not_end(tmp_path, monkeypatch):
+    whole = fault_sweep.without_faults('live', 'allocate', tmp_path)
+    monkeypatch.setattr(fault_sweep.harness.run, '__kwdefaults__', {**fault_sweep.harness.run.__kwdefaults__, 'timeout': 0})
+    assert fault_sweep.wrong(fault_sweep.Run('live', 'allocate', '1:5', tmp_path), whole, 'allocate', '1:5')
+
+
 def test_alone_each_call_fails_once(tmp_path):
     """Without the tool the library also writes the file: none, or a whole one; never a broken one, never a rest."""
     program = PROGRAMS / 'gcc-O2@plain'
