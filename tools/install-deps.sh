@@ -182,9 +182,10 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 # A fresh machine has no package lists; an old one may have lists that name what is gone.
+# The updates that a machine makes by itself hold the lock for minutes.
 run_apt() {
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-remove --no-install-recommends \
-        -o Dpkg::Use-Pty=0 "$@" </dev/null
+        -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null
 }
 
 policy=/usr/sbin/policy-rc.d
