@@ -20,6 +20,7 @@ nothing failed.
 import argparse
 import collections
 import concurrent.futures
+import functools
 import json
 import os
 import random
@@ -74,11 +75,11 @@ FULL_FAILURES = 25  # of these all output is shown, of the others the end
 Result = collections.namedtuple("Result", "suite name status detail")  # status: passed, failed, skipped
 
 results = []
-unstable = []    # results that failed among others and passed alone
+unstable = []    # results that failed and passed when they ran again
 seconds = collections.Counter()  # of processor time, by part of the whole
 dearest = collections.Counter()  # the same by file of tests
 pytest_ids = {}  # (suite, name) of a test: what pytest calls it, the variables that it needs
-meson_runs = {}  # (suite, name) of a meson test: how it is run, see run()
+meson_runs = {}  # (suite, name) of a meson test: what meson tells of it, options of run()
 started = time.monotonic()
 
 
@@ -194,16 +195,12 @@ def describe(status):
     if status is None:
         return "took too long, killed"
     if status < 0:
-        return "killed by " + signal.Signals(-status).name
+        named = -status in list(signal.Signals)  # of the real-time signals only the first and the last
+        return "killed by " + (signal.Signals(-status).name if named else "signal %d" % -status)
     return "exit status %d" % status
 
 
-def run_meson_test(prefix, test, environment, slowness, before):
-    suite = prefix + (test["suite"][0].split(":")[-1] if test["suite"] else "meson")
-    environment = dict(environment, **test["env"])
-    how = dict(timeout=(test["timeout"] or 30) * slowness, part=prefix + "meson tests", env=environment, cwd=test["workdir"] or ROOT)
-    meson_runs[suite, test["name"]] = test["cmd"], how
-    status, output = run([*before, *test["cmd"]], **how)
+def record_meson_test(suite, test, status, output):
     if status is not None and count_cmocka(suite, test["name"], status, output):
         return
     if test["protocol"] != "exitcode":
@@ -214,6 +211,14 @@ def run_meson_test(prefix, test, environment, slowness, before):
         record(suite, test["name"], "skipped", output)
     else:
         record(suite, test["name"], "failed", describe(status) + "\n" + output)
+
+
+def run_meson_test(prefix, test, environment, slowness, before):
+    suite = prefix + (test["suite"][0].split(":")[-1] if test["suite"] else "meson")
+    environment = dict(environment, **test["env"])
+    how = dict(timeout=(test["timeout"] or 30) * slowness, part=prefix + "meson tests", env=environment, cwd=test["workdir"] or ROOT)
+    meson_runs[suite, test["name"]] = test, how
+    record_meson_test(suite, test, *run([*before, *test["cmd"]], **how))
 
 
 def run_meson_tests(prefix, directory, environment, options, slowness, before=()):
@@ -267,7 +272,7 @@ def run_pytest(prefix, directory, suites, environment, options, before=()):
             unstable.append(death)
         else:
             results.append(death)
-    shutil.rmtree(running)
+    shutil.rmtree(running, ignore_errors=True)  # a worker that was killed may still be at its end
     count = 0
     if os.path.exists(report):
         for case in ElementTree.parse(report).getroot().iter("testcase"):
@@ -306,12 +311,27 @@ def remember_tests(folders, environment, options):
             env=environment)
 
 
+def passes_alone(suite, test, how):
+    """By the same rules as before: a program that leaves its tests early may exit with 0."""
+    nr = len(results)
+    record_meson_test(suite, test, *run(test["cmd"], **how))
+    again = results[nr:]
+    del results[nr:]
+    return all(result.status == "passed" for result in again)
+
+
 def alone(result, environment):
-    """How a failed test is run alone: command and options of run(). None: it is no test."""
+    """What runs a failed test alone and says whether it passes. None: it is no test."""
     if (result.suite, result.name) in pytest_ids:
         test, variables = pytest_ids[result.suite, result.name]
-        return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test], dict(timeout=600, cwd=ROOT, env=dict(environment, **variables))
-    return meson_runs.get((result.suite, result.name)) or meson_runs.get((result.suite, result.name.rpartition(".")[0]))
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+
+        def passes():
+            status, output = run(command, timeout=600, cwd=ROOT, env=dict(environment, **variables))
+            return status == 0 and re.search(r"(?<!\d)1 passed\b", output)  # and was not skipped
+        return passes
+    runs = (meson_runs.get((result.suite, name)) for name in (result.name, result.name.rpartition(".")[0]))
+    return next((functools.partial(passes_alone, result.suite, *one) for one in runs if one), None)
 
 
 def try_again(environment):
@@ -320,9 +340,8 @@ def try_again(environment):
     how = [alone(result, environment) for result in failed]
     if not 0 < len(failed) <= AGAIN or None in how:
         return
-    for result, (command, options) in zip(failed, how):
-        status, _ = run(command, **options)
-        if status == 0:
+    for result, passes in zip(failed, how):
+        if passes():
             results[results.index(result)] = result._replace(status="passed")
             unstable.append(result)
 
@@ -394,7 +413,7 @@ def print_results():
         else:
             say("    %s" % " ".join(result.detail[-300:].split()))
     for result in unstable:
-        say("\nUNSTABLE %s %s: failed beside others, passed alone" % (result.suite, result.name))
+        say("\nUNSTABLE %s %s: failed, and passed when it ran again" % (result.suite, result.name))
         say("    " + result.detail[-8000:].replace("\n", "\n    "))
     counts = collections.Counter(result.status for result in results)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

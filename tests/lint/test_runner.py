@@ -50,6 +50,11 @@ def test_a_program_that_dies_is_a_failure(runner):
     assert statuses(runner) == [("x.test_a", "passed"), ("x.test_b", "failed")]
 
 
+@pytest.mark.parametrize("status, told", [(-9, "killed by SIGKILL"), (-40, "killed by signal 40"), (3, "exit status 3"), (None, "took too long, killed")])
+def test_each_end_has_words(runner, status, told):
+    assert runner.describe(status) == told
+
+
 def test_a_program_that_dies_between_tests_is_a_failure(runner):
     assert runner.count_cmocka("unit", "x", -6, GOOD[:GOOD.index("[ RUN      ] test_b")])
     assert statuses(runner) == [("x.test_a", "passed"), ("x", "failed")]
@@ -178,6 +183,11 @@ def test_one_that_fails_alone_too_is_a_failure(runner, tmp_path, monkeypatch):
     assert tried_again(runner, tmp_path, monkeypatch, body) == (["failed"], [])
 
 
+def test_one_that_is_skipped_alone_is_a_failure(runner, tmp_path, monkeypatch):
+    body = "import pytest\n\ndef test_a():\n    pytest.skip('not today')\n"
+    assert tried_again(runner, tmp_path, monkeypatch, body) == (["failed"], [])
+
+
 def test_a_unit_test_that_passes_alone_is_listed(runner, tmp_path):
     """As one that fails beside others: it passes where a file is, which its first run makes."""
     program = tmp_path / "program"
@@ -190,6 +200,18 @@ def test_a_unit_test_that_passes_alone_is_listed(runner, tmp_path):
     runner.try_again(dict(os.environ))
     assert statuses(runner) == [("x.test_a", "passed"), ("x.test_b", "passed")]
     assert [result.name for result in runner.unstable] == ["x.test_b"]
+
+
+def test_a_unit_test_that_leaves_early_alone_too_is_a_failure(runner, tmp_path):
+    """Its exit status is 0."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho '%s'\n" % GOOD[:GOOD.index("[ RUN      ] test_b")])
+    program.chmod(0o755)
+    test = {"suite": ["seep:unit"], "name": "x", "env": {}, "cmd": [str(program)], "timeout": 30, "workdir": None, "protocol": "exitcode"}
+    runner.run_meson_test("", test, dict(os.environ), 1, ())
+    runner.try_again(dict(os.environ))
+    assert statuses(runner) == [("x.test_a", "passed"), ("x", "failed")]
+    assert not runner.unstable
 
 
 KILLS = """
@@ -234,7 +256,7 @@ def test_a_pytest_that_is_killed_runs_again(runner, root, tmp_path, monkeypatch,
 def test_many_failures_are_no_accident(runner, tmp_path, monkeypatch):
     for i in range(runner.AGAIN):
         runner.record("unit", "x%d" % i, "failed")
-        runner.meson_runs["unit", "x%d" % i] = ["true"], dict(timeout=9)
+        runner.meson_runs["unit", "x%d" % i] = {"name": "x%d" % i, "cmd": ["true"], "protocol": "exitcode"}, dict(timeout=9)
     statuses_then, unstable = tried_again(runner, tmp_path, monkeypatch, "def test_a():\n    pass\n")
     assert set(statuses_then) == {"failed"} and not unstable
 
