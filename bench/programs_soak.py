@@ -10,7 +10,8 @@ calls and the classes of blocks are compared with memcheck's. Prints one row per
 attach needs root.
 
 The blocks that are left at the end are compared with memcheck's one by one, of these programs and of some 160 more:
-`--modes ''` does only that, with --jobs of several programs at a time. Memory is wiped, as `seep check` does, because memcheck does not hand out freed memory again.
+`--modes ''` does only that, with --jobs programs at a time. Memory is wiped, as `seep check` does, because memcheck
+does not hand out freed memory again.
 The last lines are the number of blocks, of those in another class, and their share. Exit status 1 when anything
 differs without a reason in bench/programs.py, or more than 1 % of the blocks but those behind headers that only seep learns.
 

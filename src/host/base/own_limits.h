@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Limits that the one who started us has set for something else.
+// Soft limits of this process, which its parent may have set for another program.
 #ifndef SEEP_BASE_OWN_LIMITS_H
 #define SEEP_BASE_OWN_LIMITS_H
 
@@ -9,8 +9,9 @@
 
 #include "core/attr.h"
 
-// Of who keeps a descriptor for each process, and writes traces or memory files, which the kernel holds to
-// RLIMIT_FSIZE as it does others. A file beyond the hard limit is an error, not the end of the process.
+// For a process that keeps a descriptor for each traced process and writes traces or memory files:
+// RLIMIT_FSIZE holds for memory files, too. From then on a file beyond the hard limit is an error, not the
+// end of the process.
 static inline void seep_raise_own_limits(void) {
     static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE};
     struct rlimit limit;

@@ -28,11 +28,11 @@ void seep_suppress_deinit(struct seep_suppress *suppress);
 // Reads the files that the user named.
 SEEP_MUST_CHECK struct seep_error *seep_suppress_read(const struct seep_arguments *arguments,
                                                       struct seep_suppress *suppress);
-// Applies them, and what counts without being asked for. Once.
+// Applies them, and the suppressions that need no option. Once for a session.
 SEEP_MUST_CHECK struct seep_error *seep_suppress_apply(struct seep_suppress *suppress,
                                                        struct seep_session *session,
                                                        struct seep_symbols *symbols);
-// Applies only what counts without being asked for. Once.
+// Applies only the suppressions that need no option. Once for a session.
 SEEP_MUST_CHECK struct seep_error *seep_suppress_apply_defaults(struct seep_session *session,
                                                                 struct seep_symbols *symbols);
 

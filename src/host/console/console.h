@@ -31,7 +31,7 @@ struct seep_console {
     uint64_t lost_new_bytes;
     unsigned nr_marks;
     struct seep_session *whole; // over a link, as it was fetched last; NULL: not yet
-    // Takes out of the leaks what counts as none, as reports do, once for a session. NULL: nothing.
+    // Takes suppressed blocks out of the leaks, as reports do, once for a session. NULL: none are suppressed.
     struct seep_error *(*suppress)(struct seep_session *session, struct seep_symbols *symbols);
 };
 

@@ -34,7 +34,7 @@ struct seep_session *seep_console_session(const struct seep_console *console);
 SEEP_MUST_CHECK struct seep_error *seep_console_whole(struct seep_console *console,
                                                       struct seep_session **ret_session);
 
-// Takes out of the leaks of the session what counts as none, once.
+// Takes suppressed blocks out of the leaks of the session, the first time.
 SEEP_MUST_CHECK struct seep_error *seep_console_suppress(const struct seep_console *console,
                                                          struct seep_session *session);
 

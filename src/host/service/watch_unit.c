@@ -95,7 +95,7 @@ static uint64_t program_of(pid_t pid) {
     return nr > 0 ? seep_hash_bytes(vector, (size_t)nr) : 0;
 }
 
-// The image that we hold is of a program before.
+// Whether the held image is of a program before the last exec.
 static bool went_on_by_exec(const struct held *held) {
     uint64_t program = program_of(held->pid);
     return program && program != held->program;
@@ -129,7 +129,7 @@ static struct seep_error *hold(struct watching *watching, pid_t pid) {
     return error;
 }
 
-// Nothing of the program before is put away. It is held until the new one has its image.
+// No file is written of the program before the exec. Its image is held until the new program has one.
 static void hold_again(struct watching *watching, size_t i) {
     size_t nr_held = watching->nr_held;
     tell(watching, hold(watching, watching->held[i].pid));

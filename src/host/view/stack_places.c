@@ -23,7 +23,7 @@ static uint32_t frame_at(const struct seep_stack_places *places, uint32_t at) {
     return at == SEEP_NO_PLACE ? SEEP_NO_FRAME : places->stacks->nodes[at].frame;
 }
 
-// The place of the node, of which that of its parent is `outer`.
+// The place of a node. `outer` is the place of its parent.
 static struct seep_error *place_of(struct seep_stack_places *places, uint32_t node, uint32_t outer,
                                    uint32_t *ret_place) {
     uint32_t frame = frame_at(places, node), outer_frame = frame_at(places, outer);
@@ -37,7 +37,7 @@ static struct seep_error *place_of(struct seep_stack_places *places, uint32_t no
     return error;
 }
 
-// Goes outwards to a node whose place is known, or that is its own whatever called it, and back.
+// Goes outwards to a node whose place is known, or that is its own place whatever called it. Then goes back.
 static struct seep_error *find_place(struct seep_stack_places *places, uint32_t node) {
     const struct seep_stacks *stacks = places->stacks;
     size_t nr = 0;
@@ -67,7 +67,7 @@ static struct seep_error *find_place(struct seep_stack_places *places, uint32_t 
     return error;
 }
 
-// A recursion has thousands of one place: the caller is that of the outermost of them.
+// A recursion has thousands of nodes of one place. The caller of the outermost node is the caller of all.
 static struct seep_error *find_outer(struct seep_stack_places *places, uint32_t place) {
     size_t nr = 0;
     uint32_t at = place, outer = SEEP_NO_PLACE;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The places of thousands of stacks: each node of the tree is looked at once, whatever number of stacks it is
-// in.
+// The places of thousands of stacks. Each node of the tree is looked at once, however many stacks it is in.
 #ifndef SEEP_VIEW_STACK_PLACES_H
 #define SEEP_VIEW_STACK_PLACES_H
 

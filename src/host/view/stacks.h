@@ -108,7 +108,7 @@ SEEP_MUST_CHECK struct seep_error *seep_stacks_resolve(struct seep_stacks *stack
 SEEP_MUST_CHECK struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
                                                     uint32_t *ret_frame, unsigned *ret_inlined);
 
-// The least of a frame's functions, which are resolved.
+// The least blame of the functions of a frame. Resolves them.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_least_blame(struct seep_stacks *stacks, uint32_t frame,
                                                            enum seep_blame *ret_least);
 // Whether the frame is of a runtime that is not named where another frame of the stack has `best`.

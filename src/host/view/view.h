@@ -299,9 +299,9 @@ enum seep_lead {
 
 // The rows that have most of it, the first of them first, of all that pass the filters, suppressed ones left
 // out; `all`: what all rows have. One place of the source may be many rows: a function that calls itself has
-// one for each depth. Of more than SEEP_VIEW_LEADERS rows the others are added to one of the same place and
-// callers. The first of others follow, up to SEEP_VIEW_LEADERS_MOST; the rest is `of_others` of one of its
-// place.
+// one for each depth. SEEP_VIEW_LEADERS rows are leaders. Each other row is added to the leader of its place
+// and callers. A row that has no such leader is a leader, too, up to SEEP_VIEW_LEADERS_MOST. Beyond, its
+// value is in `of_others` of the first leader of its place.
 #define SEEP_VIEW_LEADERS      1024u
 #define SEEP_VIEW_LEADERS_MOST 1280u
 struct seep_view_leaders {

@@ -98,7 +98,7 @@ static bool is_left(const struct chosen *chosen, uint64_t value, size_t row) {
 
 // ---- rows that are none of the best ----
 
-// Indexes + 1 of leaders.
+// The maps have indexes of leaders, + 1.
 struct left {
     struct seep_stack_places places;
     struct seep_map called;   // by place and callers
@@ -114,8 +114,8 @@ static void left_deinit(struct left *left) {
     seep_map_deinit(&left->of_place);
 }
 
-// Where the leader is kept of the row's place and callers, and of its place; *ret_... is 0 where there is
-// none.
+// **ret_called: index + 1 of the leader of the row's place and callers; **ret_of_place: of the first leader
+// of its place. 0: there is none.
 static struct seep_error *find_leader(struct left *left, uint32_t node, uint64_t **ret_called,
                                       uint64_t **ret_of_place) {
     uint32_t place;

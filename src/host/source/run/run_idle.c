@@ -242,9 +242,9 @@ static bool is_running(pid_t pid) {
                                              seep_stat_number(&stat, SEEP_STAT_THREADS) > 1);
 }
 
-// What has ended before it could be looked at is most often a process of another program. A descendant that
-// had ended when all numbers were gone through has left another one among them, if none was given since. So
-// only those that ended between that moment and the look at them were missed.
+// A process that ends before look_at() is most often of another program. A descendant that had ended at
+// is_running() had made its children before, so their numbers are among these if no number was given since.
+// Then only a process that ended between is_running() and look_at() may have been missed.
 static struct seep_error *look_at_numbers(struct search *search, const struct numbers *numbers, int nr_few) {
     struct seep_error *err = NULL;
     bool ran[NUMBERS_MAX];
@@ -279,8 +279,8 @@ struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
     struct numbers numbers = numbers_of(run);
     int64_t until_ns = seep_monotonic_ns() + FOLLOWED_NS;
     struct seep_error *err = look_at_numbers(&search, &numbers, NUMBERS_FEW);
-    // A process may have ended before the look at it and left another one with a later number. None is left
-    // if none was missed in one round and none of the others is a descendant.
+    // A process may have ended before the look at it and left another one with a later number. No descendant
+    // is left if a round missed no process and found no descendant.
     search.missed = true;
     for (int round = 0; !err && search.missed; round++) {
         int latest;
