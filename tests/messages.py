@@ -60,7 +60,7 @@ EMPTY_IN_LIST = "an empty name in the list"
 NO_UNIT_NAME = "is no name of a unit"
 
 # ---- reports ----
-FILE_GONE = "is not there any more"
+FILE_UNFOUND = "was not found at the end, because it is gone or named from another folder"
 MAPPINGS = "mappings by the program"
 AT_THE_PEAK = "at the peak"
 FREED_IN_A_WRONG_WAY = "freed in a wrong way"

@@ -139,12 +139,17 @@ def test_what_was_not_traced(static_program, tmp_path):
     assert './none' not in whole.split('program\n')[-1].replace(script, '')
 
 
-def test_a_program_whose_file_is_gone(static_program, tmp_path):
-    """As those that configure makes. That it was static is not known at the end."""
-    done = traced(['sh', '-c', 'cp static gone; ./gone; rm gone; :'], tmp_path, cwd=tmp_path)
+@pytest.mark.parametrize('script, exe', [
+    ('cp static gone; ./gone; rm gone; :', './gone'),
+    ('mkdir sub; cp static sub/there; cd sub; ./there; :', './there'),
+    ('mkdir sub; cp static sub/there; PATH=$PWD/sub:$PATH; env there; :', 'there'),
+])
+def test_a_program_whose_file_is_not_found(static_program, tmp_path, script, exe):
+    """As those that configure makes, or one that is there and named from another folder. That it was static is not known."""
+    done = traced(['sh', '-c', script], tmp_path, cwd=tmp_path)
     assert done.code == 0, done
-    (gone,) = [p for p in done.report() if p['process']['exe'] == './gone']
-    assert report_json.codes(gone) == ['no_image'] and messages.FILE_GONE in notes(gone)[0], gone['health']
+    (static,) = [p for p in done.report() if p['process']['exe'] == exe]
+    assert report_json.codes(static) == ['no_image'] and messages.FILE_UNFOUND in notes(static)[0], static['health']
 
 
 def test_the_program_goes_on_untraced(static_program, tmp_path):

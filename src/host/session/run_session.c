@@ -413,13 +413,14 @@ static struct seep_error *add_descendant(struct gathering *gathering, const stru
             "%s was started with an environment of its own, without libseep.so in LD_PRELOAD or without "
             "SEEP_SOCKET: have LD_PRELOAD and SEEP_* handed on to it, or trace it by 'seep attach'",
             name);
-    if (notice->is_gone)
-        return seep_profile_note(
-            profile, SEEP_NOTE_NO_IMAGE,
-            "no image came from %s, and its file, which may tell why, is not there any more: it was static, "
-            "set-user-ID or of another kind without libseep.so, or ended before libseep.so was ready, or a "
-            "sandbox kept it from the socket, or there was no room (ulimit -v, -f or -n)",
-            name);
+    if (notice->is_unfound)
+        return seep_profile_note(profile, SEEP_NOTE_NO_IMAGE,
+                                 "no image came from %s, and its file, which may tell why, was not found at "
+                                 "the end, because it is gone or named from another folder or PATH: it was "
+                                 "static, set-user-ID or of another kind without libseep.so, or ended before "
+                                 "libseep.so was ready, or a sandbox kept it from the socket, or there was "
+                                 "no room (ulimit -v, -f or -n)",
+                                 name);
     return seep_profile_note(profile, SEEP_NOTE_NO_IMAGE,
                              "no image came from %s: it ended before libseep.so was ready, or a sandbox "
                              "kept it from the socket, or there was no room (ulimit -v, -f or -n)",

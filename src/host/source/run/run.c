@@ -166,7 +166,7 @@ static struct seep_error *finish_notices(struct seep_run_supervisor *supervisor,
         program.gid = notice->gid;
         if (!err && program.path)
             err = seep_program_inspect(&program, library);
-        notice->is_gone = err && err->code == SEEP_E_NOT_FOUND;
+        notice->is_unfound = err && err->code == SEEP_E_NOT_FOUND;
         if (!err) {
             notice->why = program.why_untraced;
             program.why_untraced = NULL;

@@ -62,8 +62,8 @@ struct seep_run_notice {
     bool foreign;        // it was executed as another user, who is:
     uid_t uid;
     gid_t gid;
-    bool answered; // an image came, or it failed
-    bool is_gone;  // at the end there was no such file
+    bool answered;   // an image came, or it failed
+    bool is_unfound; // at the end we find no such file: the process may have had another folder or PATH
 };
 
 // A process that still ran when the program had ended, and had made no heap operation of its own.
