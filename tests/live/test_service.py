@@ -182,6 +182,27 @@ def test_a_service_that_begins_in_a_shell(machine):
         machine('rm', '-rf', '/opt/go', TRACES / 'wrapped.service', WHERE / 'wrapped.service', WHERE / 'wrapped.service.d')
 
 
+def test_a_shell_that_becomes_a_program_that_is_not_traced(machine):
+    """Nothing is told of the program, and the shell is not its last state."""
+    machine.unit('bare.service', "[Service]\nExecStart=/bin/bash -c 'read line < /opt/go; /opt/grower & exec -c /opt/grower'\n")
+    assert machine('mkfifo', '/opt/go').code == 0
+    try:
+        assert service(machine, 'enable', '--every', '100ms', 'bare').code == 0
+        assert machine('systemctl', 'start', 'bare').code == 0
+        pid = machine.main_pid('bare.service')
+        machine.wait(lambda: machine.traces('bare.service', f'bash.{pid}.*.snap.seep'))
+        assert machine('sh', '-c', 'echo > /opt/go').code == 0
+        machine.wait(lambda: (machine.root / f'proc/{pid}/comm').read_text() == 'grower\n')
+        nr = len(machine.traces('bare.service', 'grower.*.snap.seep'))  # of the other one, which is traced
+        machine.wait(lambda: len(machine.traces('bare.service', 'grower.*.snap.seep')) > nr + 1)
+        assert machine('kill', '-9', pid).code == 0
+        machine.wait(lambda: not machine('pgrep', '-f', 'service watch').out)
+        assert not machine.traces('bare.service', f'*.{pid}.*.end.seep')
+    finally:
+        machine('systemctl', 'stop', 'bare')
+        machine('rm', '-rf', '/opt/go', TRACES / 'bare.service', WHERE / 'bare.service', WHERE / 'bare.service.d')
+
+
 def test_limits_of_the_service_are_not_those_of_its_snapshots(machine):
     """A soft limit of file sizes, which systemd sets for the watcher too."""
     machine.unit('limited.service', '[Service]\nExecStart=/opt/grower\nLimitFSIZE=1K:infinity\n')

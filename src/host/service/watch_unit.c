@@ -31,6 +31,7 @@ struct held {
     int process;      // a pidfd
     int64_t start_ns; // CLOCK_REALTIME, when its image was made
     uint64_t program; // program_of() it, before its image was opened
+    bool passed;      // the process was seen to be another program, which is not traced, or not yet
     char name[64];
 };
 
@@ -132,6 +133,7 @@ static struct seep_error *hold(struct watching *watching, pid_t pid) {
 // No file is written of the program before the exec. Its image is held until the new program has one.
 static void hold_again(struct watching *watching, size_t i) {
     size_t nr_held = watching->nr_held;
+    watching->held[i].passed = true;
     tell(watching, hold(watching, watching->held[i].pid));
     if (watching->nr_held > nr_held)
         let_go(watching, &watching->held[i]);
@@ -210,7 +212,7 @@ static void put_away_ended(struct watching *watching) {
     for (size_t i = watching->nr_held; i-- > 0;) {
         if (!has_ended(&watching->held[i]))
             continue;
-        if (!left_by_itself(watching, &watching->held[i]))
+        if (!watching->held[i].passed && !left_by_itself(watching, &watching->held[i]))
             tell(watching, save(watching, &watching->held[i], "end"));
         let_go(watching, &watching->held[i]);
         any = true;
