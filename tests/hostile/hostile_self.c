@@ -146,7 +146,7 @@ static void limits(void) {
     MUST(setrlimit(RLIMIT_MEMLOCK, &none) == 0 && setrlimit(RLIMIT_CORE, &none) == 0);
     MUST(setrlimit(RLIMIT_SIGPENDING, &none) == 0 && setrlimit(RLIMIT_MSGQUEUE, &none) == 0);
     work_everywhere();
-    MUST(setrlimit(RLIMIT_STACK, &little) == 0);
+    MUST(prlimit(0, RLIMIT_STACK, &little, NULL) == 0);
     work_everywhere();
 }
 

@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
 from harness import BUILD, SEEP, TIMEOUT, bpf_items, children_of, environment, need, run, wait_until  # noqa: E402
+from small_programs import built_program  # noqa: E402
 
 PROGRAM, PLUGIN = BUILD / 'tests/hostile/hostile-self', BUILD / 'tests/hostile/hostile-plugin.so'
 WAYS = ['descriptors', 'limits', 'forks', 'stacks', 'no-new-code', 'landlock', 'asked-about', 'same-memory', 'plugins', 'image-unmapped',
@@ -47,6 +48,19 @@ def test_it_ends_as_without_seep(way, tmp_path):
     alone = how_it_ends([], args=args, LD_PRELOAD=BUILD / 'libseep-record.so', SEEP_MODE='record',
                         SEEP_OUT=tmp_path / 'alone.%p.seep')
     assert alone == plain
+
+
+@pytest.mark.parametrize('first', [True, False], ids=['in front', 'behind'])
+@pytest.mark.parametrize('way', ['limits', 'image-unmapped', 'image-protected', 'image-advised'])
+def test_functions_of_another_library_that_make_the_call(way, first, tmp_path):
+    """By syscall(), which is the library's: it calls none of these functions from there."""
+    need('gcc')
+    shim = built_program('calls_by_number.c', tmp_path, '-O1', '-shared', '-fPIC')
+    for mode, library in ('live', 'libseep.so'), ('record', 'libseep-record.so'):
+        both = (shim, BUILD / library) if first else (BUILD / library, shim)
+        done = how_it_ends([], args=[way, PLUGIN], LD_PRELOAD=':'.join(map(str, both)), SEEP_MODE=mode,
+                           SEEP_OUT=tmp_path / '%p.seep')
+        assert done == how_it_ends([], args=[way, PLUGIN]), (mode, done)
 
 
 @pytest.mark.parametrize('mode, library', [('live', 'libseep.so'), ('record', 'libseep-record.so')])

@@ -31,6 +31,12 @@ void *seep_new_here(size_t size, enum seep_via via);
 void seep_free_here(void *block);
 void seep_delete_here(void *block, size_t alignment, uint32_t form, bool recorded);
 
+// The hooks of these names (hooks_map.c). A function of such a name that the program or another library has
+// may make the call by syscall(), which is ours: that function is not called from there.
+int seep_munmap(void *address, size_t size);
+int seep_mprotect(void *address, size_t size, int protection);
+int seep_madvise(void *address, size_t size, int advice); // on 64-bit CPUs
+
 int seep_no_real(void); // what a hook returns that has no real function: -1, errno ENOSYS
 
 // Records what an allocation function returned (NULL: it failed), and returns it. errno is the real

@@ -22,6 +22,13 @@ SEEP_COLD int seep_no_real(void) {
     return -1;
 }
 
+static long with_errno(long result) {
+    if (!sys_failed(result))
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
 // ---- limits ---------------------------------------------------------------------------------------
 
 enum { DESCRIPTORS_FEW = 64, LOW_LIMIT = 64 << 20 };
@@ -137,15 +144,18 @@ SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 
 }
 #endif
 
+// By call where the program made the call: the real function may be another library's, which makes it, too.
 static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before,
-                    struct seep_caller caller) {
+                    struct seep_caller caller, bool by_call) {
     seep_start();
-    if (!seep_g.real.prlimit)
+    if (!by_call && !seep_g.real.prlimit)
         return seep_no_real();
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
     if (own)
         limit_is_coming(resource, limit, sizeof(*limit));
-    int result = seep_g.real.prlimit(pid, resource, limit, ret_before);
+    int result = by_call ? (int)with_errno(sys6_real(SYS_prlimit64, pid, (long)resource, (long)limit,
+                                                     (long)ret_before, 0, 0))
+                         : seep_g.real.prlimit(pid, resource, limit, ret_before);
     if (result == 0 && own)
         limit_changed(resource, soft_of(limit), caller);
     return result;
@@ -153,7 +163,7 @@ static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, st
 
 SEEP_EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
                         struct rlimit *ret_before) {
-    return limit_of(pid, resource, limit, ret_before, LIMIT_CALLER());
+    return limit_of(pid, resource, limit, ret_before, LIMIT_CALLER(), false);
 }
 
 SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
@@ -170,7 +180,8 @@ SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const stru
         limit_changed(resource, limit->rlim_cur, LIMIT_CALLER());
     return result;
 #else
-    return limit_of(pid, resource, (const struct rlimit *)limit, (struct rlimit *)ret_before, LIMIT_CALLER());
+    return limit_of(pid, resource, (const struct rlimit *)limit, (struct rlimit *)ret_before, LIMIT_CALLER(),
+                    false);
 #endif
 }
 
@@ -257,13 +268,6 @@ SEEP_EXPORT int mlockall(int flags) {
 
 // ---- system call filters --------------------------------------------------------------------------
 
-static long with_errno(long result) {
-    if (!sys_failed(result))
-        return result;
-    errno = (int)-result;
-    return -1;
-}
-
 // Before a call that installs a filter: whatever it makes impossible must not be tried after it. Counted, so
 // that a call that fails takes back no more than its own.
 static void filter_begins(void) {
@@ -326,6 +330,7 @@ static bool is_filter(long nr, long a) {
 
 // With the structure of prlimit. On 32-bit CPUs no limit is too low for a child's mappings.
 #define SETS_LIMITS(nr) (SEEP_ARCH_WORD == 8 && (nr) == SYS_prlimit64)
+#define IS_ADVICE(nr)   (SEEP_ARCH_WORD == 8 && (nr) == SYS_madvise)
 
 // As the functions of these names do.
 static void memory_goes(long nr, uint64_t address, uint64_t bytes, long c, long d, uint64_t e) {
@@ -343,14 +348,12 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
         filter_begins();
     if ((nr == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT) || (nr == SYS_prctl && takes_counter(a, b)))
         seep_confined.no_counter = true;
-#if SEEP_ARCH_WORD == 8
-    if (nr == SYS_madvise)
-        return madvise((void *)a, (size_t)b, (int)c);
-#endif
-    if ((nr == SYS_munmap || nr == SYS_mprotect) && seep_memory_is_ours(address, bytes))
-        return nr == SYS_munmap ? munmap((void *)a, (size_t)b) : mprotect((void *)a, (size_t)b, (int)c);
+    if ((nr == SYS_munmap || nr == SYS_mprotect || IS_ADVICE(nr)) && seep_memory_is_ours(address, bytes))
+        return nr == SYS_munmap ? seep_munmap((void *)a, (size_t)b)
+               : IS_ADVICE(nr)  ? seep_madvise((void *)a, (size_t)b, (int)c)
+                                : seep_mprotect((void *)a, (size_t)b, (int)c);
     if (SETS_LIMITS(nr))
-        return prlimit((pid_t)a, (enum __rlimit_resource)b, (const void *)c, (void *)d);
+        return limit_of((pid_t)a, (unsigned)b, (const void *)c, (void *)d, LIMIT_CALLER(), true);
     memory_goes(nr, address, bytes, c, d, (unsigned long)e);
     long result = with_errno(sys6_real(nr, a, b, c, d, e, f));
     if (filters && result < 0)
@@ -366,8 +369,7 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
 
 SEEP_INLINE bool is_rare(long nr) {
     return nr == SYS_seccomp || nr == SYS_prctl || nr == SYS_munmap || nr == SYS_mremap ||
-           nr == SYS_mprotect || nr == SYS_OF_MMAP || (SEEP_ARCH_WORD == 8 && nr == SYS_madvise) ||
-           SETS_LIMITS(nr);
+           nr == SYS_mprotect || nr == SYS_OF_MMAP || IS_ADVICE(nr) || SETS_LIMITS(nr);
 }
 
 // Whether the call makes a child, which begins with the mask of signals of this thread.

@@ -131,19 +131,19 @@ static bool has_image(const void *address, size_t size) {
 
 static int unmap_one(void *at, size_t size, int unused) {
     (void)unused;
-    return munmap(at, size);
+    return seep_munmap(at, size);
 }
 
 // The kernel refuses a range that leaves the address space, and unmaps no part of it. So the last page is
 // unmapped first: if that fails, the other pages stay.
 static int unmap_around_image(uint64_t at, size_t size) {
     uint64_t page = sys_page_bytes(), last = at + whole_pages(size) - page;
-    if (!seep_memory_is_ours(last, page) && munmap((void *)(uintptr_t)last, page) != 0)
+    if (!seep_memory_is_ours(last, page) && seep_munmap((void *)(uintptr_t)last, page) != 0)
         return -1;
     return around_image(at, size, unmap_one, 0);
 }
 
-SEEP_EXPORT int munmap(void *address, size_t size) {
+int seep_munmap(void *address, size_t size) {
     if (has_image(address, size))
         return unmap_around_image((uintptr_t)address, size);
     uint64_t moment = seep_mapping_moment();
@@ -155,11 +155,13 @@ SEEP_EXPORT int munmap(void *address, size_t size) {
     return 0;
 }
 
+SEEP_EXPORT int munmap(void *address, size_t size) __attribute__((alias("seep_munmap")));
+
 // Nothing that is counted; but stacks that were walked may become unreadable.
-SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
+int seep_mprotect(void *address, size_t size, int protection) {
     // More than it has is refused by the kernel where it must not be had.
     if ((protection & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE) && has_image(address, size))
-        return around_image((uintptr_t)address, size, mprotect, protection);
+        return around_image((uintptr_t)address, size, seep_mprotect, protection);
     int result = seep_g.real.mprotect
                      ? seep_g.real.mprotect(address, size, protection)
                      : as_result(sys6_real(SYS_mprotect, (long)address, (long)size, protection, 0, 0, 0));
@@ -170,15 +172,19 @@ SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
     return result;
 }
 
+SEEP_EXPORT int mprotect(void *address, size_t size, int protection) __attribute__((alias("seep_mprotect")));
+
 #if SEEP_ARCH_WORD == 8 // no room elsewhere
 // Some advice empties the image, or keeps it from children: MADV_REMOVE, MADV_DONTFORK.
-SEEP_EXPORT int madvise(void *address, size_t size, int advice) {
+int seep_madvise(void *address, size_t size, int advice) {
     if (has_image(address, size))
-        return around_image((uintptr_t)address, size, madvise, advice);
+        return around_image((uintptr_t)address, size, seep_madvise, advice);
     return seep_g.real.madvise
                ? seep_g.real.madvise(address, size, advice)
                : as_result(sys6_real(SYS_madvise, (long)address, (long)size, advice, 0, 0, 0));
 }
+
+SEEP_EXPORT int madvise(void *address, size_t size, int advice) __attribute__((alias("seep_madvise")));
 #endif
 
 // As with realloc, the memory is from now on this call's. old_size 0 makes another mapping of the
