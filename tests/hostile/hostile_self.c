@@ -3,6 +3,7 @@
 // A program that takes away what the library in it may rely on, or uses it at an odd moment: one way a run. Whatever it does
 // must end as without seep. Prints what its heap holds afterwards.
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -428,7 +429,41 @@ static void image_read_only(void) {
     work_everywhere();
 }
 
+// Whether the kernel leaves the mapping out of a core. Where it does not tell: true.
+static bool is_left_out(uintptr_t address) {
+    char line[512];
+    bool is_in = false, is_out = true;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    MUST(file);
+    while (fgets(line, sizeof(line), file)) {
+        unsigned long start, end;
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+            is_in = address >= start && address < end;
+        else if (is_in && strncmp(line, "VmFlags:", 8) == 0)
+            is_out = strstr(line, " dd") != NULL;
+    }
+    fclose(file);
+    return is_out;
+}
+
+// What is not mapped between two mappings, and the image there, does not keep the advice from the second.
+static void advise_from_end_to_end(bool by_call) {
+    static _Alignas(64 << 10) char low[64 << 10];
+    const size_t bytes = 64 << 10;
+    char *high = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(high != MAP_FAILED && high > low);
+    size_t all = (size_t)(high - low) + bytes;
+    errno = 0;
+    MUST((by_call ? (int)syscall(SYS_madvise, low, all, MADV_DONTDUMP) : madvise(low, all, MADV_DONTDUMP)) ==
+         -1);
+    MUST(errno == ENOMEM && is_left_out((uintptr_t)low) && is_left_out((uintptr_t)high));
+    munmap(high, bytes);
+}
+
 static void image_advised(void) {
+    work(1000);
+    advise_from_end_to_end(false);
+    advise_from_end_to_end(true);
     for (int by_call = 0; by_call < 2; by_call++) {
         work_everywhere();
         do_to_image(NO_FORK, by_call);

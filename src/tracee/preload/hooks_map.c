@@ -175,10 +175,23 @@ int seep_mprotect(void *address, size_t size, int protection) {
 SEEP_EXPORT int mprotect(void *address, size_t size, int protection) __attribute__((alias("seep_mprotect")));
 
 #if SEEP_ARCH_WORD == 8 // no room elsewhere
+// As the kernel does, which passes over what is not mapped, and says so at the end.
+static int advise_around_image(uint64_t at, size_t size, int advice) {
+    uint64_t end = at + whole_pages(size), rest, bytes;
+    int result = 0;
+    while (seep_memory_rest(&at, end, &rest, &bytes))
+        if (seep_madvise((void *)rest, bytes, advice) != 0) {
+            if (errno != ENOMEM)
+                return -1;
+            result = -1;
+        }
+    return result;
+}
+
 // Some advice empties the image, or keeps it from children: MADV_REMOVE, MADV_DONTFORK.
 int seep_madvise(void *address, size_t size, int advice) {
     if (has_image(address, size))
-        return around_image((uintptr_t)address, size, seep_madvise, advice);
+        return advise_around_image((uintptr_t)address, size, advice);
     return seep_g.real.madvise
                ? seep_g.real.madvise(address, size, advice)
                : as_result(sys6_real(SYS_madvise, (long)address, (long)size, advice, 0, 0, 0));
