@@ -122,6 +122,17 @@ def test_calls_that_the_program_dispatches(by, mode, tmp_path):
     assert (done.code, done.out, done.err) == (plain.code, plain.out, b'') == (0, b'0\n', b''), (plain, done)
 
 
+def test_a_program_that_asks_for_dispatch_is_traced_as_before(tmp_path):
+    program = built_program('filter_dispatch_probe.c', tmp_path, '-O1', '-fno-builtin')
+    if run([program]).code == 77:
+        pytest.skip('the kernel does not dispatch system calls to the program here')
+    trace = tmp_path / 't.seep'
+    done = run([SEEP, 'run', '-q', '-o', trace, '--', program])
+    processes = report(trace)
+    assert done.code == 0 and all(p['health']['complete'] for p in processes), (done, processes)
+    assert sum(p['totals']['allocations'] for p in processes) == 1000
+
+
 def test_strict_mode(tmp_path):
     """read, write and exit, and nothing else."""
     process = same_as_plain(['strict', '0', 'little'], tmp_path)[0]

@@ -277,12 +277,13 @@ static void filter_begins(void) {
     seep_filter_begins();
 }
 
-// PR_SET_SYSCALL_USER_DISPATCH: calls from outside a range of addresses, as ours are, raise SIGSYS. Source:
-// linux/prctl.h; the kernel for ARM has none.
-static bool is_filter_option(long option) {
+// PR_SET_SYSCALL_USER_DISPATCH: calls from outside a range of addresses, as ours are, raise SIGSYS. Programs
+// turn it off (0) to ask whether the kernel has it. Source: linux/prctl.h; the kernel for ARM has none.
+static bool is_filter_option(long option, long value) {
+    (void)value;
 #ifndef __arm__
     if (option == 59)
-        return true;
+        return value != 0;
 #endif
     return option == PR_SET_SECCOMP;
 }
@@ -301,7 +302,7 @@ SEEP_EXPORT int prctl(int option, ...) {
         args[i] = va_arg(list, unsigned long);
     va_end(list);
     seep_start();
-    const bool filters = is_filter_option(option);
+    const bool filters = is_filter_option(option, (long)args[0]);
     if (filters)
         filter_begins();
     if (takes_counter(option, (long)args[0]))
@@ -315,9 +316,9 @@ SEEP_EXPORT int prctl(int option, ...) {
     return result;
 }
 
-static bool is_filter(long nr, long a) {
+static bool is_filter(long nr, long a, long b) {
     return (nr == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)) ||
-           (nr == SYS_prctl && is_filter_option(a));
+           (nr == SYS_prctl && is_filter_option(a, b));
 }
 
 #if defined(SYS_mmap2)
@@ -341,7 +342,7 @@ static void memory_goes(long nr, uint64_t address, uint64_t bytes, long c, long 
 }
 
 static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, long e, long f) {
-    const bool filters = is_filter(nr, a);
+    const bool filters = is_filter(nr, a, b);
     // Through unsigned long: a 32-bit long would be sign-extended.
     const uint64_t address = (unsigned long)a, bytes = (unsigned long)b;
     if (filters)
