@@ -26,14 +26,15 @@ static struct seep_error *took_stack(const struct seep_attached *attached,
     return seep_heap_stack(&process->heap, id, addresses, nr, end);
 }
 
-#define LATER_US (60 * INT64_C(1000000)) // how long after the beginning of a drain an event of it may be
+#define LATER_US   (60 * INT64_C(1000000)) // how long after the beginning of a drain an event of it may be
+#define EARLIER_US LATER_US // and how long before those that were taken before it: another processor wrote it
 
-// The whole of a time, CLOCK_MONOTONIC, of which the event has the lower half. The event is at most 71
-// minutes later than what was taken before it, also if the tool was stopped meanwhile. A few are earlier than
-// those before them, because another processor wrote them.
+// The whole of a time, CLOCK_MONOTONIC, of which the event has the lower half. The event is at most 70
+// minutes later than what was taken before it, also if the tool was stopped meanwhile.
 static int64_t call_us(const struct seep_attached *attached, const struct seep_bpf_event *event) {
-    int64_t now_us = (attached->start_ns + attached->now_ns) / 1000, before_us = attached->taken_us;
-    int64_t us = before_us + (uint32_t)(event->time_us - (uint32_t)before_us);
+    int64_t now_us = (attached->start_ns + attached->now_ns) / 1000,
+            least_us = attached->taken_us - EARLIER_US;
+    int64_t us = least_us + (uint32_t)(event->time_us - (uint32_t)least_us);
     return us > now_us + LATER_US ? us - (INT64_C(1) << 32) : us;
 }
 
