@@ -244,6 +244,19 @@ def test_blocks_of_the_end_have_ages_threads_and_classes(how, tmp_path):
     assert run([SEEP, 'plot', trace, '--what', 'ages']).code == 0
 
 
+def test_ages_of_a_child_whose_events_are_damaged_are_told_of(tmp_path):
+    """All its blocks count as born at the fork, as at a moment. Damage behind its events takes nothing."""
+    trace = record(tmp_path, compiled(tmp_path, program_source('recording_births.c'), '-I', ROOT / 'include'))
+    whole, good = trace.read_bytes(), report(trace, '--older', '0s')[1]
+    places = [section.at for section in all_sections(whole) if section.kind == EVENTS]
+    of_child = [place for place, chunk in zip(places, chunks(trace), strict=True) if chunk.pid == good['process']['pid']]
+    for place, damaged in ((of_child[0], True), (places[-1], False)):
+        trace.write_bytes(damage(whole, place))
+        for options in (('--older', '0s'), ('--at', '1000h')):
+            child = report(trace, *options)[1]
+            assert ('events_damaged' in codes(child), ages_of(child) != ages_of(good)) == (damaged, damaged), options
+
+
 def test_ages_in_the_report_of_the_run_itself(tmp_path):
     program = compiled(tmp_path, program_source('recording_births.c'), '-I', ROOT / 'include')
     trace, text = tmp_path / 'recording.seep', tmp_path / 'report.json'

@@ -458,7 +458,8 @@ struct seep_error *seep_rebuild_births(struct seep_session *session, const char 
     if (!error)
         error = walk(&past, file, false);
     for (size_t i = 0; !error && i < session->nr_profiles; i++)
-        error = give_births(session->profiles[i], &past.heaps[i], seep_event_file_is_whole(file));
+        if (!(error = note_unread(&past, i, file)))
+            error = give_births(session->profiles[i], &past.heaps[i], seep_event_file_is_whole(file));
     if (!error)
         error = note_trouble(&past, file);
     past_deinit(&past);
