@@ -58,14 +58,13 @@ static uint64_t position(const void *page) {
 struct seep_error *seep_attach_drain_whole(struct seep_attached *attached, uint64_t *ret_nr_left) {
     struct ring_pages pages = ring_pages(attached);
     bool known = pages.reader != MAP_FAILED && pages.writers != MAP_FAILED;
-    uint64_t end = known ? position(pages.writers) : 0, taken = end;
+    uint64_t end = known ? position(pages.writers) : 0;
     struct seep_error *err = seep_attach_drain(attached, INT64_MAX);
-    for (int ms = 0; !err && known && ms <= WAIT_MOST_MS; ms++) {
-        taken = position(pages.reader);
-        if (taken >= end)
-            break;
+    uint64_t taken = known ? position(pages.reader) : 0;
+    for (int ms = 0; !err && taken < end && ms < WAIT_MOST_MS; ms++) {
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         err = seep_attach_drain(attached, INT64_MAX);
+        taken = position(pages.reader);
     }
     *ret_nr_left = !err && taken < end
                        ? seep_attach_ring_events((const unsigned char *)pages.writers + pages.page,
