@@ -29,6 +29,7 @@ from harness import (  # noqa: E402
     BUILD,
     ROOT,
     SEEP,
+    by_start,
     check_expectation,
     ended,
     environment,
@@ -184,8 +185,7 @@ def oracle_of(build):
 
 def images(tmp_path):
     """Reports of the process itself and of its fork children, in order of their start."""
-    processes = [one for path in tmp_path.glob('out.*.seep') for one in report(path)]
-    return sorted(processes, key=lambda one: one['process']['pid'])
+    return by_start([one for path in tmp_path.glob('out.*.seep') for one in report(path)])
 
 
 def cases():

@@ -25,6 +25,7 @@ from harness import (  # noqa: E402
     ROOT,
     SEEP,
     TIMEOUT,
+    by_start,
     check_expectation,
     ended,
     environment,
@@ -132,8 +133,7 @@ def test_program(source, expected, oracle, runtime, tmp_path):
     end = expected.get('exit', {'code': 0})
     assert exit_status(plain.code) == ended(end), plain
     check(tmp_path, at_least=1)
-    processes = [one for path in tmp_path.glob('out.*.seep') for one in report(path)]
-    processes.sort(key=lambda one: one['process']['pid'])
+    processes = by_start([one for path in tmp_path.glob('out.*.seep') for one in report(path)])
     if not processes:
         assert 'signal' in end or expected.get('args') == ['syscall'], 'no trace'
         return

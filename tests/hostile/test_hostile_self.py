@@ -127,6 +127,21 @@ def test_it_goes_on_while_the_tool_looks(way, tmp_path):
     assert code == 0 and way.encode() in out, (code, out)
 
 
+def test_headers_of_libraries_that_may_go_are_not_read(tmp_path):
+    """Between the question whether a header can be read and its reading, another thread may unmap the library. The questions are
+    system calls: there were nine for each dlclose, of all libraries."""
+    need('strace')
+    if run(['strace', '-o', '/dev/null', 'true']).code != 0:
+        pytest.skip('strace cannot trace here')
+    log = tmp_path / 'log'
+    strace = ['strace', '-f', '-qq', '-o', log, '-e', 'trace=prlimit64']
+    for name, value in [('LD_PRELOAD', BUILD / 'libseep.so'), ('SEEP_OUT', tmp_path / '%p.seep')]:
+        strace += ['-E', f'{name}={value}']
+    args = ['plugins', PLUGIN]
+    assert how_it_ends(strace, args=args) == how_it_ends([], args=args)
+    assert 450 < log.read_text().count('0xffffffff') < 450 * 5
+
+
 @pytest.mark.parametrize('debugger', ['gdb', 'strace'])
 def test_under_another_debugger(debugger, tmp_path):
     """It has the process already: the tool is refused in one line where it must stop it, and the debugger keeps it."""

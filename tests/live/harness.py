@@ -465,6 +465,12 @@ def kill(process):
     process.wait()
 
 
+def by_start(processes):
+    """Reports of a process and of its descendants, in order of their start. Numbers of processes begin again at the last one."""
+    pids = {one['process']['pid'] for one in processes}
+    return sorted(processes, key=lambda one: (one['process']['parent'] in pids, one['process']['start'], one['process']['pid']))
+
+
 def children_of(pid):
     """Children of all its threads, zombies included; none where the process has ended."""
     found = []

@@ -184,6 +184,10 @@ bool seep_maps_is_data(uint64_t pc) {
 
 static struct bare_area area_of_pc; // that read_all() was asked for; its end is 0: there is none
 
+// From the first dlclose on, where the loader knows modules: another thread may unmap a library while its
+// headers are read. So only those of the file that a pc is in are.
+static bool reads_one;
+
 // Each file that is mapped from its beginning, followed by code of the same file, and the vdso. Gives also
 // the area that `pc` is in. false: it could not be read, so that nothing follows from it.
 static bool read_all(uint64_t pc) {
@@ -193,13 +197,16 @@ static bool read_all(uint64_t pc) {
     struct seep_maps *maps = modules && !seep_confined.filtered ? seep_maps_open_with_paths() : NULL;
     if (!maps)
         return false;
-    nr_modules = 0;
+    uint32_t nr = 0;
     uint64_t inode = 0, bytes = 0; // of the latest file's first area, whose module is not complete; 0: none
+    uint64_t inode_of_pc = 0;
     for (const struct seep_maps_area *area; (area = seep_maps_next(maps));) {
-        struct seep_maps_module *module = &modules[nr_modules];
-        if (pc - area->start < area->end - area->start)
+        struct seep_maps_module *module = &modules[nr];
+        if (pc - area->start < area->end - area->start) {
             area_of_pc =
                 (struct bare_area){.start = area->start, .end = area->end, .executable = area->executable};
+            inode_of_pc = area->inode;
+        }
         bool is_vdso = __builtin_strcmp(area->path, "[vdso]") == 0;
         if ((area->inode && area->off == 0) || is_vdso) {
             *module = (struct seep_maps_module){.start = area->start};
@@ -210,11 +217,17 @@ static bool read_all(uint64_t pc) {
         bool same = is_vdso || (area->inode && area->inode == inode);
         if (!same || !area->executable || !bytes)
             continue;
-        if (nr_modules + 1 < MAX_MODULES && read_segments(module, bytes))
-            nr_modules++;
+        module->end = bytes;
+        module->bias_rt = inode;
+        nr += nr + 1 < MAX_MODULES;
         bytes = 0;
     }
     seep_maps_close(maps);
+    nr_modules = 0;
+    for (uint32_t i = 0; i < nr; i++)
+        if ((!reads_one || !inode_of_pc || modules[i].bias_rt == inode_of_pc) &&
+            read_segments(&modules[i], modules[i].end))
+            modules[nr_modules++] = modules[i];
     return true;
 }
 
@@ -246,6 +259,7 @@ bool seep_maps_again(void) {
     if (!seep_g.find_object)
         return read_all(0);
     nr_modules = 0; // modules with holes, which are few: they are read when one is met
+    reads_one = true;
     return true;
 }
 
