@@ -257,9 +257,9 @@ def run_pytest(prefix, directory, suites, environment, options, before=()):
         environment["SEEP_TEST_SEED"] = str(options.seed)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=" + report]
     if options.jobs > 1 and has_module("xdist"):
-        # Whole files: what a file makes once for its tests is made once. A third of a test's time is processor time, the
-        # rest is waiting for what it started; those of the sanitized build wait less.
-        command += ["-n", str((2 if prefix else 3) * options.jobs), "--dist", "loadfile"]
+        # Whole files: what a file makes once for its tests is made once. Two workers a processor, because many tests wait
+        # for what they started. With three, waits and retries take a tenth more processor time, and the run as much longer.
+        command += ["-n", str(2 * options.jobs), "--dist", "loadfile"]
     if prefix:
         command += [word for test in NOT_SANITIZED for word in ("--deselect", "tests/" + test)]
     kills = kills_for_memory()
