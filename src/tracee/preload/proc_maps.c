@@ -122,15 +122,15 @@ static void find_cfi(struct seep_maps_module *module, const ElfW(Phdr) * segment
     }
 }
 
-// The segments of the ELF file whose first page is mapped at `start`. false: that is none.
-static SEEP_NOINLINE bool read_segments(struct seep_maps_module *module, uint64_t first_bytes) {
+// The segments of the ELF file whose first page is mapped at `start`. Its end stays 0 if that is none.
+static SEEP_NOINLINE void read_segments(struct seep_maps_module *module, uint64_t first_bytes) {
     const ElfW(Ehdr) *header = (const void *)module->start;
     if (first_bytes < sizeof(*header) || !seep_maps_readable(module->start, sizeof(*header)) ||
         __builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > first_bytes ||
         header->e_phnum * sizeof(ElfW(Phdr)) > first_bytes - header->e_phoff ||
         !seep_maps_readable(module->start + header->e_phoff, header->e_phnum * sizeof(ElfW(Phdr))))
-        return false;
+        return;
     const ElfW(Phdr) *segments = (const void *)(module->start + header->e_phoff);
     bool any = false;
     uint64_t last = 0;
@@ -142,9 +142,10 @@ static SEEP_NOINLINE bool read_segments(struct seep_maps_module *module, uint64_
         any = true;
         last = segments[i].p_vaddr + segments[i].p_memsz;
     }
+    if (!any)
+        return;
     module->end = module->bias_rt + last;
     find_cfi(module, segments, header->e_phnum);
-    return any && module->end > module->start;
 }
 
 // Mapped areas that pcs were in and that are no module's, as those of JIT code: a module can come there only
@@ -197,11 +198,11 @@ static bool read_all(uint64_t pc) {
     struct seep_maps *maps = modules && !seep_confined.filtered ? seep_maps_open_with_paths() : NULL;
     if (!maps)
         return false;
-    uint32_t nr = 0;
+    nr_modules = 0;
     uint64_t inode = 0, bytes = 0; // of the latest file's first area, whose module is not complete; 0: none
     uint64_t inode_of_pc = 0;
     for (const struct seep_maps_area *area; (area = seep_maps_next(maps));) {
-        struct seep_maps_module *module = &modules[nr];
+        struct seep_maps_module *module = &modules[nr_modules];
         if (pc - area->start < area->end - area->start) {
             area_of_pc =
                 (struct bare_area){.start = area->start, .end = area->end, .executable = area->executable};
@@ -219,15 +220,17 @@ static bool read_all(uint64_t pc) {
             continue;
         module->end = bytes;
         module->bias_rt = inode;
-        nr += nr + 1 < MAX_MODULES;
+        nr_modules += nr_modules + 1 < MAX_MODULES;
         bytes = 0;
     }
     seep_maps_close(maps);
-    nr_modules = 0;
-    for (uint32_t i = 0; i < nr; i++)
-        if ((!reads_one || !inode_of_pc || modules[i].bias_rt == inode_of_pc) &&
-            read_segments(&modules[i], modules[i].end))
-            modules[nr_modules++] = modules[i];
+    for (uint32_t i = 0; i < nr_modules; i++) {
+        struct seep_maps_module *module = &modules[i];
+        bytes = module->end;
+        module->end = 0; // no pc is in it
+        if (!reads_one || !inode_of_pc || module->bias_rt == inode_of_pc)
+            read_segments(module, bytes);
+    }
     return true;
 }
 
