@@ -166,8 +166,9 @@ void seep_check_destroy(struct seep_check *check); // takes NULL
 // Nothing is broken, and everything is known.
 bool seep_check_passed(const struct seep_check *check);
 
-// How many processes have the name of this one and are unsure for its reason, itself included. 0: it is not
-// unsure, or one of a smaller index has both. So each reason can be said once for all processes of a program.
+// How many processes have the name of this one and are unsure for the same reason, itself included. 0: this
+// process is not unsure, or a process with a smaller index has the same name and reason. So each reason can
+// be printed once for all processes of a program.
 size_t seep_check_nr_unsure_alike(const struct seep_check *check, size_t process);
 
 // Bytes and blocks of a leak that the baseline does not accept.

@@ -9,9 +9,9 @@
 
 #include "core/attr.h"
 
-// For a process that keeps a descriptor for each traced process and writes traces or memory files:
-// RLIMIT_FSIZE holds for memory files, too. From then on a file beyond the hard limit is an error, not the
-// end of the process.
+// For a process that keeps a descriptor for each traced process, or writes traces or memory files.
+// RLIMIT_FSIZE holds for memory files, too. After the call, a file beyond the hard limit is an error and does
+// not end the process.
 static inline void seep_raise_own_limits(void) {
     static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE};
     struct rlimit limit;

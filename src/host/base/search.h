@@ -23,8 +23,8 @@
     })
 // NOLINTEND(bugprone-macro-parentheses)
 
-// The index of the i-th of `nr` things that are looked for from `from` on, all of them once. It is found at
-// once in thousands that have nearly the same order as those before.
+// The index of the i-th step of a search through `nr` things, each once, that begins at `from`. If thousands
+// of things are searched for in nearly the order in which they lie, each search ends after a step or two.
 static inline size_t seep_index_from(size_t from, size_t i, size_t nr) {
     size_t at = (from < nr ? from : 0) + i;
     return at < nr ? at : at - nr;

@@ -22,7 +22,7 @@
 #include "source/image/unseen_allocators.h"
 
 #define CONTROL_WAIT_NS 500000000L
-// Longer than a program takes that allocates and goes the long way now and then.
+// A program that allocates goes the long way now and then, and takes less than this time until then.
 #define CONTROL_NUDGE_NS 20000000L
 #define SPARE_FDS        256u // that a look leaves: for 100 clients, their answers, libraries of symbols
 
@@ -272,7 +272,7 @@ static struct seep_error *tell(struct seep_pids *pids, const struct seep_image_c
     return NULL;
 }
 
-// Leaves in `pids` the processes that do not do yet what they were told.
+// Leaves in `pids` the processes that do not follow yet.
 static void ask_done(struct seep_pids *pids, bool nudges) {
     size_t nr = 0;
     for (size_t i = 0; i < pids->nr_items; i++)

@@ -124,7 +124,7 @@ static struct seep_error *add_name(struct drawing *d, struct link link, const ch
 }
 
 // Of links of the C++ library that call one another, the one that was called stands for all. Whether the next
-// one is left out; upwards it takes the place of the link before.
+// link is left out. In a tree of callers the next link takes the place of the link before.
 static bool is_inside(struct drawing *d, bool library) {
     struct link *last = d->nr_links ? &d->links[d->nr_links - 1] : NULL;
     if (d->full_stacks || !library || !last || !last->library)

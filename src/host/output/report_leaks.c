@@ -324,8 +324,8 @@ static struct seep_error *put_not_known(FILE *out, struct seep_view *view, const
     return error;
 }
 
-// What holders retain is of all kinds of blocks: of no use in a report without those that are held. A report
-// by function or line has its table on the first screen.
+// Holders retain blocks of all kinds, so they are of no use in a report without held blocks. A report by
+// function or line has its table on the first screen.
 static bool are_holders_asked(const struct seep_view *view) {
     return view->options.by == SEEP_BY_SITE &&
            (!view->options.kinds || view->options.kinds >> SEEP_KIND_REACHABLE & 1);

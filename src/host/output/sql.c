@@ -430,7 +430,7 @@ static int note_reading(void *data, int action, const char *table, const char *n
     return SQLITE_OK;
 }
 
-// The view has copies of the blocks, so that one made before is made again.
+// The view has copies of the blocks, so a view that was made before is made again.
 static struct seep_error *find_births(struct seep_sql *sql) {
     seep_view_destroy(sql->made);
     sql->made = NULL;
@@ -494,7 +494,8 @@ void seep_sql_close(struct seep_sql *sql) {
 
 // ---- statements --------------------------------------------------------------------------------------
 
-// SQLite writes infinity as a word, which is no JSON; a number beyond all others is read as it.
+// SQLite writes infinity as a word, which is no JSON. Readers of JSON take a number beyond their range for
+// infinity.
 static void put_json_number(FILE *out, const char *text) {
     bool infinite = strstr(text, "Inf");
     fputs(!infinite ? text : *text == '-' ? "-9e999" : "9e999", out);

@@ -496,7 +496,8 @@ static inline bool seep_process_is(const struct seep_process *process, uint32_t 
                                    int64_t start_realtime_ns) {
     return process->pid == pid && process->start_realtime_ns == start_realtime_ns;
 }
-// Whether it executed another program, with which all that it had is gone. Not of a past moment, before that.
+// Whether the process executed another program, so that all its blocks are gone. false at a past moment,
+// which is before the exec.
 static inline bool seep_process_went_on(const struct seep_process *process) {
     return process->exit_kind == SEEP_EXIT_EXEC && !process->is_past;
 }

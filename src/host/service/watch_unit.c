@@ -85,7 +85,7 @@ static void let_go(struct watching *watching, struct held *held) {
     *held = watching->held[--watching->nr_held];
 }
 
-// Another number after each exec, because the auxiliary vector has random addresses. 0: not known.
+// A number that differs after each exec, because the auxiliary vector has random addresses. 0: not known.
 static uint64_t program_of(pid_t pid) {
     char path[64], vector[1024];
     snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
@@ -130,7 +130,7 @@ static struct seep_error *hold(struct watching *watching, pid_t pid) {
     return error;
 }
 
-// No file is written of the program before the exec. Its image is held until the new program has one.
+// The program before the exec gets no snapshot. Its image is held until the new program has an image.
 static void hold_again(struct watching *watching, size_t i) {
     size_t nr_held = watching->nr_held;
     watching->held[i].passed = true;

@@ -37,7 +37,7 @@ static struct seep_error *place_of(struct seep_stack_places *places, uint32_t no
     return error;
 }
 
-// Goes outwards to a node whose place is known, or that is its own place whatever called it. Then goes back.
+// Goes outwards to a node whose place is known, or that is its own place with any caller. Then goes back.
 static struct seep_error *find_place(struct seep_stack_places *places, uint32_t node) {
     const struct seep_stacks *stacks = places->stacks;
     size_t nr = 0;

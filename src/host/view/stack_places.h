@@ -16,13 +16,14 @@ struct seep_stack_places {
 
 #define SEEP_NO_PLACE UINT32_MAX
 
-// Resolves names. An empty one (all bits 0) is made ready by seep_stack_places_init, and may be freed before.
+// Resolves names. `places` is empty before (all bits 0). seep_stack_places_deinit takes an empty one, too.
 SEEP_MUST_CHECK struct seep_error *seep_stack_places_init(struct seep_stack_places *places,
                                                           struct seep_stacks *stacks);
 void seep_stack_places_deinit(struct seep_stack_places *places);
 
-// *ret_place: the frame that seep_stacks_blamed names; SEEP_NO_FRAME: there is none. *ret_callers is the same
-// for stacks of one place whose next SEEP_STACK_CALLERS places outwards are the same, recursion passed over.
+// *ret_place: the frame that seep_stacks_blamed names; SEEP_NO_FRAME: there is none. *ret_callers is equal
+// for two stacks of one place if their next SEEP_STACK_CALLERS places outwards are equal. Recursion is passed
+// over.
 #define SEEP_STACK_CALLERS 4u
 SEEP_MUST_CHECK struct seep_error *seep_stack_places_find(struct seep_stack_places *places, uint32_t node,
                                                           uint32_t *ret_place, uint64_t *ret_callers);

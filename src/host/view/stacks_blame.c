@@ -82,7 +82,7 @@ struct seep_error *seep_stacks_least_blame(struct seep_stacks *stacks, uint32_t 
     return NULL;
 }
 
-// Whatever its name is: the debug file of libc is large.
+// Asks for no name, because the debug file of libc is large.
 bool seep_stacks_is_passed_runtime(const struct seep_stacks *stacks, uint32_t frame, enum seep_blame best) {
     const struct seep_stack_module *module = &stacks->modules[stacks->frames[frame].module];
     return module->runtime && !module->kernel && best < SEEP_BLAME_RUNTIME_LINE;
@@ -117,7 +117,7 @@ struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
     return NULL;
 }
 
-// Of code without names the next frame outwards that is not of a runtime, recursion passed over.
+// For code without names: the next frame outwards that is not of a runtime. Recursion is passed over.
 static struct seep_error *find_nameless(struct seep_stacks *stacks, uint32_t node, uint32_t frame,
                                         uint32_t *ret_frame, unsigned *ret_inlined) {
     while (node && stacks->nodes[node].frame != frame)

@@ -202,8 +202,8 @@ struct seep_view_row {
     struct seep_view_kinds kinds;  // all 0 without a scan
     int64_t suppressed_blocks;     // of the live ones
     int64_t suppressed_bytes;
-    // Of the live ones that are not suppressed: those of processes that then went on as another program,
-    // which no process holds any more. 0 with one process, or of a past moment.
+    // Live blocks that are not suppressed, of processes that then executed another program. No process holds
+    // these blocks any more. 0 with one process, or at a past moment.
     int64_t gone_blocks;
     int64_t gone_bytes;
     uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
@@ -300,8 +300,8 @@ enum seep_lead {
 // The rows that have most of it, the first of them first, of all that pass the filters, suppressed ones left
 // out; `all`: what all rows have. One place of the source may be many rows: a function that calls itself has
 // one for each depth. SEEP_VIEW_LEADERS rows are leaders. Each other row is added to the leader of its place
-// and callers. A row that has no such leader is a leader, too, up to SEEP_VIEW_LEADERS_MOST. Beyond, its
-// value is in `of_others` of the first leader of its place.
+// and callers. A row that has no such leader is a leader, too, up to SEEP_VIEW_LEADERS_MOST. The value of any
+// further row is in `of_others` of the first leader of its place.
 #define SEEP_VIEW_LEADERS      1024u
 #define SEEP_VIEW_LEADERS_MOST 1280u
 struct seep_view_leaders {

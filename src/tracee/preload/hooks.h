@@ -31,8 +31,8 @@ void *seep_new_here(size_t size, enum seep_via via);
 void seep_free_here(void *block);
 void seep_delete_here(void *block, size_t alignment, uint32_t form, bool recorded);
 
-// The hooks of these names (hooks_map.c). A function of such a name that the program or another library has
-// may make the call by syscall(), which is ours: that function is not called from there.
+// The hooks of these names (hooks_map.c). The program or another library may have a function of such a name
+// that makes the call by syscall(). syscall() is ours too, so it does not call that function.
 int seep_munmap(void *address, size_t size);
 int seep_mprotect(void *address, size_t size, int protection);
 int seep_madvise(void *address, size_t size, int advice); // on 64-bit CPUs

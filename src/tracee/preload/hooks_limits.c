@@ -144,7 +144,8 @@ SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 
 }
 #endif
 
-// By call where the program made the call: the real function may be another library's, which makes it, too.
+// `by_call`: the program made the system call by syscall(). Then the real function is not called, because it
+// may be another library's function that calls syscall().
 static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before,
                     struct seep_caller caller, bool by_call) {
     seep_start();

@@ -175,7 +175,7 @@ int seep_mprotect(void *address, size_t size, int protection) {
 SEEP_EXPORT int mprotect(void *address, size_t size, int protection) __attribute__((alias("seep_mprotect")));
 
 #if SEEP_ARCH_WORD == 8 // no room elsewhere
-// As the kernel does, which passes over what is not mapped, and says so at the end.
+// As the kernel does: it passes over gaps, and fails with ENOMEM at the end.
 static int advise_around_image(uint64_t at, size_t size, int advice) {
     uint64_t end = at + whole_pages(size), rest, bytes;
     int result = 0;

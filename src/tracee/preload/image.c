@@ -414,9 +414,9 @@ static const struct reference {
 };
 _Static_assert(sizeof(struct seep_image_node) == 16 && sizeof(struct seep_image_site) == 16, "their steps");
 
-// The parent adds to these areas while they are copied. An element that the copy lacks may be referred to by
-// an element that the copy has: that reference becomes 0. No inherited block has such a site. A site's `next`
-// is older than the site, so the copy has it. The marks of cuts are no modules.
+// The parent adds to these areas while they are copied. An element of the copy may refer to an element that
+// the copy lacks. Such a reference becomes 0. No inherited block has such a site. A site's `next` is older
+// than the site, so the copy has it. The marks of cuts are no modules.
 static void forget_later_stacks(unsigned char *fresh) {
     const struct seep_image_area *areas = ((const struct seep_image_header *)fresh)->areas;
     const uint32_t marks_of_cuts = SEEP_FRAME_CUT(0) >> 32;

@@ -122,7 +122,8 @@ static void find_cfi(struct seep_maps_module *module, const ElfW(Phdr) * segment
     }
 }
 
-// The segments of the ELF file whose first page is mapped at `start`. Its end stays 0 if that is none.
+// The segments of the ELF file whose first page is mapped at `start`. `end` stays 0 if `start` has no ELF
+// header.
 static SEEP_NOINLINE void read_segments(struct seep_maps_module *module, uint64_t first_bytes) {
     const ElfW(Ehdr) *header = (const void *)module->start;
     if (first_bytes < sizeof(*header) || !seep_maps_readable(module->start, sizeof(*header)) ||
@@ -185,8 +186,8 @@ bool seep_maps_is_data(uint64_t pc) {
 
 static struct bare_area area_of_pc; // that read_all() was asked for; its end is 0: there is none
 
-// From the first dlclose on, where the loader knows modules: another thread may unmap a library while its
-// headers are read. So only those of the file that a pc is in are.
+// true from the first dlclose on, if the loader knows modules. Another thread may then unmap a library while
+// its headers are read, so only the headers of the file that the pc is in are read.
 static bool reads_one;
 
 // Each file that is mapped from its beginning, followed by code of the same file, and the vdso. Gives also

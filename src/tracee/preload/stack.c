@@ -5,8 +5,8 @@
 // A stack whose unwinding did not rest on rules alone (frame pointers without CFI, rows that need all
 // registers, a cut) is used once and not kept: only what rules read may be trusted later. But a stack that is
 // deeper than the memo is kept, with the inner half of its frames, and thousands of deeper stacks grow from
-// it. No walk may end at the outer half of the kept frames, so their sp is 0. Such a stack therefore has at
-// least a quarter of the frames, and a stack from further out is walked anew.
+// it. No walk may end at the outer half of the kept frames, so the sp of these frames is 0. A cut stack
+// therefore has at least a quarter of the depth limit. A stack from further out is walked anew.
 #include "preload/stack_tree.h"
 #include "preload/walk.h"
 

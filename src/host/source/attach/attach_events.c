@@ -29,8 +29,8 @@ static struct seep_error *took_stack(const struct seep_attached *attached,
 #define LATER_US   (60 * INT64_C(1000000)) // how long after the beginning of a drain an event of it may be
 #define EARLIER_US LATER_US // and how long before those that were taken before it: another processor wrote it
 
-// The whole of a time, CLOCK_MONOTONIC, of which the event has the lower half. The event is at most 70
-// minutes later than what was taken before it, also if the tool was stopped meanwhile.
+// The time of an event (CLOCK_MONOTONIC), of which the event has only the lower 32 bits. An event is at most
+// 70 minutes later than the event that was taken before it, also if the tool was stopped meanwhile.
 static int64_t call_us(const struct seep_attached *attached, const struct seep_bpf_event *event) {
     int64_t now_us = (attached->start_ns + attached->now_ns) / 1000,
             least_us = attached->taken_us - EARLIER_US;

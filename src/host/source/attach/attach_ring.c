@@ -54,7 +54,8 @@ static uint64_t position(const void *page) {
     return __atomic_load_n((const unsigned long *)page, __ATOMIC_ACQUIRE);
 }
 
-// An event that is being written keeps back all behind it. If its writer was interrupted, it is waited for.
+// An event that is being written keeps back all events behind it. The tool waits for a
+// writer that was interrupted.
 struct seep_error *seep_attach_drain_whole(struct seep_attached *attached, uint64_t *ret_nr_left) {
     struct ring_pages pages = ring_pages(attached);
     bool known = pages.reader != MAP_FAILED && pages.writers != MAP_FAILED;

@@ -167,11 +167,11 @@ static struct numbers numbers_of(const struct seep_run *run) {
 
 // So many numbers are looked up one by one, because that costs less than the list of all processes.
 enum { NUMBERS_FEW = 32 };
-// For this time a chain of processes is followed that each start the next one and end. Other programs of the
+// A chain of processes that each start the next one and end is followed for this time. Other programs of the
 // machine may make such a chain, too, so the wait has an end.
 #define FOLLOWED_NS INT64_C(2000000000)
-// And for so many rounds: on a busy machine the first look may take that time, because the tool gets no
-// processor.
+// The chain is followed for at least so many rounds. On a busy machine the first look alone may take the
+// time above, because the tool gets no processor.
 #define ROUNDS_LEAST 20
 // So many numbers are looked up one by one if none of them may be passed over.
 enum { NUMBERS_MAX = 4096 };
@@ -242,9 +242,10 @@ static bool is_running(pid_t pid) {
                                              seep_stat_number(&stat, SEEP_STAT_THREADS) > 1);
 }
 
-// A process that ends before look_at() is most often of another program. A descendant that had ended at
-// is_running() had made its children before, so their numbers are among these if no number was given since.
-// Then only a process that ended between is_running() and look_at() may have been missed.
+// A process that ends before look_at() is most often of another program. If a descendant had ended at
+// is_running(), it had made its children before. The numbers of these children are among `numbers` if the
+// kernel gave no number since. Then only a process that ended between is_running() and look_at() may have
+// been missed.
 static struct seep_error *look_at_numbers(struct search *search, const struct numbers *numbers, int nr_few) {
     struct seep_error *err = NULL;
     bool ran[NUMBERS_MAX];
