@@ -83,7 +83,7 @@ def place_of(frames):
 
 
 def run(command, folder, **environment):
-    """None: it did not do all that it is written to do, as where Valgrind does not know a flag of mremap."""
+    """None: the program did not do all that it is written to do, for example because Valgrind does not know a flag of mremap."""
     clean = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/proc/nonexistent', **environment}
     try:
         done = subprocess.run([str(word) for word in command], cwd=folder, env=clean, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

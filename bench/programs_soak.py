@@ -58,7 +58,7 @@ OWN_COUNTS = {
 
 
 class Deadline:
-    """When no other program begins."""
+    """The time after which no other program begins."""
 
     def __init__(self, seconds):
         self.end = time.monotonic() + seconds

@@ -261,7 +261,7 @@ def test_sql_reads_no_names_for_events(run, seep, rows, brief):
 
 
 def test_sql_names_of_others_in_all_forms(run, seep, rows, plain, tmp_path):
-    """A name with escape sequences and bytes that are not UTF-8. Nothing of it reaches a terminal as it is, and JSON is JSON."""
+    """A name has escape sequences and bytes that are not UTF-8. None of them reaches a terminal unescaped, and JSON is valid."""
     name = b"ev\x1b[31m\xff\nil"
     shutil.copy("/bin/true", os.fsencode(tmp_path) + b"/" + name)
     trace = tmp_path / "evil.seep"
@@ -563,7 +563,7 @@ def test_import_tells_modules_with_one_hash_apart(run, seep, tmp_path):
 
 
 def test_modules_with_one_hash_cost_no_search(run, seep, require, tmp_path, undisturbed):
-    """The second module is found by as many instructions as the first. It was compared with all modules that came after it."""
+    """The second module is found by as many instructions as the first. Before, it was compared with all modules that came after it."""
     valgrind = require("valgrind")
     instructions = []
     for sought in ONE_HASH:

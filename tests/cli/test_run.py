@@ -581,7 +581,8 @@ def test_recursion_deeper_than_can_be_kept(run, seep, libseep, tmp_path):
 
 
 def test_report_of_a_recursion_with_lines_takes_what_one_without_does(run, seep, libseep, tmp_path):
-    """752 sites of up to 16,384 frames, nearly all the same one: where each that has a line was judged by name for each site, ten times as much."""
+    """752 sites have up to 16,384 frames, nearly all the same one. When each frame with a line was judged by name for each site, the
+    report took ten times as long."""
     (tmp_path / "deeper.c").write_text(program_source("run_deeper.c"))
     took = {}
     for debug in ("-g0", "-g"):

@@ -183,8 +183,8 @@ SPINS_TICKS = 20  # of processor time that a program without a sleep has had whe
 
 
 def wait_asleep(pid):
-    """It says that it is ready before it parks, and until then its registers hold what it is about to lose. Some spin, on one
-    processor of a busy machine too."""
+    """Waits until the program has parked. It says that it is ready before it parks, and until then its registers hold what it is
+    about to lose. Some programs spin, also on one processor of a busy machine."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()

@@ -446,7 +446,7 @@ static bool is_left_out(uintptr_t address) {
     return is_out;
 }
 
-// What is not mapped between two mappings, and the image there, does not keep the advice from the second.
+// The second mapping gets the advice although a gap and the image lie between the two mappings.
 static void advise_from_end_to_end(bool by_call) {
     static _Alignas(64 << 10) char low[64 << 10];
     const size_t bytes = 64 << 10;

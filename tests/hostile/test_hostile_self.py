@@ -53,7 +53,7 @@ def test_it_ends_as_without_seep(way, tmp_path):
 @pytest.mark.parametrize('first', [True, False], ids=['in front', 'behind'])
 @pytest.mark.parametrize('way', ['limits', 'image-unmapped', 'image-protected', 'image-advised'])
 def test_functions_of_another_library_that_make_the_call(way, first, tmp_path):
-    """By syscall(), which is the library's: it calls none of these functions from there."""
+    """The functions make their calls by syscall(), which is the library's. The library's syscall() calls none of these functions."""
     need('gcc')
     shim = built_program('calls_by_number.c', tmp_path, '-O1', '-shared', '-fPIC')
     for mode, library in ('live', 'libseep.so'), ('record', 'libseep-record.so'):
@@ -129,7 +129,7 @@ def test_it_goes_on_while_the_tool_looks(way, tmp_path):
 
 def test_headers_of_libraries_that_may_go_are_not_read(tmp_path):
     """Between the question whether a header can be read and its reading, another thread may unmap the library. The questions are
-    system calls: there were nine for each dlclose, of all libraries."""
+    system calls. Before, each dlclose made nine, of all libraries."""
     need('strace')
     if run(['strace', '-o', '/dev/null', 'true']).code != 0:
         pytest.skip('strace cannot trace here')

@@ -189,7 +189,7 @@ def test_one_that_is_skipped_alone_is_a_failure(runner, tmp_path, monkeypatch):
 
 
 def test_a_unit_test_that_passes_alone_is_listed(runner, tmp_path):
-    """As one that fails beside others: it passes where a file is, which its first run makes."""
+    """The test fails once, as one that fails beside others: it passes if there is a file that its first run makes."""
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\ncd %s\n[ -e ran ] && echo '%s' || { touch ran; echo '%s'; exit 1; }\n"
                        % (tmp_path, GOOD, GOOD.replace("[       OK ] test_b", "[  FAILED  ] test_b")))
@@ -203,7 +203,7 @@ def test_a_unit_test_that_passes_alone_is_listed(runner, tmp_path):
 
 
 def test_a_unit_test_that_leaves_early_alone_too_is_a_failure(runner, tmp_path):
-    """Its exit status is 0."""
+    """The program leaves its tests early, and its exit status is 0."""
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho '%s'\n" % GOOD[:GOOD.index("[ RUN      ] test_b")])
     program.chmod(0o755)
@@ -237,7 +237,7 @@ def test_kills_nobody_else():
 
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_pytest_that_is_killed_runs_again(runner, root, tmp_path, monkeypatch, ends):
-    """What is known of its end is told, also where it is killed each time."""
+    """The run says what is known of the end of pytest, also if pytest is killed each time."""
     (tmp_path / "tests" / "live").mkdir(parents=True)
     for name in ("conftest.py", "time_limit.py", "debug_files.py"):
         (tmp_path / "tests" / name).symlink_to(os.path.join(root, "tests", name))

@@ -173,7 +173,7 @@ def test_a_program_in_a_string_is_found(text, nr):
 # ---- signals ----
 
 def kills_of_c(text):
-    """Variables with what fork() or clone() gave that kill() gets, though -1, which are all processes, is not excluded."""
+    """Variables that fork() or clone() sets and kill() gets, without a check for -1: a kill of -1 ends all processes."""
     killed = set(re.findall(r"\bkill\((\w+(?:->\w+)*), [^0]", text)) & set(re.findall(r"(\w+(?:->\w+)*) = (?:[^;=]|[=!<>]=)*\b(?:fork|clone)\(", text))
     return sorted(name for name in killed if not re.search(r"(?<![\w>])%s (?:<|<=|>|>=|!=|==) -?[01]\b(?<!== 0)" % re.escape(name), text))
 
@@ -271,7 +271,7 @@ def is_expected(suite, stem, reason, rules):
 
 
 def test_the_reason_of_each_skip_is_expected_on_some_machine():
-    """Else the whole run fails where it is given, which is a machine that the author does not have."""
+    """A reason that is not expected fails the whole run on the machine that gives it, which the author does not have."""
     rules = skips.read(os.path.join(ROOT, "tests", "expected_skips.txt"))
     unknown = []
     for folder, _, files in os.walk(os.path.join(ROOT, "tests")):

@@ -466,7 +466,7 @@ def kill(process):
 
 
 def by_start(processes):
-    """Reports of a process and of its descendants, in order of their start. Numbers of processes begin again at the last one."""
+    """Reports of a process and of its descendants, in order of their start. After the last pid, pids begin again."""
     pids = {one['process']['pid'] for one in processes}
     return sorted(processes, key=lambda one: (one['process']['parent'] in pids, one['process']['start'], one['process']['pid']))
 

@@ -195,8 +195,8 @@ def test_address_space_limited_by_a_signal_handler(mode, tmp_path):
 
 @pytest.mark.parametrize('mode, depth', [('live', 0), ('live', 20_000), ('record', 0)])
 def test_address_space_limited_between_two_instructions(mode, depth, tmp_path):
-    """A hook may have seen that it may begin, and not have said yet that it has begun. Then its frame on the stack tells, unless
-    the stack is cut."""
+    """A hook may have found that it may begin, and not yet have said that it has begun. Then its frame on the stack shows that it
+    is at work, unless the stack is cut."""
     program = built_program('confined_least_stepped.c', tmp_path, '-O1', '-fno-builtin', f'-DDEPTH={depth}')
     for command in ([program], [SEEP, 'run', '-q', '--mode', mode, '-o', tmp_path / 't.seep', '--', program]):
         done = run(command)

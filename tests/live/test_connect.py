@@ -95,7 +95,7 @@ def test_descendants_that_are_not_seen_are_counted(tmp_path):
     program.end()
 
 
-# Until its parent is another program: a shell would take note of its end.
+# Waits until its parent is another program, because a shell would take note of its end.
 WAITS_FOR_CAT = 'until read -r name </proc/$$/comm && [ "$name" = cat ]; do :; done'
 
 
@@ -153,7 +153,7 @@ def test_marks_and_what_came_since(shop):  # noqa: F811
 
 
 def test_scans_leave_out_what_reports_suppress(tmp_path):
-    """`scan` and `leaks` counted it as lost: of the program itself, over a link, and in a trace until `dump`."""
+    """`scan` and `leaks` counted suppressed blocks as lost: of the program itself, over a link, and in a trace until `dump`."""
     program = harness.Told(tmp_path, 'x.seep', [], [built_program('lost_and_known.c', tmp_path)])
     served = subprocess.Popen([SEEP, 'serve', '--listen', f'unix:{tmp_path}/s', str(program.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=environment())

@@ -151,7 +151,7 @@ def test_a_child_that_filters_before_it_allocates(tmp_path):
 
 
 def test_a_filter_while_a_child_is_yet_to_copy(tmp_path):
-    """What the parent does is noted for the child until the log is full, without a call that the filter kills for."""
+    """The library notes for the child what the parent does, until the log is full. It makes no call that the filter kills for."""
     program = built_program('filter_after_fork.c', tmp_path, '-O1', '-fno-builtin')
     done = run([program], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 't.seep'))
     assert (done.code, done.out, done.err) == (0, b'lives\n', b''), done

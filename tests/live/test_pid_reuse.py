@@ -178,7 +178,7 @@ def test_processes_that_each_start_the_next_one_and_end(tmp_path):
 
 
 def test_a_run_waits_for_a_long_chain_of_processes(tmp_path):
-    """Each process may end before seep looks at it. If seep finds none, one may run on all the same."""
+    """Each process may end before seep looks at it. A descendant may run on although seep finds none."""
     trace, program, told = (tmp_path / name for name in ('t.seep', 'program', 'told'))
     program.with_suffix('.c').write_text(program_source('pid_reuse_long_chain.c'))
     assert run(['gcc', '-O1', '-o', program, program.with_suffix('.c')]).code == 0

@@ -145,7 +145,7 @@ def test_what_was_not_traced(static_program, tmp_path):
     ('mkdir sub; cp static sub/there; PATH=$PWD/sub:$PATH; env there; :', 'there'),
 ])
 def test_a_program_whose_file_is_not_found(static_program, tmp_path, script, exe):
-    """As those that configure makes, or one that is there and named from another folder. That it was static is not known."""
+    """The program is removed, as tests of configure are, or is named from another folder. seep cannot know that it was static."""
     done = traced(['sh', '-c', script], tmp_path, cwd=tmp_path)
     assert done.code == 0, done
     (static,) = [p for p in done.report() if p['process']['exe'] == exe]

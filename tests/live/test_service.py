@@ -183,7 +183,7 @@ def test_a_service_that_begins_in_a_shell(machine):
 
 
 def test_a_shell_that_becomes_a_program_that_is_not_traced(machine):
-    """Nothing is told of the program, and the shell is not its last state."""
+    """The program is not traced, so it has no snapshots. The state of the shell is not kept as the last state."""
     machine.unit('bare.service', "[Service]\nExecStart=/bin/bash -c 'read line < /opt/go; /opt/grower & exec -c /opt/grower'\n")
     assert machine('mkfifo', '/opt/go').code == 0
     try:

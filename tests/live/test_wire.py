@@ -193,7 +193,7 @@ def test_a_look_without_descriptors_is_no_end(shop, serve):  # noqa: F811
 
 
 def test_many_processes(serve, tmp_path):
-    """A client whose Hello does not take many processes has no figures of those beyond the first 256, which count as not seen."""
+    """A client whose Hello does not take many processes has figures of the first 256. The others count as not seen."""
     nr, there = 300, tmp_path / 'there'
     program = built_program('many_children.c', tmp_path)
     with subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', program, str(nr), there], stdin=subprocess.PIPE,

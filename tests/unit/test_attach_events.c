@@ -84,7 +84,8 @@ static void put_event(unsigned char *data, uint64_t *at, uint32_t header) {
     *at += (8 + (header & 0xffff) + 7) & ~UINT64_C(7);
 }
 
-// One that is being written, three behind it, of which one was given up; the second is over the ring's end.
+// One event is being written, and three are behind it. One of the three was given up. The second event lies
+// over the end of the ring.
 static void test_events_that_are_left_in_the_ring(void **state) {
     (void)state;
     _Alignas(8) unsigned char data[2 * 256] = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Three blocks are lost of which the program says so itself, and two more; then it waits until input ends.
+// Loses three blocks that the program declares as known leaks, and two more. Then it waits until input ends.
 #include <stdio.h>
 #include <stdlib.h>
 
