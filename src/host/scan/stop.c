@@ -29,8 +29,8 @@
 #define NS_PER_US          INT64_C(1000)
 #define WAIT_MAX_MS        3000 // from the first thread to the last: those that stopped first are held that long
 #define WAIT_THREAD_US     200   // the same once more for each thread that has stopped
-#define OTHER_SEEP_MAX_MS  10000 // that another seep is waited for, which reads the process now
-#define SLEEP_MAX_MS       100   // for threads that were woken, or timed out, to wait again
+#define OTHER_SEEP_MAX_MS  10000 // how long another seep may go on to read the process
+#define SLEEP_MAX_MS       100   // in which threads that were woken, or timed out, wait again
 #define EXEC_TRIES         10    // a thread that executes a program or ends is over by then
 #define EPERM_TRIES        10    // a tracer may let go between its refusal and our asking who it was
 #define PARKED_STACK_BYTES ((uint64_t)64 << 10) // that libseep.so takes to park: much more than it does

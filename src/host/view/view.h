@@ -307,7 +307,7 @@ enum seep_lead {
 struct seep_view_leaders {
     struct seep_view_leader {
         uint64_t value;
-        uint64_t of_others;   // more of the value, whose callers are not known
+        uint64_t of_others;   // value of further rows of this place, by unknown callers
         uint64_t allocations; // these are the row's
         uint64_t allocated_bytes;
         uint64_t frees;

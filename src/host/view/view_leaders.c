@@ -39,7 +39,7 @@ struct candidate {
     size_t row;
 };
 
-// The best candidates, as many as are kept.
+// The best candidates.
 struct chosen {
     struct candidate kept[SEEP_VIEW_LEADERS];
     size_t nr;
@@ -90,7 +90,7 @@ static bool reserve_leaders(struct seep_view *view, struct chosen *chosen,
     return leaders->rows != NULL;
 }
 
-// Whether the candidate is none of the chosen, of which there are as many as are kept.
+// Whether the candidate is none of the chosen. `chosen` is full.
 static bool is_left(const struct chosen *chosen, uint64_t value, size_t row) {
     const struct candidate next = {value, row};
     return value && compare_candidates(&next, &chosen->kept[chosen->nr - 1]) > 0;
