@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -162,60 +163,61 @@ def test_what_is_killed_leaves_its_last_state(machine, grower):
     machine.wait(lambda: not machine('pgrep', '-f', 'service watch').out)
 
 
-def test_a_service_that_begins_in_a_shell(machine):
-    """The watcher has looked at the shell before the shell goes on as the server."""
-    machine.unit('wrapped.service', "[Service]\nExecStart=/bin/bash -c 'read line < /opt/go; exec /opt/grower'\n")
+@contextmanager
+def watched(machine, name, text):
+    """A service that is started after seep was enabled for it. Its unit."""
+    unit = f'{name}.service'
+    machine.unit(unit, '[Service]\n' + text)
+    try:
+        assert service(machine, 'enable', '--every', '100ms', name).code == 0
+        assert machine('systemctl', 'start', name).code == 0
+        yield unit
+    finally:
+        machine('systemctl', 'stop', name)
+        machine('rm', '-rf', TRACES / unit, WHERE / unit, WHERE / f'{unit}.d')
+
+
+@contextmanager
+def watched_shell(machine, name, goes_on):
+    """A service that begins in a shell. The watcher has looked at the shell before the shell goes on. Its unit, its pid."""
     assert machine('mkfifo', '/opt/go').code == 0
     try:
-        assert service(machine, 'enable', '--every', '100ms', 'wrapped').code == 0
-        assert machine('systemctl', 'start', 'wrapped').code == 0
-        pid = machine.main_pid('wrapped.service')
-        machine.wait(lambda: machine.traces('wrapped.service', f'bash.{pid}.*.snap.seep'))
-        assert machine('sh', '-c', 'echo > /opt/go').code == 0
-        trace = machine.wait(lambda: machine.traces('wrapped.service', f'grower.{pid}.*.snap.seep'))[-1]
+        with watched(machine, name, f"ExecStart=/bin/bash -c 'read line < /opt/go; {goes_on}'\n") as unit:
+            pid = machine.main_pid(unit)
+            machine.wait(lambda: machine.traces(unit, f'bash.{pid}.*.snap.seep'))
+            assert machine('sh', '-c', 'echo > /opt/go').code == 0
+            yield unit, pid
+    finally:
+        machine('rm', '/opt/go')
+
+
+def test_a_service_that_begins_in_a_shell(machine):
+    with watched_shell(machine, 'wrapped', 'exec /opt/grower') as (unit, pid):
+        trace = machine.wait(lambda: machine.traces(unit, f'grower.{pid}.*.snap.seep'))[-1]
         assert b'grow_by (service_server.c:' in machine(SEEP, 'report', '/' + str(trace.relative_to(machine.root))).out
         assert machine('kill', '-9', pid).code == 0
-        machine.wait(lambda: machine.traces('wrapped.service', f'grower.{pid}.*.end.seep'))
-        assert not machine.traces('wrapped.service', 'bash.*.end.seep')
-    finally:
-        machine('systemctl', 'stop', 'wrapped')
-        machine('rm', '-rf', '/opt/go', TRACES / 'wrapped.service', WHERE / 'wrapped.service', WHERE / 'wrapped.service.d')
+        machine.wait(lambda: machine.traces(unit, f'grower.{pid}.*.end.seep'))
+        assert not machine.traces(unit, 'bash.*.end.seep')
 
 
 def test_a_shell_that_becomes_a_program_that_is_not_traced(machine):
     """The program is not traced, so it has no snapshots. The state of the shell is not kept as the last state."""
-    machine.unit('bare.service', "[Service]\nExecStart=/bin/bash -c 'read line < /opt/go; /opt/grower & exec -c /opt/grower'\n")
-    assert machine('mkfifo', '/opt/go').code == 0
-    try:
-        assert service(machine, 'enable', '--every', '100ms', 'bare').code == 0
-        assert machine('systemctl', 'start', 'bare').code == 0
-        pid = machine.main_pid('bare.service')
-        machine.wait(lambda: machine.traces('bare.service', f'bash.{pid}.*.snap.seep'))
-        assert machine('sh', '-c', 'echo > /opt/go').code == 0
+    with watched_shell(machine, 'bare', '/opt/grower & exec -c /opt/grower') as (unit, pid):
         machine.wait(lambda: (machine.root / f'proc/{pid}/comm').read_text() == 'grower\n')
-        nr = len(machine.traces('bare.service', 'grower.*.snap.seep'))  # of the other one, which is traced
-        machine.wait(lambda: len(machine.traces('bare.service', 'grower.*.snap.seep')) > nr + 1)
+        nr = len(machine.traces(unit, 'grower.*.snap.seep'))  # of the other one, which is traced
+        machine.wait(lambda: len(machine.traces(unit, 'grower.*.snap.seep')) > nr + 1)
         assert machine('kill', '-9', pid).code == 0
         machine.wait(lambda: not machine('pgrep', '-f', 'service watch').out)
-        assert not machine.traces('bare.service', f'*.{pid}.*.end.seep')
-    finally:
-        machine('systemctl', 'stop', 'bare')
-        machine('rm', '-rf', '/opt/go', TRACES / 'bare.service', WHERE / 'bare.service', WHERE / 'bare.service.d')
+        assert not machine.traces(unit, f'*.{pid}.*.end.seep')
 
 
 def test_limits_of_the_service_are_not_those_of_its_snapshots(machine):
     """A soft limit of file sizes, which systemd sets for the watcher too."""
-    machine.unit('limited.service', '[Service]\nExecStart=/opt/grower\nLimitFSIZE=1K:infinity\n')
-    try:
-        assert service(machine, 'enable', '--every', '100ms', 'limited').code == 0
-        assert machine('systemctl', 'start', 'limited').code == 0
-        machine.wait(lambda: len(machine.traces('limited.service', '*.snap.seep')) > 2)
+    with watched(machine, 'limited', 'ExecStart=/opt/grower\nLimitFSIZE=1K:infinity\n') as unit:
+        machine.wait(lambda: len(machine.traces(unit, '*.snap.seep')) > 2)
         watcher = machine('pgrep', '-f', 'service watch').out.split()[0].decode()
         limits = (machine.root / f'proc/{watcher}/limits').read_text()
         assert re.search(r'Max file size +unlimited', limits), limits
-    finally:
-        machine('systemctl', 'stop', 'limited')
-        machine('rm', '-rf', TRACES / 'limited.service', WHERE / 'limited.service', WHERE / 'limited.service.d')
 
 
 def test_the_service_does_not_notice_that_the_watcher_dies(machine, grower):
