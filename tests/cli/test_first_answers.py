@@ -13,7 +13,7 @@ import pytest
 import messages
 import sarif
 import terminal
-from small_programs import program_source
+from small_programs import built_program, program_source
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +57,8 @@ def test_the_first_line_names_the_next_place_too(run, seep, lost):
 
 def test_a_place_of_thousands_of_stacks_has_all_its_bytes(run, seep, tmp_path):
     """Only so many stacks are looked at one by one: of 3,000 stacks of one line the report told a third."""
-    (tmp_path / "many.c").write_text(program_source("first_many_stacks.c"))
-    subprocess.run(["gcc", "-g", "-O0", "-fno-builtin", "-o", "many", "many.c"], check=True, cwd=tmp_path)
-    shown = run(seep, "run", "-o", "many.seep", "./many", cwd=tmp_path).stderr
+    program = built_program("first_many_stacks.c", tmp_path, "-g", "-O0", "-fno-builtin")
+    shown = run(seep, "run", "-o", "many.seep", program, cwd=tmp_path).stderr
     most = r"75\.0% of it from keep \(.*\), called by descend \(.*\), 75\.0% of that for often \(.*\), 25\.0% from main \(.*\)"
     assert re.search(rf"^leaks .* {most}$", shown, re.M), shown
     assert re.search(r"^holds .*, 75\.0% from keep \(.*\), 25\.0% from main \(.*\)$", shown, re.M), shown
@@ -67,10 +66,9 @@ def test_a_place_of_thousands_of_stacks_has_all_its_bytes(run, seep, tmp_path):
 
 def test_code_without_names_has_callers(run, seep, tmp_path):
     """All blocks of a stripped program are from the one function that calls malloc: who called it tells more."""
-    (tmp_path / "many.c").write_text(program_source("first_many_stacks.c"))
-    subprocess.run(["gcc", "-s", "-O0", "-fno-builtin", "-o", "many", "many.c"], check=True, cwd=tmp_path)
-    shown = run(seep, "run", "-o", "many.seep", "./many", cwd=tmp_path).stderr
-    place = r"many\+0x[0-9a-f]+"
+    program = built_program("first_many_stacks.c", tmp_path, "-s", "-O0", "-fno-builtin")
+    shown = run(seep, "run", "-o", "many.seep", program, cwd=tmp_path).stderr
+    place = r"first_many_stacks\+0x[0-9a-f]+"
     assert re.search(rf"^leaks .* 75\.0% of it from {place}, called by {place}, [\d.]+% of that for {place}, 25\.0% from {place}$", shown, re.M), shown
 
 
