@@ -267,8 +267,10 @@ struct seep_error *seep_unit_watch(const struct seep_unit_watch *watch) {
                                  "this process has no control group: systemd did not start it");
     int main_process = watch->main_pid ? (int)syscall(SYS_pidfd_open, watch->main_pid, 0) : -1;
     if (watch->main_pid && main_process < 0)
-        return NULL;         // it has ended already
-    seep_raise_own_limits(); // systemd has set those of the service for us too
+        return NULL; // it has ended already
+    // The manager of a user sets the limits of the service for us, too. That of the system does not, because
+    // we have all rights there (ExecStartPost=+).
+    seep_raise_own_limits();
     watching.next_ns = watch->every_ns ? seep_monotonic_ns() + watch->every_ns : INT64_MAX;
     trim(&watching);
     struct seep_error *error = NULL;
