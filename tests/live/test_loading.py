@@ -80,6 +80,17 @@ def test_a_library_opened_by_a_relative_name(tmp_path):
     assert [(frame['function'], frame['file']) for frame in frames] == [('relative_hold', 'relative_plugin.c')], frames
 
 
+@pytest.mark.parametrize('code', ['filtered', 'anonymous'])
+def test_a_program_with_holes_after_a_library_is_closed(code, compiler, tmp_path):
+    """Of such a program the loader gives one segment. Where it could not be read again, its stacks were cut (bad_cfi)."""
+    apart = [f'-Wl,-z,{word}' for word in ('max-page-size=0x200000', 'separate-code')]
+    program = compiler(program_source('loading_holes.c'), 'program', '-ldl', *apart)
+    plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC')
+    process = same([program, code, plugin], tmp_path)
+    assert process['health']['cut'] == {}, process['health']
+    assert ['hold', 'main'] in [[frame['function'] for frame in site['stack'][:2]] for site in process['sites']]
+
+
 def test_a_program_given_to_the_loader(compiler, tmp_path):
     """The kernel says that it runs the loader; the program and its functions have their own names."""
     loader = Path('/lib64/ld-linux-x86-64.so.2')

@@ -262,8 +262,7 @@ bool seep_maps_again(void) {
     nr_bare_areas = 0;
     if (!seep_g.find_object)
         return read_all(0);
-    nr_modules = 0; // modules with holes, which are few: they are read when one is met
-    reads_one = true;
+    reads_one = true; // those with holes stay: the program and the loader, which are never closed
     return true;
 }
 

@@ -67,8 +67,8 @@ const struct seep_maps_module *seep_maps_module(uint64_t pc);
 const struct seep_maps_module *seep_maps_known_module(uint64_t pc);
 // Whether seep_maps_module() found no module at `pc`, and memory that was not executable. rules_lock held.
 bool seep_maps_is_data(uint64_t pc);
-// After a dlclose: reads all modules anew. false: what was known stays, because it could not be read.
-// rules_lock held.
+// After a dlclose: reads all modules anew, where the loader does not tell which there are. false: what was
+// known stays, because it could not be read. rules_lock held.
 SEEP_MUST_CHECK bool seep_maps_again(void);
 
 // Whether a return address is the trampoline of the kernel's return probes: another tracer has such a probe
