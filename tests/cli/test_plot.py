@@ -128,6 +128,17 @@ def test_ages_that_are_not_kept(build, run, seep, tmp_path):
     assert "FILE@peak" in none.stderr
 
 
+def test_filters_that_nothing_matches(run, seep, aged):
+    for what in ("ages", "sizes", "flame"):
+        none = run(seep, "plot", aged, "--what", what, "--older", "100h", "-o", "-")
+        assert none.returncode == 1 and "nothing in" in none.stderr and "matches the filters" in none.stderr, none.stderr
+        assert "--age" not in none.stderr and "--sort" not in none.stderr, none.stderr
+    for tree in ("--tree", "--tree=callers"):
+        none = run(seep, "report", aged, tree, "--older", "100h")
+        assert none.returncode == 0 and "Nothing matches the filters." in none.stdout, none.stdout
+        assert ": 0, from" not in none.stdout
+
+
 def test_boxes_of_a_flame_graph_are_as_wide_as_their_share(run, seep, aged):
     done = run(seep, "plot", aged, "--what", "flame", "--sort", "allocations", "-o", "-")
     assert done.returncode == 0, done.stderr

@@ -326,6 +326,10 @@ static struct seep_error *put_next(struct drawing *d) {
 
 static struct seep_error *draw(FILE *out, const struct seep_view *view, const struct seep_call_tree *tree,
                                const struct seep_measure *measure, uint64_t unplaced) {
+    if (view->nr_rows_all == 0 && view->filtered) {
+        fputs("Nothing matches the filters.\n", out);
+        return NULL;
+    }
     struct drawing d = {.out = out, .tree = tree, .measure = measure, .style = seep_style_of(out)};
     uint64_t total = tree->calls[0].total;
     bool all = view->options.top == 0;

@@ -129,6 +129,12 @@ static struct seep_error *draw_bars(FILE *out, const struct seep_plot *plot, con
     return pen->ops->end(pen);
 }
 
+static struct seep_error *nothing_matches(const struct seep_plot *plot) {
+    return seep_error_hint(
+        seep_error_create(SEEP_E_UNSUPPORTED, "plot: nothing in %s matches the filters", plot->source),
+        "leave out a filter, or let more through");
+}
+
 static struct seep_error *plot_bars(FILE *out, const struct seep_plot *plot,
                                     struct seep_view_options *options) {
     bool ages = plot->what == SEEP_PLOT_AGES;
@@ -147,6 +153,8 @@ static struct seep_error *plot_bars(FILE *out, const struct seep_plot *plot,
     }
     if (!error)
         error = make_title(view, ages ? "ages of live blocks" : "sizes of blocks", &title);
+    if (!error && view->filtered && !view->nr_rows)
+        error = nothing_matches(plot);
     if (!error && ages)
         error = seep_bars_of_ages(&bars, view);
     else if (!error)
@@ -190,6 +198,8 @@ static struct seep_error *plot_flame(FILE *out, const struct seep_plot *plot,
     char *title = NULL, what[64];
     options->by = SEEP_BY_SITE;
     struct seep_error *error = seep_view_create(plot->session, SIZE_MAX, plot->symbols, options, &view);
+    if (!error && view->filtered && !view->nr_rows)
+        error = nothing_matches(plot);
     uint64_t *values = error ? NULL : calloc(view->nr_rows + 1, sizeof(*values));
     if (!error && !values)
         error = seep_error_no_memory();
