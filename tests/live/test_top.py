@@ -259,9 +259,11 @@ def test_what_the_program_writes_is_in_the_log(tmp_path, terminal):
     os.kill(int(re.search(r'(\d+)  LIVE', text).group(1)), signal.SIGKILL)
 
 
-def pty_of(arguments, columns, rows, env):
+def pty_of(arguments, columns, rows, env, ignored=()):
     pid, fd = pty.fork()
     if pid == 0:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
         os.execve(SEEP, [str(word) for word in arguments], env)
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
@@ -294,6 +296,20 @@ def test_names_never_reach_the_terminal_raw(shop, size):
     assert b'\x1b[2Jred' not in got and b'\x1b[31m\x1b[2J' not in got
     if size == (80, 24):
         assert rb'\x1b[31m\x1b[2Jred' in got
+
+
+def test_it_ends_with_its_terminal(shop):
+    """Also where nohup had it ignore SIGHUP: a terminal that is gone can be read for ever, and each read gives nothing."""
+    program = shop()
+    pid, fd = pty_of(['seep', 'top', '-i', '60', program.pid], 80, 24, environment(TERM='xterm'), ignored=[signal.SIGHUP])
+    assert b'cache_init' in read_for(fd, 30, until=rb'cache_init.*qQuit')
+    os.close(fd)
+    try:
+        wait_until(lambda: harness.state_of(pid) == 'Z', 'the end of seep top')
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        status = os.waitpid(pid, 0)[1]
+    assert status == 0
 
 
 def test_a_refresh_is_small(shop):

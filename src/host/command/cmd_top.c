@@ -454,9 +454,10 @@ static struct seep_error *run_full(struct top *top) {
         put_off = nr > 0 && wait[0].revents & POLLIN && wait[1].revents && !put_off;
         if (nr > 0 && wait[1].revents && !put_off)
             error = take_result(top);
-        if (nr > 0 && wait[0].revents & (POLLHUP | POLLERR | POLLNVAL) && !(wait[0].revents & POLLIN))
-            break;                // the terminal is gone
         goes_on = take_keys(top); // after a change of size, too
+        // A terminal that is gone can be read for ever, and each read gives nothing.
+        if (nr > 0 && wait[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+            break;
     }
     seep_full_screen_end();
     return error;
