@@ -448,6 +448,8 @@ def test_traces_scans_and_marks_over_the_link(shop, serve, tmp_path):  # noqa: F
     console = Console(server.address)
     assert console.ask('blocks 1 0')['rows'] or console.ask('blocks')['rows']
     assert {row['class'] for row in console.ask('scan')['rows']} >= {'lost', 'reachable'}
+    # It runs, but not for who asks from elsewhere.
+    assert b'only for a program that runs on this machine' in run([SEEP, 'connect', '-e', 'whois 0x10', server.address]).out
     assert 'done' in console.ask('mark here')
     program.tell(3)
     settle(server)

@@ -410,8 +410,9 @@ struct seep_error *seep_whois_profile(const struct seep_profile *profile, uint64
     if (!err && seep_graph_find(graph, address, &block, &off))
         err = fill_block(whois, profile, stacks, nodes, block);
     else if (!err)
-        err = keep_text(whois, "in no live block; other memory is described only for a running program",
-                        &whois->what);
+        err = keep_text(
+            whois, "in no live block; other memory is described only for a program that runs on this machine",
+            &whois->what);
     free(nodes);
     seep_stacks_destroy(stacks);
     seep_graph_destroy(graph);
