@@ -43,6 +43,7 @@ REFUSED = "messages at the socket that were refused, as not from our user or not
 EMULATED = "runs under an emulator"
 RECORDS_NOTHING = "allocations are not recorded, releases are"
 
+HAS_ENDED_ASKED = "%s: it has ended, and what was seen of it is still here"
 NOT_BESIDE = "is neither beside"
 DOES_NOT_STOP = "does not stop"
 NO_PROBES_ON = "the kernel puts no probes on"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import harness
+import messages
 from harness import SEEP, environment, run, wait_until
 from small_programs import built_program, program_source
 from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
@@ -211,7 +212,8 @@ def test_after_the_end(shop):  # noqa: F811
     program.run.wait(timeout=harness.TIMEOUT)
     assert console.ask('status')['state'] == 'ended'
     assert by_function(console.ask('functions 0'))['session_new']['live_blocks'] == 109
-    assert 'error' in console.ask('scan') and 'error' in console.ask('mark x')
+    assert console.ask('scan')['error'] == messages.HAS_ENDED_ASKED % 'scan'
+    assert console.ask('mark x')['error'] == messages.HAS_ENDED_ASKED % 'mark'
     console.ask('pause')
     assert console.ask('show')['looks'] == 'none'
     console.end()

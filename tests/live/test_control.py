@@ -72,7 +72,9 @@ def test_what_lived_before_is_exact_and_the_rest_is_a_loss(switched, options):
     while_stopped = harness.report(program.pid)[0]
     assert kept(while_stopped) == kept(before) == (100, 100)
     assert while_stopped['health']['lost'] == {'stopped': 50}
-    assert console.ask('status')['state'] == 'running, recording is stopped'
+    status = console.ask('status')
+    assert status['state'] == 'running, recording is stopped'
+    assert status['health'] == 'incomplete' and 'lost 50 (stopped)' in status['why']
     program.tell('drop 70')  # 50 that were not seen, and 20 that were
     assert kept(harness.report(program.pid)[0]) == (80, 100)
     assert 'soon' not in console.ask('stop')['done']  # it has done so
@@ -128,6 +130,7 @@ def test_depth_is_changed_live(switched):
     stacks, health = deepest()
     assert stacks[3].count('deep') == 31 and 'main' in stacks[3] and not health['cut']
     program.obeys(console, 'set depth 4')
+    assert console.ask('show')['depth'] == 4
     program.tell(*['deep 30'] * 6)
     stacks, health = deepest()
     assert stacks[6] == ['deep'] * 4 and health['cut'] == {'depth': 1}

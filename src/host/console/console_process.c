@@ -17,6 +17,19 @@ static const char *state_of(const struct seep_console *console) {
                              : "running";
 }
 
+// Of the first profile with the verdict of all. Not known where they are complete.
+static struct seep_error *put_why(struct seep_grid *grid, const struct seep_session *session,
+                                  enum seep_verdict verdict) {
+    const struct seep_profile *profile = NULL;
+    for (size_t i = 0; verdict != SEEP_VERDICT_COMPLETE && !profile && i < session->nr_profiles; i++)
+        if (seep_profile_verdict(session->profiles[i]) == verdict)
+            profile = session->profiles[i];
+    if (!profile)
+        return seep_grid_text(grid, NULL);
+    const char *why = seep_profile_why_incomplete(profile, &grid->arena);
+    return why ? seep_grid_text(grid, why) : seep_error_create(SEEP_E_MEMORY, "out of memory");
+}
+
 static struct seep_error *run_status(struct seep_console *console, char *const *words, FILE *out) {
     static const struct seep_grid_column columns[] = {
         {"program", "program", SEEP_GRID_TEXT},
@@ -32,6 +45,7 @@ static struct seep_error *run_status(struct seep_console *console, char *const *
         {"temporary", "temporary", SEEP_GRID_COUNT},
         {"rss_bytes", "resident bytes", SEEP_GRID_COUNT},
         {"health", "health", SEEP_GRID_TEXT},
+        {"why", "why", SEEP_GRID_TEXT},
         {NULL},
     };
     const struct seep_session *session = seep_console_session(console);
@@ -62,6 +76,8 @@ static struct seep_error *run_status(struct seep_console *console, char *const *
         error = seep_grid_number_if(&grid, numbers[i].known, (int64_t)numbers[i].value);
     if (!error)
         error = seep_grid_text(&grid, seep_verdict_name(verdict));
+    if (!error)
+        error = put_why(&grid, session, verdict);
     return seep_console_answer(console, out, "status", &grid, error);
 }
 

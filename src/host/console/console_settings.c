@@ -7,13 +7,11 @@
 #include "output/grid.h"
 
 static struct seep_error *run_show(struct seep_console *console, char *const *words, FILE *out) {
-    static const struct seep_grid_column columns[] = {{"top", "top", SEEP_GRID_COUNT},
-                                                      {"sort", "sort", SEEP_GRID_TEXT},
-                                                      {"filter", "filter", SEEP_GRID_TEXT},
-                                                      {"thread", "thread", SEEP_GRID_TEXT},
-                                                      {"mark", "mark", SEEP_GRID_TEXT},
-                                                      {"looks", "looks", SEEP_GRID_TEXT},
-                                                      {NULL}};
+    static const struct seep_grid_column columns[] = {
+        {"top", "top", SEEP_GRID_COUNT},      {"sort", "sort", SEEP_GRID_TEXT},
+        {"filter", "filter", SEEP_GRID_TEXT}, {"thread", "thread", SEEP_GRID_TEXT},
+        {"mark", "mark", SEEP_GRID_TEXT},     {"looks", "looks", SEEP_GRID_TEXT},
+        {"depth", "depth", SEEP_GRID_COUNT},  {NULL}};
     struct seep_grid grid;
     seep_grid_init(&grid, columns);
     grid.one = true;
@@ -29,6 +27,8 @@ static struct seep_error *run_show(struct seep_console *console, char *const *wo
     struct seep_error *error = seep_grid_number(&grid, (int64_t)console->top);
     for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(texts); i++)
         error = seep_grid_text(&grid, texts[i]);
+    if (!error)
+        error = seep_grid_number(&grid, seep_console_session(console)->profiles[0]->health.depth_limit);
     return seep_console_answer(console, out, "show", &grid, error);
 }
 
@@ -159,7 +159,7 @@ const struct seep_console_command seep_console_setting_commands[] = {
     {"start", "", "record them again", false, run_start},
     {"set", "KEY VALUE",
      "top N, sort KEY, filter RE, thread TID, json on|off; depth N of the program's stacks", true, run_set},
-    {"show", "", "what is set", true, run_show},
+    {"show", "", "what is set", false, run_show},
     {"pause", "", "no new looks: all commands are of the last one", true, run_pause},
     {"resume", "", "a look before each command again", true, run_resume},
     {NULL},
