@@ -137,7 +137,7 @@ static enum seep_worker_verdict ask(struct seep_worker *worker, unsigned what, i
         .words = &words,
         .file = file,
         .answer_max = 1000,
-        .cpu_s = 1,
+        .cpu_s = what == ENDLESS ? 1 : 60, // pages of EAT take over a second where faults are slow
         .memory_max = 256 << 20, // more than what AddressSanitizer keeps of ours
         .stop = &stop,
         .give = give,
