@@ -138,7 +138,7 @@ static enum seep_worker_verdict ask(struct seep_worker *worker, unsigned what, i
         .file = file,
         .answer_max = 1000,
         .cpu_s = what == ENDLESS ? 1 : 60, // pages of EAT take over a second where faults are slow
-        .memory_max = 256 << 20, // more than what AddressSanitizer keeps of ours
+        .memory_max = 256 << 20,           // more than what AddressSanitizer keeps of ours
         .stop = &stop,
         .give = give,
         .context = what == WISH_FILE ? &file : NULL};
