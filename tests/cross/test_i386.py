@@ -2,6 +2,8 @@
 """32-bit x86 programs, which the kernel of an x86-64 machine runs by itself: every stack is what libgcc's unwinder sees,
 every program of tests/programs has the figures of its EXPECT block, and `seep run` takes the library that fits.
 """
+import errno
+import functools
 import json
 import mmap
 import os
@@ -61,12 +63,23 @@ CORPUS = {'cpp_array_cookie.cpp', 'cpp_string_counted.cpp', 'cpp_virtual_base.cp
           'tls_dynamic.c'}
 
 
+@functools.cache
+def runs_narrow():
+    try:
+        return run([LOADER, '--version']).code == 0
+    except OSError as error:
+        assert error.errno == errno.ENOEXEC, error
+        return False
+
+
 def need_tools():
     for name in (f'{TRIPLET}-gcc', f'{TRIPLET}-g++'):
         if not shutil.which(name):
             pytest.skip(f'{name} is not installed (tools/install-deps.sh traced)')
     if not LOADER.exists():
         pytest.skip(f'{LOADER} is not there (libc6-i386)')
+    if not runs_narrow():
+        pytest.skip('this kernel runs no 32-bit programs (CONFIG_IA32_EMULATION, or ia32_emulation=off)')
 
 
 def need_library():
