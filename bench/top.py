@@ -57,10 +57,19 @@ class Screen:
         return sum(remote.processor_time(f"{self.pid}/task/{task}") for task in os.listdir(f"/proc/{self.pid}/task"))
 
     def key(self, key):
+        """Bytes, milliseconds until the first answer and until all of it, and of processor time. None: nothing on the screen changed."""
         before, begin = self.processor_time(), time.monotonic()
         os.write(self.fd, key.encode())
         nr, first, last = self.read(QUIET)
+        if first is None:
+            return None
         return nr, 1000 * (first - begin), 1000 * (last - begin), 1000 * (self.processor_time() - before)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
 
     def end(self):
         os.kill(self.pid, signal.SIGTERM)
@@ -75,14 +84,25 @@ class Screen:
 
 def refreshes(traced, build, what):
     """A refresh a second, while there is something new."""
-    screen = Screen(build, what)
-    screen.read(None, until=4)
-    sizes = []
-    for _ in range(10):
-        traced.tell("100")
-        sizes.append(screen.read(None, until=1)[0])
-    screen.end()
+    with Screen(build, what) as screen:
+        screen.read(None, until=4)
+        sizes = []
+        for _ in range(10):
+            traced.tell("100")
+            sizes.append(screen.read(None, until=1)[0])
     return sizes
+
+
+def told(answers):
+    """One line of what the keys took; those without an answer are counted."""
+    figures = [one for one in answers if one]
+    silent = f"{len(answers) - len(figures)} of {len(answers)} keys without an answer"
+    if not figures:
+        return silent
+    nr, first, last, used = (sorted(column) for column in zip(*figures))
+    return (f"first answer {statistics.median(first):.0f} ms (at most {first[-1]:.0f}), all {statistics.median(last):.0f} "
+            f"({last[-1]:.0f}), processor {statistics.median(used):.0f} ({used[-1]:.0f}), at most {nr[-1]:,} bytes"
+            + (f"; {silent}" if len(figures) < len(answers) else ""))
 
 
 def measure(build, scratch, options, sites):
@@ -90,16 +110,10 @@ def measure(build, scratch, options, sites):
         what = ["unix:" + traced.path if options.link else str(traced.pid)]
         sizes = refreshes(traced, build, what)
         say(f"{sites:,} sites: a refresh writes {statistics.median(sizes):,.0f} bytes to 80x24, at most {max(sizes):,}")
-        screen = Screen(build, ["-i", "60"] + what)
-        screen.read(5)
-        for name, keys in KEYS:
-            figures = []
-            for _ in range(options.rounds):
-                figures += [screen.key(key) for key in keys]
-            nr, first, last, used = (sorted(column) for column in zip(*figures))
-            say(f"  {name}: first answer {statistics.median(first):.0f} ms (at most {first[-1]:.0f}), all {statistics.median(last):.0f} "
-                f"({last[-1]:.0f}), processor {statistics.median(used):.0f} ({used[-1]:.0f}), at most {nr[-1]:,} bytes")
-        screen.end()
+        with Screen(build, ["-i", "60"] + what) as screen:
+            screen.read(5)
+            for name, keys in KEYS:
+                say(f"  {name}: {told([screen.key(key) for _ in range(options.rounds) for key in keys])}")
 
 
 def main():
