@@ -305,8 +305,9 @@ def test_a_test_that_hangs_fails_and_one_that_goes_on_does_not(root, tmp_path, r
     (tmp_path / "tests" / "test_hang.py").write_text(HANGS)
     done = run("/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", env={"SEEP_TEST_SECONDS": "3"})
     assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout
-    # The limit is longer on a busy machine.
-    assert re.search(r"took over [3-9][.\d]* s: ended", done.stdout), done.stdout
+    # A busy machine makes the limit longer.
+    limit = re.search(r"took over ([\d.]+) s: ended", done.stdout)
+    assert limit and 3 <= float(limit[1]) < 60, done.stdout
 
 
 def test_a_test_that_takes_no_time_costs_no_look_at_all_processes(monkeypatch):

@@ -65,8 +65,8 @@ struct seep_error *seep_console_needs_run(const struct seep_console *console, co
     if (seep_console_runs(console))
         return NULL;
     if (console->source->is_pid)
-        return seep_error_create(SEEP_E_UNSUPPORTED,
-                                 "%s: it has ended, and what was seen of it is still here", what);
+        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: the program no longer runs", what),
+                               "ask what was seen of it: help lists the commands");
     return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: no process is running", what),
                            "name one: seep connect PID");
 }

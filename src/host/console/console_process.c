@@ -17,17 +17,18 @@ static const char *state_of(const struct seep_console *console) {
                              : "running";
 }
 
-// Of the first profile with the verdict of all. Not known where they are complete.
+// Why the figures are not complete, by the first process with the verdict of all. Not known where they are.
 static struct seep_error *put_why(struct seep_grid *grid, const struct seep_session *session,
                                   enum seep_verdict verdict) {
-    const struct seep_profile *profile = NULL;
-    for (size_t i = 0; verdict != SEEP_VERDICT_COMPLETE && !profile && i < session->nr_profiles; i++)
-        if (seep_profile_verdict(session->profiles[i]) == verdict)
-            profile = session->profiles[i];
-    if (!profile)
+    if (verdict == SEEP_VERDICT_COMPLETE)
         return seep_grid_text(grid, NULL);
-    const char *why = seep_profile_why_incomplete(profile, &grid->arena);
-    return why ? seep_grid_text(grid, why) : seep_error_create(SEEP_E_MEMORY, "out of memory");
+    size_t i = 0;
+    while (seep_profile_verdict(session->profiles[i]) != verdict)
+        i++;
+    const char *why = seep_profile_why_incomplete(session->profiles[i], &grid->arena);
+    if (why && session->nr_profiles > 1)
+        why = seep_arena_printf(&grid->arena, "process %d: %s", (int)session->profiles[i]->process.pid, why);
+    return why ? seep_grid_text(grid, why) : seep_error_no_memory();
 }
 
 static struct seep_error *run_status(struct seep_console *console, char *const *words, FILE *out) {

@@ -148,7 +148,8 @@ def in_same_memory(p):
     p.define(f'int {name}(void *unused)', ['(void)unused;', f'play({inner});', 'return 0;'])
     flags = p.random.choice(['0', 'CLONE_FILES | CLONE_FS', 'CLONE_VFORK', 'CLONE_SIGHAND'])
     if p.life.maps_at_any_time:
-        # They share thread-local memory: what one allocates while a handler of the other maps is a loss (reentered).
+        # Both share thread-local memory: what one allocates while a handler of the other maps is a loss (reentered).
+        # With CLONE_VFORK no handler of the parent runs before the child has ended.
         flags = 'CLONE_VFORK'
     p.line(f'run_in_same_memory({name}, {flags});')
     p.line('scrub();')
