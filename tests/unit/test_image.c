@@ -292,11 +292,18 @@ static void test_running(void **state) {
     struct image_builder *image = image_build();
     image->header->state = SEEP_STATE_LIVE;
     image->header->end_ns = 0;
-    image->counters[2].frees = 9; // seen before the allocations that they free
+    image->counters[2].frees = 9; // read after what was allocated
+    image->counters[2].freed_bytes = 9000;
     struct seep_profile *profile = profile_of(image);
     assert_int_equal(profile->process.exit_kind, SEEP_EXIT_RUNNING);
     assert_true(profile->process.duration_ns > 0);
     assert_int_equal(profile->sites[2].live_blocks, 0);
+    assert_int_equal(profile->sites[2].counters.allocations, 9);
+    assert_int_equal(profile->sites[2].counters.allocated_bytes, 9000);
+    const struct seep_totals *totals = &profile->totals;
+    assert_int_equal(totals->allocations - totals->frees, totals->live_blocks);
+    assert_int_equal(totals->allocated_bytes - totals->freed_bytes, totals->live_bytes);
+    assert_int_equal(profile->threads[0].allocations, totals->allocations);
     seep_profile_destroy(profile);
     free(image);
 }

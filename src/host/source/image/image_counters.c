@@ -99,6 +99,12 @@ void seep_counters_add(struct seep_counters *sum, const struct seep_counters *co
     sum->size_max = SEEP_MAX(sum->size_max, counters->size_max);
 }
 
+struct seep_counters seep_counters_lacking(const struct seep_counters *sum) {
+    return (struct seep_counters){.allocations = seep_above(sum->frees, sum->allocations),
+                                  .allocated_bytes = seep_above(sum->freed_bytes, sum->allocated_bytes),
+                                  .size_min = UINT64_MAX};
+}
+
 static void add_counters(struct seep_profile *profile, uint32_t site_id, uint32_t thread_id,
                          const struct seep_counters *counters) {
     seep_counters_add(&profile->sites[site_id].counters, counters);
@@ -155,6 +161,13 @@ static bool read_chunk(struct seep_image_reader *reader, const struct seep_page_
     return true;
 }
 
+// What a site lacks goes to the first of its threads.
+static void add_lacking(struct seep_profile *profile, struct seep_thread_site *item) {
+    struct seep_counters lacking = seep_counters_lacking(&profile->sites[item->site].counters);
+    add_counters(profile, item->site, item->thread, &lacking);
+    seep_counters_add(&item->counters, &lacking);
+}
+
 // Those of one thread are read in the order of their sites.
 static bool are_sorted(const struct seep_thread_site *items, size_t nr) {
     size_t i = 1;
@@ -189,6 +202,10 @@ struct seep_error *seep_image_read_counters(struct seep_image_reader *reader) {
     seep_page_claims_settle(reader, &chunks, CHUNK_BYTES / SEEP_IMAGE_PAGE);
     for (size_t i = 0; fits && i < chunks.nr_items; i++)
         fits = read_chunk(reader, &chunks.items[i], &all);
+    bool calls_only =
+        reader->copy->head.header.flags & SEEP_FLAG_CALLS; // whose block was freed is not known there
+    for (size_t i = 0; !calls_only && i < all.nr_items; i++)
+        add_lacking(reader->profile, &all.items[i]);
     fits = fits && keep_thread_sites(reader->profile, &all);
     free(dirs.items);
     free(chunks.items);

@@ -137,6 +137,18 @@ static struct seep_error *add_chunk(struct work *work, uint32_t base, uint32_t n
     return error;
 }
 
+// What a site lacks goes to the first of the group's threads.
+static void add_lacking(struct work *work, uint32_t nr_sites, struct seep_look_seen *first) {
+    for (uint32_t i = 0; i < nr_sites; i++) {
+        struct seep_counters lacking = seep_counters_lacking(&work->sums[i]);
+        seep_counters_add(&work->sums[i], &lacking);
+        if (!seep_via_is_heap(work->sites[i].via))
+            continue;
+        seep_add_up(&first->allocations, lacking.allocations);
+        seep_add_up(&first->allocated_bytes, lacking.allocated_bytes);
+    }
+}
+
 static void add_to_sums(struct seep_look_sums *sums, uint32_t via, const struct seep_counters *c,
                         bool calls_only) {
     if (!seep_via_is_heap(via))
@@ -243,7 +255,11 @@ static struct seep_error *take_group(struct work *work, size_t which, size_t fir
         if (!error)
             error = add_chunk(work, base, nr_sites, &work->seen[i]);
     }
-    return error ? error : set_group(work, group, nr_sites);
+    if (error)
+        return error;
+    if (first < last && !(look->profile->health.flags & SEEP_FLAG_CALLS))
+        add_lacking(work, nr_sites, &work->seen[first]);
+    return set_group(work, group, nr_sites);
 }
 
 static struct seep_error *take_groups(struct work *work) {

@@ -43,6 +43,9 @@ struct seep_counters seep_image_counters_of(const struct seep_image_copy *copy,
                                             const struct seep_image_counters *from);
 // Adds what another thread counted for the same site. Peaks of threads do not add up: the highest is kept.
 void seep_counters_add(struct seep_counters *sum, const struct seep_counters *counters);
+// What the sum for a site lacks, to be added to it: a program goes on while it is read, and what it had
+// allocated is read before what it had freed. Each block that was freed had been allocated.
+struct seep_counters seep_counters_lacking(const struct seep_counters *sum);
 
 // Reads the parts that do not grow with sites and blocks: process, health, modules, threads. The strings live
 // as long as the profile.
