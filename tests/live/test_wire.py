@@ -1049,6 +1049,16 @@ def test_an_interrupt_ends_a_question_at_the_server_too(shop, serve):  # noqa: F
     assert answer['error'] == 'it was interrupted', answer
     ask('status')
     assert json.loads(process.stdout.readline())['pid'] == str(program.pid)
+    os.kill(server.process.pid, signal.SIGSTOP)  # it does not even end its answer: then its next client is not greeted
+    for words in ('sites', 'threads'):
+        ask(words)
+        harness.wait_until(lambda: nr_unread(process.stdin) == 0, 'the question is read')
+        harness.wait_until_idle(process.pid)
+        process.send_signal(signal.SIGINT)
+        assert 'does not answer' in json.loads(process.stdout.readline())['error']
+    os.kill(server.process.pid, signal.SIGCONT)
+    ask('status')
+    assert json.loads(process.stdout.readline())['pid'] == str(program.pid)
     process.stdin.close()
     process.wait(timeout=harness.TIMEOUT)
     process.stdout.close()

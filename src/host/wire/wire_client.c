@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "wire/network.h"
 #include "wire/noise.h"
 #include "wire/wire_address.h"
@@ -25,7 +26,8 @@
 #define WAIT_MS       100  // between looks whether it is to end
 #define LEAVE_MS      1000 // for the program of a link to end
 #define LEAVE_STEP_MS 5
-#define ANSWER_MS     INT64_C(120000) // between two pieces of an answer: a scan takes its time
+#define ANSWER_MS     INT64_C(120000)     // between two pieces of an answer: a scan takes its time
+#define CANCEL_NS     INT64_C(2000000000) // for the end of an answer that was cancelled
 
 struct seep_wire_client {
     char *name; // as the user typed it
@@ -35,14 +37,15 @@ struct seep_wire_client {
     int out_fd;
     pid_t program; // whose streams are the link; 0: none
     unsigned char key[SEEP_NOISE_KEY_BYTES];
-    struct seep_noise *noise; // of a network; NULL: bytes are as they are
-    unsigned char *record;    // of noise: room for one
-    size_t nr_record;         // of it, opened
-    size_t record_at;         // that was taken
-    uint64_t takes;           // SEEP_WIRE_TAKES_* of the server
-    uint16_t stream;
+    struct seep_noise *noise;          // of a network; NULL: bytes are as they are
+    unsigned char *record;             // of noise: room for one
+    size_t nr_record;                  // of it, opened
+    size_t record_at;                  // that was taken
+    uint64_t takes;                    // SEEP_WIRE_TAKES_* of the server
+    uint16_t stream;                   // of the latest question; 0: none, as while it greets
     const volatile sig_atomic_t *stop; // NULL: none
     bool cancelled;                    // the server was told to end the question
+    int64_t cancelled_ns;              // when
     struct seep_replica *replica;
     unsigned char *frame; // scratch
     size_t frame_capacity;
@@ -197,8 +200,19 @@ static struct seep_error *write_all(struct seep_wire_client *client, const unsig
 static struct seep_error *cancel(struct seep_wire_client *client) {
     unsigned char frame[SEEP_WIRE_HEAD_BYTES];
     client->cancelled = true;
+    client->cancelled_ns = seep_monotonic_ns();
     seep_wire_head_put(frame, &(struct seep_wire_head){.type = SEEP_WIRE_CANCEL, .stream = client->stream});
     return write_all(client, frame, sizeof(frame));
+}
+
+// Once the question is to end: tells the server, which ends its answer. The link is broken off where the
+// server does not end it, or where there is no question: the greeting.
+static struct seep_error *end_early(struct seep_wire_client *client) {
+    if (client->stream && !client->cancelled)
+        return cancel(client);
+    if (client->stream && seep_monotonic_ns() - client->cancelled_ns < CANCEL_NS)
+        return NULL;
+    return seep_error_create(SEEP_E_UNSUPPORTED, "it was interrupted: the server does not answer");
 }
 
 static struct seep_error *read_raw(struct seep_wire_client *client, unsigned char *bytes, size_t nr,
@@ -206,11 +220,9 @@ static struct seep_error *read_raw(struct seep_wire_client *client, unsigned cha
     int64_t waited_ms = 0;
     for (size_t got = 0; got < nr;) {
         struct pollfd wait = {.fd = client->in_fd, .events = POLLIN};
-        if (client->stop && *client->stop && client->stream && !client->cancelled) {
-            struct seep_error *error = cancel(client);
-            if (error)
-                return error;
-        }
+        struct seep_error *error = client->stop && *client->stop ? end_early(client) : NULL;
+        if (error)
+            return error;
         int ready = poll(&wait, 1, WAIT_MS);
         if (ready < 0 && errno == EINTR)
             continue;
@@ -325,7 +337,8 @@ static struct seep_error *lock(struct seep_wire_client *client) {
     bool asked = !error;
     if (!error)
         error = read_record(client, LOCK_MS, &nr);
-    if (asked && (error || !seep_noise_hello_take(noise, client->record, nr, &none))) {
+    bool interrupted = error && error->code == SEEP_E_UNSUPPORTED;
+    if (asked && !interrupted && (error || !seep_noise_hello_take(noise, client->record, nr, &none))) {
         seep_error_destroy(error);
         error =
             seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
@@ -349,6 +362,7 @@ static struct seep_error *connect_tcp(struct seep_wire_client *client) {
 
 static struct seep_error *connect_to(struct seep_wire_client *client) {
     enum seep_wire_kind kind = client->address.kind;
+    client->stream = 0;
     struct seep_error *error = kind == SEEP_WIRE_KIND_TCP    ? connect_tcp(client)
                                : kind == SEEP_WIRE_KIND_UNIX ? connect_unix(client, client->address.rest)
                                                              : connect_program(client);
