@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from harness import BUILD, SEEP, environment, need, run
+from small_programs import built_program
 
 PROGRAM = BUILD / 'tests/live/live-answers'
 
@@ -129,6 +130,21 @@ def test_arenas_of_python_are_no_heap(allocator, is_advised, tmp_path):
     done = run([SEEP, 'run', '-o', tmp_path / 'p.seep', '--', '/usr/bin/python3', '-c', 'kept = [str(i) * 3 for i in range(90000)]'],
                env=environment(PYTHONMALLOC=allocator))
     assert done.code == 0 and (b'PYTHONMALLOC=malloc' in done.err) == is_advised, done
+    checked = run([SEEP, 'check', '/usr/bin/python3', '-S', '-c', '0'], env=environment(PYTHONMALLOC=allocator))
+    assert (b'PYTHONMALLOC=malloc' in checked.err) == is_advised, checked
+
+
+@pytest.mark.parametrize('name, size, is_advised', [('libglib-2.0.so.0.1', 1008, True), ('libglib-2.0.so.0.1', 1000, False),
+                                                    ('libother.so', 1008, False)])
+def test_slices_of_glib_hide_blocks(name, size, is_advised, tmp_path):
+    """Valgrind makes GLib use malloc. Here a check that passes says what it did not see."""
+    library = tmp_path / name
+    built_program('glib_slices.c', tmp_path, '-DLIBRARY', '-shared', '-fPIC').rename(library)
+    user = built_program('glib_slices.c', tmp_path, f'-DSIZE={size}', '-Wl,--no-as-needed', library)
+    checked = run([SEEP, 'check', user])
+    assert checked.code == 0 and (b'G_SLICE=always-malloc' in checked.err) == is_advised, checked
+    reported = run([SEEP, 'run', '-o', tmp_path / 'user.seep', '--', user])
+    assert (b'(each block: GLib has 8.86 KiB of them in slices)' in reported.err) == is_advised, reported
 
 
 def test_live_estimates_have_the_error_of_their_own_samples(tmp_path):

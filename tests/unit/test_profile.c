@@ -10,6 +10,7 @@
 
 #include "profile/verdict.h"
 #include "profile/profile.h"
+#include "profile/runtime_memory.h"
 
 static struct seep_profile *make(uint32_t nr_sites) {
     struct seep_profile *profile = NULL;
@@ -49,6 +50,38 @@ static void test_session_keeps_order(void **state) {
         assert_int_equal(session->profiles[i]->process.pid, i);
     seep_session_destroy(session);
     seep_session_destroy(NULL);
+}
+
+// The pieces of a runtime are known by the module, and by the size of each.
+static void test_memory_of_runtimes(void **state) {
+    static const struct {
+        const char *module;
+        uint64_t maps, bytes; // mapped in all
+        uint64_t most[SEEP_RUNTIME_NR];
+    } cases[] = {
+        {"/usr/bin/python3.11", 3, 3 << 20, {[SEEP_RUNTIME_PYTHON] = 3 << 20}},
+        {"/opt/lib/libpython3.9.so.1.0", 2, 512 << 10, {[SEEP_RUNTIME_PYTHON] = 512 << 10}},
+        {"/usr/bin/python3.11", 2, 3 << 20, {0}},
+        {"/usr/bin/php8.2", 2, 8 << 20, {[SEEP_RUNTIME_PHP] = 8 << 20}},
+        {"/usr/lib/apache2/modules/libphp8.2.so", 1, 2 << 20, {[SEEP_RUNTIME_PHP] = 2 << 20}},
+        {"/usr/bin/php8.2", 1, (2 << 20) + 4096, {0}},
+        {"/usr/bin/other", 2, 8 << 20, {0}},
+        {NULL, 2, 8 << 20, {0}},
+        {"/usr/bin/php8.2", 0, 0, {0}},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct seep_profile *profile = make(2);
+        struct seep_mapping_site site = {
+            .site = 1,
+            .counts = {.maps = cases[i].maps, .mapped_bytes = cases[i].bytes, .peak_bytes = cases[i].bytes}};
+        profile->modules[0].path = cases[i].module;
+        profile->mapping_sites = &site;
+        profile->nr_mapping_sites = 1;
+        for (unsigned runtime = 0; runtime < SEEP_RUNTIME_NR; runtime++)
+            assert_int_equal(seep_runtime_bytes(profile, (enum seep_runtime)runtime), cases[i].most[runtime]);
+        profile->nr_mapping_sites = 0;
+        seep_profile_destroy(profile);
+    }
 }
 
 static void test_derive_sums_sites(void **state) {
@@ -225,6 +258,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_new_profile_has_valid_index_0),
         cmocka_unit_test(test_session_keeps_order),
+        cmocka_unit_test(test_memory_of_runtimes),
         cmocka_unit_test(test_derive_sums_sites),
         cmocka_unit_test(test_derive_stops_at_the_largest_number),
         cmocka_unit_test(test_names),

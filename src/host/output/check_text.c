@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include "base/file_name.h"
+#include "base/sum.h"
 #include "base/words.h"
 #include "output/check_report.h"
 #include "output/format.h"
 #include "output/report_text.h"
 #include "output/wrap.h"
 #include "names/short_name.h"
+#include "profile/runtime_memory.h"
 
 #define FRAMES_SHOWN    64u // of one stack; recursion fills the rest
 #define FRAMES_OF_STACK 12u // of one for people; the files for servers have the rest
@@ -372,6 +374,21 @@ static void put_own_status(FILE *out, const struct seep_process *process) {
     fputs(": this run fails\n", out);
 }
 
+static void put_runtimes(FILE *out, const struct seep_session *session) {
+    for (size_t i = 0; i < SEEP_RUNTIME_NR; i++) {
+        const struct seep_runtime_memory *memory = &seep_runtime_memory[i];
+        uint64_t bytes = 0;
+        for (size_t p = 0; p < session->nr_profiles; p++)
+            seep_add_up(&bytes, seep_runtime_bytes(session->profiles[p], (enum seep_runtime)i));
+        if (bytes)
+            fprintf(out,
+                    "seep: check: %s has %s%s of blocks in %s, where a lost one is not seen: run the check "
+                    "with %s\n",
+                    memory->name, memory->is_mapped ? "up to " : "", seep_format_bytes(bytes).text,
+                    memory->pieces, memory->setting);
+    }
+}
+
 void seep_check_put_verdict(FILE *to, const struct seep_check *check) {
     struct seep_style style = seep_style_of(to);
     struct seep_wrap wrap;
@@ -405,6 +422,7 @@ void seep_check_put_verdict(FILE *to, const struct seep_check *check) {
                 "seep: check: %s block%s freed in a way that may be right: not counted, because a module may "
                 "call libc's own malloc; 'seep report' names it\n",
                 seep_format_count(check->nr_uncertain).text, seep_plural(check->nr_uncertain));
+    put_runtimes(out, check->session);
     if (check->nr_gone)
         fprintf(out,
                 "seep: check: %s entr%s of the baseline leaked nothing in this run: mended, or of another "

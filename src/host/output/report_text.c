@@ -604,6 +604,18 @@ static void more_of_the_same(const struct seep_view *view, struct next *ret_next
     }
 }
 
+// Blocks that no run under the same environment shows.
+static void put_runtimes(FILE *out, const struct seep_view *view) {
+    for (size_t i = 0; i < SEEP_RUNTIME_NR; i++) {
+        const struct seep_runtime_memory *memory = &seep_runtime_memory[i];
+        uint64_t bytes = seep_view_runtime_bytes(view, (enum seep_runtime)i);
+        if (bytes)
+            fprintf(out, "      or run it again with %s   (each block: %s has %s%s of them in %s)\n",
+                    memory->setting, memory->name, memory->is_mapped ? "up to " : "",
+                    seep_format_bytes(bytes).text, memory->pieces);
+    }
+}
+
 // One line for each finding whose evidence is not here, and one for the rows that are not.
 static struct seep_error *put_next(FILE *out, const struct seep_view *view,
                                    const struct seep_summary *summary, const struct seep_style *style) {
@@ -639,13 +651,8 @@ static struct seep_error *put_next(FILE *out, const struct seep_view *view,
                 i ? "     " : "next:", i ? "" : seep_style_off(style), longest, commands[i], nexts[i].shows);
     for (size_t i = 0; i < nr; i++)
         free(commands[i]);
-    uint64_t arenas = seep_view_python_arenas(view);
-    if (!error && arenas)
-        fprintf(
-            out,
-            "      or run it again with PYTHONMALLOC=malloc   (each object: Python has up to %s of them in "
-            "arenas that it maps)\n",
-            seep_format_bytes(arenas).text);
+    if (!error)
+        put_runtimes(out, view);
     return error;
 }
 

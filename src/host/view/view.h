@@ -26,6 +26,7 @@
 #include "view/chain_words.h"
 #include "growth/growth.h"
 #include "profile/profile.h"
+#include "profile/runtime_memory.h"
 #include "names/symbols.h"
 
 enum seep_view_sort {
@@ -406,9 +407,9 @@ void seep_view_destroy(struct seep_view *view); // takes NULL
 SEEP_MUST_CHECK struct seep_error *seep_view_peak_leaders(struct seep_view *view, size_t process,
                                                           struct seep_view_leaders *ret_leaders);
 
-// Bytes of Python's own arenas at most, where these are many and more than its heap ever was; else 0. What is
-// in them is in no figure of the heap.
-uint64_t seep_view_python_arenas(const struct seep_view *view);
+// Bytes of the pieces of a runtime whose single blocks are worth another run: all that are blocks; those that
+// are mapped if they are many, and more than the heap ever was. Else 0, also if the view is filtered.
+uint64_t seep_view_runtime_bytes(const struct seep_view *view, enum seep_runtime runtime);
 
 // What memory of a process may come to, as the user or its snapshots say; 0: not known. *ret_left: how much
 // of it is left.

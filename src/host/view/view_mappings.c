@@ -5,35 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_name.h"
 #include "base/sum.h"
 #include "profile/verdict.h"
 #include "view/own_operators.h"
 #include "view/view_build.h"
 
-// Python keeps objects of up to 512 bytes in arenas that it maps: each of 1 MiB, before 3.10 of 256 KiB.
-// Source: CPython, Include/internal/pycore_obmalloc.h and, before, Objects/obmalloc.c.
-static bool is_arena_of_python(const struct seep_profile *profile, const struct seep_mapping_site *site) {
-    const struct seep_site *from = &profile->sites[site->site];
-    const char *path = profile->modules[profile->nodes[from->node].module].path;
-    uint64_t maps = site->counts.maps, bytes = site->counts.mapped_bytes;
-    if (!path || !maps || bytes % maps != 0 || (bytes / maps != 1 << 20 && bytes / maps != 256 << 10))
-        return false;
-    const char *name = seep_file_name(path);
-    return strncmp(name, "python3", 7) == 0 || strncmp(name, "libpython3", 10) == 0;
-}
-
-uint64_t seep_view_python_arenas(const struct seep_view *view) {
-    enum { LEAST_ARENAS = 4 << 20 }; // a program of one line has half of that
-    uint64_t arenas = 0, heap = 0;
+uint64_t seep_view_runtime_bytes(const struct seep_view *view, enum seep_runtime runtime) {
+    enum { LEAST_MAPPED = 4 << 20 }; // Python has half of that in a program of one line
+    uint64_t bytes = 0, heap = 0;
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_profile *profile = view->session->profiles[view->first_process + p];
         seep_add_up(&heap, profile->totals.peak_bytes);
-        for (uint32_t i = 0; i < profile->nr_mapping_sites; i++)
-            if (is_arena_of_python(profile, &profile->mapping_sites[i]))
-                seep_add_up(&arenas, profile->mapping_sites[i].counts.peak_bytes);
+        seep_add_up(&bytes, seep_runtime_bytes(profile, runtime));
     }
-    return arenas > heap && arenas >= LEAST_ARENAS && !view->filtered ? arenas : 0;
+    bool are_most = bytes > heap && bytes >= LEAST_MAPPED;
+    return !view->filtered && (are_most || !seep_runtime_memory[runtime].is_mapped) ? bytes : 0;
 }
 
 static void add_counts(struct seep_mapping_counts *into, const struct seep_mapping_counts *from) {
