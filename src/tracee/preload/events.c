@@ -57,9 +57,12 @@ static uint64_t capacity_of(uint32_t slot) {
     return SEEP_MIN(SEEP_RING_CAPACITY(slot), most);
 }
 
+static struct seep_event *events_of(struct seep_ring *ring) {
+    return (struct seep_event *)((unsigned char *)ring + SEEP_IMAGE_PAGE);
+}
+
 static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
     thread->ring = ring;
-    thread->ring_events = (struct seep_event *)((unsigned char *)ring + SEEP_IMAGE_PAGE);
     uint64_t capacity = capacity_of(thread->slot_index);
     // A child of fork may copy one that its parent has made under a limit since.
     bool was_short = __atomic_load_n(&ring->capacity, __ATOMIC_RELAXED) == EVENTS_WHERE_LIMITED;
@@ -73,7 +76,7 @@ static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
     if (ring->own && thread->ring_written - thread->ring_read > capacity)
         thread->ring_read = thread->ring_written; // not as we left it
     // The owner before has told its last stamp only when it asked for room: its last event has it.
-    uint64_t latest = thread->ring_events[(thread->ring_written - 1) & thread->ring_mask].stamp_kind;
+    uint64_t latest = events_of(ring)[(thread->ring_written - 1) & thread->ring_mask].stamp_kind;
     thread->last_stamp = SEEP_MAX(ring->last_stamp, latest >> SEEP_EVENT_KIND_BITS);
     ring->capacity = capacity;
 }
@@ -91,7 +94,7 @@ void seep_events_begin(struct seep_thread *thread) {
         __atomic_store_n(place, page, __ATOMIC_RELEASE);
     }
     struct seep_ring *ring = seep_window_pages(seep_g.base, page, bytes);
-    if (ring) // else seep_events_room counts what is lost
+    if (ring) // else event_append counts what is lost
         take_ring(thread, ring);
 }
 
@@ -167,7 +170,7 @@ enum { ROOM_BEFORE = 2048, ROW_MOST = 40 };
 
 // What is in a full ring, into the file. It is written in the order of the ring.
 static bool write_out(struct seep_thread *thread) {
-    unsigned char *record = (unsigned char *)thread->ring_events - ROOM_BEFORE;
+    unsigned char *record = (unsigned char *)events_of(thread->ring) - ROOM_BEFORE;
     uint64_t from = thread->ring_is_own ? thread->ring_read : thread->ring->read;
     uint64_t nr = thread->ring_written - from;
     if ((from & thread->ring_mask) || nr != thread->ring_mask + 1)
@@ -181,8 +184,8 @@ static bool write_out(struct seep_thread *thread) {
                                             !*seep_lost_place(SEEP_LOST_EVENT)};
         unsigned char *at = rows;
         begin = i;
-        while (i < nr && at + ROW_MOST <= (unsigned char *)&thread->ring_events[i])
-            at = put_row(at, &last, thread->ring_events[i]), i++;
+        while (i < nr && at + ROW_MOST <= (unsigned char *)&events_of(thread->ring)[i])
+            at = put_row(at, &last, events_of(thread->ring)[i]), i++;
         good = write_record(thread, record, at, (uint32_t)(i - begin));
     }
     if (!good) // the rows stand where they were
@@ -211,7 +214,7 @@ void seep_events_in_child(void) {
 // What the tool has not taken, into our file. The ring stays as it is meanwhile: the tool may wake up and
 // read it.
 static bool write_untaken(struct seep_thread *thread) {
-    unsigned char *record = (unsigned char *)thread->ring_events - ROOM_BEFORE;
+    unsigned char *record = (unsigned char *)events_of(thread->ring) - ROOM_BEFORE;
     unsigned char *rows = record + ROWS_AT;
     uint64_t at_event = __atomic_load_n(&thread->ring->read, __ATOMIC_ACQUIRE);
     if (thread->ring_written - at_event > thread->ring_mask + 1)
@@ -222,7 +225,7 @@ static bool write_untaken(struct seep_thread *thread) {
         unsigned char *at = rows;
         uint32_t nr_events = 0;
         for (; at_event != thread->ring_written && at + ROW_MOST <= record + ROOM_BEFORE; at_event++) {
-            at = put_row(at, &last, thread->ring_events[at_event & thread->ring_mask]);
+            at = put_row(at, &last, events_of(thread->ring)[at_event & thread->ring_mask]);
             nr_events++;
         }
         good = write_record(thread, record, at, nr_events);
@@ -270,12 +273,12 @@ static uint64_t room_now(const struct seep_thread *thread) {
 
 // As long as the tool moves: one that is stopped, or gone, is not waited for. false: it does not move, or
 // moves and never takes what is in this ring.
-static bool wait_for_tool(const struct seep_thread *thread) {
+static bool wait_for_tool(const struct seep_thread *thread, uint64_t nr) {
     (void)seep_calls_are_free(); // a filter that came without notice may forbid to sleep
     uint64_t beat = __atomic_load_n(&seep_g.header->ring_beat, __ATOMIC_RELAXED);
     uint32_t nap_ns = NAP_NS;
     for (int turn = 0, turns = 0; turn < PATIENCE && turns < PATIENCE_MOST; turn++, turns++) {
-        if (thread && room_now(thread))
+        if (thread && room_now(thread) >= nr)
             return true;
         if (are_own()) // by another thread meanwhile: a tool that woke up goes on, and takes nothing
             return false;
@@ -295,69 +298,69 @@ static bool wait_for_tool(const struct seep_thread *thread) {
 bool seep_events_leave(void) {
     if (are_own())
         return true;
-    if (!seep_g.handed_over || !events_are_kept() || !seep_calls_seem_free() || wait_for_tool(NULL))
+    if (!seep_g.handed_over || !events_are_kept() || !seep_calls_seem_free() || wait_for_tool(NULL, 0))
         return false;
     atomic_store_explicit(&taken_over, true, memory_order_relaxed);
     return true;
 }
 
 // The first time round the tool allocates the pages of the ring (event_rings.c). A read fault on such a page
-// also maps the pages around it; a write fault does not.
+// also maps the pages around it; a write fault does not. No event may fault: a fault takes long, and the
+// operation has been counted by then.
 static void map_ahead(struct seep_thread *thread) {
     thread->ring_left = SEEP_MIN(thread->ring_left, (uint64_t)EVENTS_FIRST);
-    uint64_t last = thread->ring_written + thread->ring_left - 1;
-    const struct seep_event *events = thread->ring_events;
-    (void)*(const volatile uint64_t *)&events[thread->ring_written & thread->ring_mask].stamp_kind;
-    (void)*(const volatile uint64_t *)&events[last & thread->ring_mask].stamp_kind;
+    volatile struct seep_event *first = thread->ring_next, *last = first + thread->ring_left - 1;
+    (void)first->stamp_kind;
+    (void)last->stamp_kind;
+    for (volatile struct seep_event *at = first; at < last; at += SEEP_IMAGE_PAGE / sizeof(*at))
+        at->stamp_kind = 0;
+    last->stamp_kind = 0;
 }
 
-// Half of the ring at most, so that the last stamp is told now and then.
-bool seep_events_room(struct seep_thread *thread) {
+// Half of the ring at most, so that the last stamp is told now and then; and up to where it begins again.
+void seep_events_make_room(struct seep_thread *thread, uint64_t nr) {
     struct seep_ring *ring = thread->ring;
-    if (!ring) {
-        seep_lost(SEEP_LOST_EVENT);
-        return false;
-    }
+    if (!ring)
+        return;
     ring->last_stamp = thread->last_stamp;
     uint64_t room = room_now(thread);
     uint64_t most = (thread->ring_mask + 1) / 2;
-    bool own = is_alone() || thread->ring_is_own;
+    bool own = is_alone() || thread->ring_is_own; // then the ring is full when it is written out
     if (!room && own && !thread->ring_given_up) {
         thread->ring_given_up = !write_out(thread);
         room = room_now(thread);
     }
-    bool waits = !room && !own && !thread->ring_given_up;
-    for (int turn = 0; !room && turn < SPINS && waits; turn++) {
+    bool waits = room < nr && !own && !thread->ring_given_up;
+    for (int turn = 0; room < nr && turn < SPINS && waits; turn++) {
         cpu_pause();
         room = room_now(thread);
     }
-    if (!room && waits) {
+    if (room < nr && waits) {
         bool may_stay = seep_g.handed_over && !seep_g.config.drop;
         if (may_stay && !are_own())
-            (void)wait_for_tool(thread);
+            (void)wait_for_tool(thread, nr);
         room = room_now(thread);
         // Else no event after it waits either, until the tool has taken what is there.
-        thread->ring_given_up = !room && !(may_stay && take_over(thread));
+        thread->ring_given_up = room < nr && !(may_stay && take_over(thread));
         room = room_now(thread);
     }
     if (room > most)
         thread->ring_given_up = false; // it takes again
-    if (!room) {
-        seep_lost(SEEP_LOST_EVENT);
-        return false;
-    }
-    thread->ring_left = SEEP_MIN(room, most);
-    if (thread->ring_written <= thread->ring_mask)
+    uint64_t place = thread->ring_written & thread->ring_mask;
+    thread->ring_next = &events_of(ring)[place];
+    thread->ring_left = SEEP_MIN(SEEP_MIN(room, most), thread->ring_mask + 1 - place);
+    if (room && thread->ring_written <= thread->ring_mask)
         map_ahead(thread);
-    return true;
 }
 
 void seep_event_note(struct seep_thread *thread, uint32_t kind, uint64_t address, uint32_t site,
                      uint64_t size) {
     uint64_t *at = map_entry(address);
     uint64_t *last_here = at ? event_stamp_of(at) : NULL;
+    events_make_room(thread, 1); // an operation may have several
     if (SEEP_UNLIKELY(size >> SEEP_ENTRY_SIZE_BITS)) {
         event_append(thread, SEEP_EVENT_WIDE, size, 0, NULL);
+        events_make_room(thread, 1);
         size = 0;
     }
     event_append(thread, kind, address, SEEP_ENTRY_MAKE(site, map_sub(address), size), last_here);

@@ -26,8 +26,8 @@ bool seep_events_start(void);
 // A thread has got its slot: its ring, or none (thread->ring NULL), and then its events are counted as lost.
 // threads_lock held.
 void seep_events_begin(struct seep_thread *thread);
-// Room for an event, for which the thread waits a limited time. false: there is none, which is counted.
-bool seep_events_room(struct seep_thread *thread);
+// Waits a limited time for room for so many events.
+void seep_events_make_room(struct seep_thread *thread, uint64_t nr);
 // A tool that took nothing for long is not waited for again: events go to a file of our own.
 // Whether that is so, asked when the process leaves.
 bool seep_events_leave(void);
@@ -64,12 +64,21 @@ SEEP_INLINE uint64_t *event_stamp_of(uint64_t *entry) {
     return entry + ((UINT64_C(1) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift);
 }
 
+// Before an operation changes the image: where the process ends while we wait, the operation is neither in
+// the image nor in the ring.
+SEEP_INLINE void events_make_room(struct seep_thread *thread, uint64_t nr) {
+    if (SEEP_UNLIKELY(thread->ring_left < nr))
+        seep_events_make_room(thread, nr);
+}
+
 // Appends to the thread's own ring; its guard is busy. The stamp is later than the thread's last and than
 // *last_here (NULL: no event of the block is kept), which becomes it. Without room the loss is counted.
 SEEP_INLINE void event_append(struct seep_thread *thread, uint32_t kind, uint64_t address, uint64_t entry,
                               uint64_t *last_here) {
-    if (SEEP_UNLIKELY(!thread->ring_left) && !seep_events_room(thread))
+    if (SEEP_UNLIKELY(!thread->ring_left)) {
+        seep_lost(SEEP_LOST_EVENT);
         return;
+    }
     uint64_t stamp = event_clock() & (UINT64_MAX >> SEEP_EVENT_KIND_BITS);
     uint64_t least = thread->last_stamp;
     if (last_here)
@@ -79,7 +88,7 @@ SEEP_INLINE void event_append(struct seep_thread *thread, uint32_t kind, uint64_
     if (last_here)
         *last_here = stamp;
     thread->last_stamp = stamp;
-    struct seep_event *at = &thread->ring_events[thread->ring_written & thread->ring_mask];
+    struct seep_event *at = thread->ring_next++;
     at->stamp_kind = stamp << SEEP_EVENT_KIND_BITS | kind;
     at->address = address;
     at->entry = entry;

@@ -30,6 +30,7 @@ SEEP_INLINE bool recorded_allocation(struct seep_thread *thread, const void *blo
     if (SEEP_UNLIKELY(thread->guard != mode))
         return false;
     thread_mark_busy(thread);
+    events_make_room(thread, 1);
     bool done = record_allocation_short(thread, block, size, via, caller);
     if (SEEP_LIKELY(done)) {
         uint64_t *at = entry_of(thread, block);
@@ -44,6 +45,7 @@ SEEP_INLINE bool recorded_release(struct seep_thread *thread, const void *block,
     if (SEEP_UNLIKELY(thread->guard != mode))
         return false;
     thread_mark_busy(thread);
+    events_make_room(thread, 1);
     struct seep_place place = place_of(thread, block);
     uint64_t entry = SEEP_LIKELY(place.at != NULL) ? *place.at : 0;
     bool done = place.at && record_free_short(thread, block, via);
@@ -66,6 +68,7 @@ SEEP_INLINE bool recorded_resize_begin(struct seep_thread *thread, const void *b
     if (SEEP_UNLIKELY(thread->guard != mode))
         return false;
     thread_mark_busy(thread);
+    events_make_room(thread, 2); // for its end, too
     struct seep_place place = place_of(thread, block);
     uint64_t entry = SEEP_LIKELY(place.at != NULL) ? *place.at : 0;
     bool known = place.at && SEEP_ENTRY_IS_LIVE(entry) && place_has(place, entry);
@@ -136,6 +139,7 @@ SEEP_INLINE bool recorded_resize_end(struct seep_thread *thread, struct resize r
     if (SEEP_UNLIKELY(thread->guard != mode || !fresh))
         return false;
     thread_mark_busy(thread);
+    events_make_room(thread, 1);
     bool done = count_resized(thread, resize.entry, resize.temporary);
     if (SEEP_LIKELY(done)) {
         if (SEEP_LIKELY(record_allocation_short(thread, fresh, size, SEEP_VIA_REALLOC, caller))) {

@@ -234,8 +234,8 @@ struct seep_thread {
         *called; // of site 0, where calls are only counted (call_counts.h); NULL: not yet, or counted_new
     struct seep_counted_new counted_new;
     // Only where events are recorded (events.h).
-    struct seep_event *ring_events;
-    struct seep_ring *ring; // NULL: there was no room for it
+    struct seep_event *ring_next; // where the next event goes, while ring_left
+    struct seep_ring *ring;       // NULL: there was no room for it
     uint64_t ring_mask;
     uint64_t ring_written;
     uint64_t ring_left; // so many may be written before anybody asks what was read

@@ -126,6 +126,8 @@ static void record_special(struct seep_thread *thread, const void *block, uint64
     }
     uint64_t address = (uintptr_t)block;
     uint32_t site = site_of(thread, via, false, caller);
+    if (events_are_kept())
+        events_make_room(thread, 1);
     if (!undo_is_on())
         ;
     else if (size >> SEEP_ENTRY_SIZE_BITS || address & 7 || address >> SEEP_ADDRESS_BITS)
@@ -162,6 +164,8 @@ static SPECIAL uint32_t take_special(struct seep_thread *thread, const void *blo
         seep_ignored_gone((uintptr_t)block);
     if (thread->filter)
         return take_sampled(thread, block, ret_size, via, caller);
+    if (events_are_kept())
+        events_make_room(thread, 1 + (via == SEEP_RELEASE_REALLOC));
     uint64_t address = (uintptr_t)block;
     uint64_t *at = map_entry(address);
     bool is_live = at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub(address);
@@ -208,6 +212,8 @@ SEEP_COLD void seep_record_put_back(struct seep_thread *thread, const void *bloc
         seep_sample_put_back(block, site, size);
         return;
     }
+    if (events_are_kept())
+        events_make_room(thread, 1);
     if (undo_is_on())
         seep_undo_note_odd(); // counted neither as free nor as allocation
     put_slow(thread, (uintptr_t)block, site, size);
