@@ -934,6 +934,20 @@ def test_more_blocks_than_were_asked_for(shop, serve, tmp_path):  # noqa: F811
     assert process.returncode == 1 and json.loads(out)['error'] == 'more blocks than were asked for', out
 
 
+def test_an_answer_to_a_scan_without_a_scan(shop, serve, tmp_path):  # noqa: F811
+    """And of a server that never looks again `top --once` has what there is."""
+    client = wire_client.connect(serve(shop().pid).path)
+    frames = [(kind, reader.data, 0) for kind, reader in client.ask(2, b'\0\0\0')]
+    trace = client.trace()
+    pieces = [(23, trace[at:at + 100000], 0) for at in range(0, len(trace), 100000)]
+    for words, code, told in ((['connect', '-e', 'scan; leaks'], 1, b'has no scan'), (['top', '--once'], 0, b'live-shop')):
+        liar = Liar(tmp_path, frames[:-1] + pieces + frames[-1:], questions=9)
+        process = subprocess.Popen([SEEP, *words, f'unix:{liar.path}'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        liar.serve(process)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == code and told in out and not err, (words, out, err)
+
+
 def test_a_server_that_begins_again_and_again(tmp_path, sanitized):
     """A client drops what an endless answer sent before: 90 MB of other processes take less than 60 MB."""
     told = LEB(9) + LEB(0) + LEB(1) + LEB(1) + b'\0' * 30000

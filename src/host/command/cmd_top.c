@@ -159,12 +159,11 @@ static struct seep_error *print_screen(struct top *top, const struct top_values 
 static struct seep_error *run_plain(struct top *top, const struct top_values *values) {
     top->screen.plain = true;
     struct seep_error *error = NULL;
-    while (!error) {
-        bool last = top->live.look.ended || seep_interrupted || values->once;
-        if (!values->once || top->live.nr_looks > 1 || top->live.look.ended)
+    for (bool again = false; !error; again = true) {
+        bool is_whole = again || top->live.look.ended; // after two looks there are rates
+        if (!values->once || is_whole)
             error = print_screen(top, values);
-        if (error || ferror(stdout) ||
-            (last && (top->live.nr_looks > 1 || top->live.look.ended || seep_interrupted)))
+        if (error || ferror(stdout) || top->live.look.ended || seep_interrupted || (values->once && is_whole))
             break;
         if (!values->once)
             putchar('\n');

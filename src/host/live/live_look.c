@@ -54,10 +54,18 @@ static struct seep_error *trace_of(const struct seep_live_source *source, bool s
                                    struct seep_session **ret_session) {
     unsigned char *bytes = NULL;
     size_t nr = 0;
+    struct seep_session *session = NULL;
     struct seep_error *error = seep_wire_client_trace(source->link, scan, &bytes, &nr);
     if (!error)
-        error = seep_session_load_bytes(bytes, nr, source->name, ret_session);
+        error = seep_session_load_bytes(bytes, nr, source->name, &session);
     free(bytes);
+    if (!error && scan && !session->profiles[0]->leaks.known)
+        error =
+            seep_error_create(SEEP_E_FORMAT, "%s: the server's answer to a scan has no scan", source->name);
+    if (error)
+        seep_session_destroy(session);
+    else
+        *ret_session = session;
     return error;
 }
 
