@@ -589,6 +589,35 @@ def test_the_screen_says_that_its_link_is_gone(shop, serve, tmp_path, terminal):
     screen.shows('left with 0')
 
 
+def test_the_screen_is_left_while_its_link_is_silent(shop, serve, tmp_path, terminal):  # noqa: F811
+    """A look waits for an answer for two minutes, but not when the screen is left."""
+    program = shop()
+    client = wire_client.connect(serve(program.pid).path)
+    frames = [(kind, reader.data) for kind, reader in client.ask(2, b'\0\0\0')]
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / 'silent'))
+        listener.listen()
+        listener.settimeout(harness.TIMEOUT)
+        screen = terminal('-i', '0.1', f'unix:{tmp_path}/silent')
+        link = listener.accept()[0]
+        with link, link.makefile('rwb') as stream:
+            def take(kind, *answers):
+                nr, asked, _, number = struct.unpack('<IBBH', stream.read(8))
+                stream.read(nr)
+                assert asked == kind
+                for answer in answers:
+                    stream.write(wire_client.frame(answer[0], number, answer[1]))
+                stream.flush()
+
+            take(1, (1, wire_client.hello()))
+            take(8, (32, LEB(3) + TEXT('there is no Top here') + LEB(0)))
+            take(2, *frames)
+            take(2)
+            screen.shows(rf'live-shop {program.pid}  LIVE')
+            screen.keys('q')
+            screen.shows('left with 0')
+
+
 def test_it_starts_a_program(tmp_path, serve):
     server = serve('--', SHOP, 'free', '5')
     console = Console(server.address)

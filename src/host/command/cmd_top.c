@@ -536,9 +536,9 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
         seep_report_symbols(&view, arguments->ended ? NULL : arguments->operands[0], &symbols);
     if (error)
         return error;
-    seep_interrupt_catch(NULL);
     keep_memory();
     if (arguments->ended) {
+        seep_interrupt_catch(NULL);
         error = seep_started_begin(seep_runner, arguments->operands, false, &started);
         snprintf(name, sizeof(name), "%d", (int)started.program);
         if (!error)
@@ -547,6 +547,10 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
     if (!error)
         error =
             seep_live_source_of(arguments->ended ? name : arguments->operands[0], values->key, &top.source);
+    if (!arguments->ended) // a server that does not greet is left by an interrupt, which ends seep
+        seep_interrupt_catch(NULL);
+    if (top.source.link)
+        seep_wire_client_stop_by(top.source.link, &seep_interrupted);
     seep_live_init(&top.live);
     seep_screen_init(&top.screen, &top.live, symbols);
     top.screen.is_file = !top.source.is_pid;
@@ -559,6 +563,7 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
         error = watch(&top, values);
     if (top.started)
         error = seep_started_look_error(&started, seep_runner, error);
+    seep_wire_client_leave(top.source.link);
     seep_live_worker_destroy(top.worker); // it has borrowed the last look
     seep_screen_deinit(&top.screen);
     seep_screen_maker_destroy(top.maker);

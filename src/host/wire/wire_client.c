@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ struct seep_wire_client {
     uint64_t takes;                    // SEEP_WIRE_TAKES_* of the server
     uint16_t stream;                   // of the latest question; 0: none, as while it greets
     const volatile sig_atomic_t *stop; // NULL: none
+    atomic_bool leaves;                // nothing is awaited any more
     bool cancelled;                    // the server was told to end the question
     int64_t cancelled_ns;              // when
     struct seep_replica *replica;
@@ -205,12 +207,16 @@ static struct seep_error *cancel(struct seep_wire_client *client) {
     return write_all(client, frame, sizeof(frame));
 }
 
-// Once the question is to end: tells the server, which ends its answer. The link is broken off where the
+// Where the question is to end: tells the server, which ends its answer. The link is broken off where the
 // server does not end it, or where there is no question: the greeting.
 static struct seep_error *end_early(struct seep_wire_client *client) {
-    if (client->stream && !client->cancelled)
+    // Relaxed: with it comes nothing else.
+    bool leaves = atomic_load_explicit(&client->leaves, memory_order_relaxed);
+    if (!leaves && !(client->stop && *client->stop))
+        return NULL;
+    if (!leaves && client->stream && !client->cancelled)
         return cancel(client);
-    if (client->stream && seep_monotonic_ns() - client->cancelled_ns < CANCEL_NS)
+    if (!leaves && client->stream && seep_monotonic_ns() - client->cancelled_ns < CANCEL_NS)
         return NULL;
     return seep_error_create(SEEP_E_UNSUPPORTED, "it was interrupted: the server does not answer");
 }
@@ -220,7 +226,7 @@ static struct seep_error *read_raw(struct seep_wire_client *client, unsigned cha
     int64_t waited_ms = 0;
     for (size_t got = 0; got < nr;) {
         struct pollfd wait = {.fd = client->in_fd, .events = POLLIN};
-        struct seep_error *error = client->stop && *client->stop ? end_early(client) : NULL;
+        struct seep_error *error = end_early(client);
         if (error)
             return error;
         int ready = poll(&wait, 1, WAIT_MS);
@@ -637,6 +643,11 @@ struct seep_error *seep_wire_client_blocks(struct seep_wire_client *client, uint
 
 void seep_wire_client_stop_by(struct seep_wire_client *client, const volatile sig_atomic_t *stop) {
     client->stop = stop;
+}
+
+void seep_wire_client_leave(struct seep_wire_client *client) {
+    if (client)
+        atomic_store_explicit(&client->leaves, true, memory_order_relaxed);
 }
 
 static struct seep_error *take_done(void *data, uint8_t type, const unsigned char *bytes, size_t nr,

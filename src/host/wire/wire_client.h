@@ -51,5 +51,7 @@ SEEP_MUST_CHECK struct seep_error *seep_wire_client_blocks(struct seep_wire_clie
                                                            size_t *ret_nr, uint64_t *ret_all);
 // While it is not 0 questions end, here and at the server. Borrowed; NULL: nothing ends them.
 void seep_wire_client_stop_by(struct seep_wire_client *client, const volatile sig_atomic_t *stop);
+// From any thread: no answer is awaited any more, not even the end of one. Takes NULL.
+void seep_wire_client_leave(struct seep_wire_client *client);
 
 #endif
