@@ -102,3 +102,15 @@ def test_a_process_that_has_ended_is_not_missing(program, tmp_path):
     finally:
         os.kill(pid, signal.SIGKILL)
         end(process)
+
+
+def test_a_signal_ends_what_leaves_before_it_asked(program, tmp_path):
+    """After its exit(): a terminal that is closed does that to those who were reading it."""
+    need('strace')
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', 'strace', '-o', tmp_path / 'calls', '-e', 'trace=connect',
+                '-e', 'inject=connect:signal=KILL:when=2', program, '0'])
+    assert done.code == 128 + signal.SIGKILL and done.out == b'there\n', done
+    traced = report(tmp_path / 'x.seep')[-1]
+    assert traced['totals']['allocations'] >= 50000
+    note, = traced['health']['notes']
+    assert (note.code, traced['leaks']) == ('scan_unreachable', None) and 'a signal ended it first' in note, note

@@ -107,8 +107,9 @@ static struct looked *add_looked(struct gathering *gathering, size_t order) {
 }
 
 // A leaving process waits for the tool, but not for one that is stopped, nor for ever.
-static const char too_late[] =
-    "when the process left, seep was stopped or came too late: it was gone before it could be looked at";
+static const char too_late[] = "when the process left, seep was stopped or came too late, or a signal ended "
+                               "it: it was gone before it could be "
+                               "looked at";
 
 static const char gone_on[] =
     "the process went on after abort(): it was looked at then, and not when it ended";
@@ -203,9 +204,10 @@ static struct seep_error *note_not_looked(const struct gathering *gathering, str
         return seep_profile_note(profile, SEEP_NOTE_SCAN_UNREACHABLE,
                                  "the process left when seep was not waiting for it any more");
     return seep_profile_note(profile, SEEP_NOTE_SCAN_UNREACHABLE,
-                             "the process could not ask to be looked at when it left: it has no free "
-                             "descriptor, a filter of system calls, or a user or root from where seep's "
-                             "socket is out of reach; 'seep scan PID' looks at it while it runs");
+                             "the process could not ask to be looked at when it left: a signal ended it "
+                             "first, or it has no free descriptor, a filter of system calls, or a user or "
+                             "root from where seep's socket is out of reach; 'seep scan PID' looks at it "
+                             "while it runs");
 }
 
 // For a process whose image does not say how the process ended.
