@@ -4,6 +4,7 @@
 Every helper takes its working directory from the test (pytest's tmp_path), so tests may run in parallel.
 """
 import csv
+import functools
 import json
 import os
 import re
@@ -43,8 +44,9 @@ def need(*names):
             pytest.skip(f'{name} is not installed')
 
 
+@functools.cache
 def bpf_items():
-    """What `seep info` says of BPF here: by name, 'verdict' and 'value'."""
+    """What `seep info` says of BPF here: by name, 'verdict' and 'value'. Asked once by each worker: it loads programs to find out."""
     done = run([SEEP, 'info', '--json'])
     assert done.code == 0, done
     return json.loads(done.out)['bpf']

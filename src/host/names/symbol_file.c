@@ -2,6 +2,7 @@
 // One ELF file, see symbol_file.h.
 #include <endian.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 #include "names/symbol_file.h"
 
-#define COPY_FILE_BYTES     ((uint64_t)32 << 20)  // larger files are mapped
+#define COPY_FILE_BYTES     ((uint64_t)1 << 20) // larger files are mapped: a report reads few of their pages
 #define COPY_ALL_BYTES      ((uint64_t)256 << 20) // once this much was copied, all files are mapped
 #define MINI_BYTES          ((size_t)64 << 20)    // .gnu_debugdata that unpacks to more is not used
 #define UNPACK_MEMORY_BYTES ((uint64_t)128 << 20)
@@ -34,6 +35,7 @@
 // A large file is mapped. Where its owner cuts it, its pages give SIGBUS: then zeros are put there, as behind
 // the end of every image, and what is damaged by that is looked at as all damaged files are.
 static struct seep_symbol_file *_Atomic mapped_files;
+static pthread_mutex_t mapped_lock = PTHREAD_MUTEX_INITIALIZER; // held by who changes the list
 static struct sigaction bus_before;
 
 static void handle_bus(int number, siginfo_t *info, void *context) {
@@ -53,25 +55,27 @@ static void handle_bus(int number, siginfo_t *info, void *context) {
 }
 
 static void watch_mapped(struct seep_symbol_file *file) {
-    static bool ready;
     struct sigaction action = {.sa_sigaction = handle_bus, .sa_flags = SA_SIGINFO | SA_NODEFER};
-    if (!ready)
+    pthread_mutex_lock(&mapped_lock);
+    if (!mapped_files)
         sigaction(SIGBUS, &action, &bus_before);
-    ready = true;
     file->next_mapped = mapped_files;
     mapped_files = file;
+    pthread_mutex_unlock(&mapped_lock);
 }
 
 static void unwatch_mapped(const struct seep_symbol_file *file) {
+    pthread_mutex_lock(&mapped_lock);
     struct seep_symbol_file *before = mapped_files;
-    if (before == file) {
-        mapped_files = file->next_mapped;
-        return;
-    }
-    while (before && before->next_mapped != file)
+    while (before && before != file && before->next_mapped != file)
         before = before->next_mapped;
-    if (before)
+    if (before == file)
+        mapped_files = file->next_mapped;
+    else if (before)
         before->next_mapped = file->next_mapped;
+    if (!mapped_files)
+        sigaction(SIGBUS, &bus_before, NULL);
+    pthread_mutex_unlock(&mapped_lock);
 }
 
 // Bytes to map for a file: at least a page of zeros behind it.

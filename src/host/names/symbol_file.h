@@ -2,7 +2,7 @@
 //
 // One ELF file, held as an image in memory with zeros behind it, never as a descriptor: small files
 // are copied, so that one that is cut short while we look cannot hurt; large ones are mapped, and a page that
-// is gone becomes zeros (a handler of SIGBUS, from the first of them on). The
+// is gone becomes zeros (a handler of SIGBUS, while there is one of them). The
 // zeros end a string that a damaged file leaves open at its end.
 #ifndef SEEP_NAMES_SYMBOL_FILE_H
 #define SEEP_NAMES_SYMBOL_FILE_H
