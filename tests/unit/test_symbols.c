@@ -259,6 +259,40 @@ static void test_inlined_chain(void **state) {
     free(path);
 }
 
+// GCC gives most lambdas, and functions in an anonymous namespace, no linkage name: the entries around them have
+// their scopes.
+static void test_scopes_of_inlined(void **state) {
+    static const struct {
+        const char *first, *last;
+    } expected[] = {{"shapes::total(std::", "const&)::{lambda}::operator()"},
+                    {"shapes::total(std::", "const&)::{lambda}::operator()::{lambda}::operator()"},
+                    {"shapes::", "(anonymous namespace)::quick"}};
+    size_t nr_found[SEEP_ARRAY_SIZE(expected)] = {0};
+    char *path = program("cxx_dwarf5");
+    struct seep_symbols *symbols = test_open_symbols(NULL, NULL);
+    unsigned module = test_module_of(symbols, path);
+    uint64_t *addresses;
+    size_t nr = reference_addresses(path, 4000, &addresses);
+    for (size_t i = 0; i < nr; i++) {
+        const struct seep_symbol *symbol = resolve(symbols, module, addresses[i]);
+        for (unsigned f = 0; f + 1 < symbol->nr_frames; f++) {
+            const char *name = symbol->frames[f].function;
+            assert_string_not_equal(name, "operator()");
+            for (size_t e = 0; e < SEEP_ARRAY_SIZE(expected); e++) {
+                const char *last = strstr(name, expected[e].last);
+                nr_found[e] += strncmp(name, expected[e].first, strlen(expected[e].first)) == 0 && last &&
+                               strcmp(last, expected[e].last) == 0;
+            }
+        }
+    }
+    for (size_t e = 0; e < SEEP_ARRAY_SIZE(expected); e++)
+        if (!nr_found[e])
+            fail_msg("no inlined function is named %s...%s", expected[e].first, expected[e].last);
+    free(addresses);
+    seep_symbols_destroy(symbols);
+    free(path);
+}
+
 // ---- where the debug information lies ----
 
 // The function of `name`'s symbol `function`, whose address `from` knows.
@@ -584,6 +618,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_dwz),
         cmocka_unit_test(test_inlined_chain),
+        cmocka_unit_test(test_scopes_of_inlined),
         cmocka_unit_test(test_separate_files),
         cmocka_unit_test(test_trouble),
         cmocka_unit_test(test_deleted_but_back),

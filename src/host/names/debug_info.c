@@ -18,10 +18,14 @@
 #include "confine/untrusted.h"
 #include "confine/worker_rights.h"
 #include "names/debug_info.h"
+#include "names/debug_scopes.h"
+#include "names/demangle.h"
 #include "names/ranges.h"
 
 #define DEPTH_MAX            256u
 #define RANGES_PER_ENTRY_MAX 65536u
+#define NESTED_MAX           8u                   // functions in functions, whose names a name has in it
+#define SCOPES_BUDGET        ((uint64_t)16 << 20) // entries looked at for scopes; names have none after that
 // libdw keeps what it decoded, about 50 bytes a line: beyond this many it is made to start afresh.
 #ifndef LINES_KEPT_MAX // a test sets it low
 #define LINES_KEPT_MAX ((uint64_t)6 << 20)
@@ -61,7 +65,8 @@ struct seep_debug_info {
     bool looked_inside;             // units that do not say what they cover were asked for their functions
     struct seep_map function_names; // memory address of a DIE to struct function_names *
     uint64_t nr_lines;              // that libdw has decoded
-    unsigned generation;            // how often it was started afresh
+    uint64_t scopes_budget;
+    unsigned generation; // how often it was started afresh
 };
 
 // ---- units ----
@@ -407,30 +412,82 @@ static const char *linkage_name(Dwarf_Die *entry) {
     return name ? name : text_attribute(entry, DW_AT_MIPS_linkage_name);
 }
 
-// All inlined copies of a function refer to one abstract DIE: its names are made once.
-static struct seep_error *function_name(struct seep_debug_info *info, Dwarf_Die *entry,
+static struct seep_error *function_name(struct seep_debug_info *info, Dwarf_Die *entry, unsigned depth,
+                                        struct seep_symbol_frame *frame);
+
+// Appends `more`, behind "::" where there is something. false: there is no room.
+static bool put_scope(char text[SEEP_DEMANGLED_BYTES], const char *more) {
+    size_t used = strlen(text), nr = strlen(more);
+    const char *between = used ? "::" : "";
+    if (nr >= SEEP_DEMANGLED_BYTES - used - strlen(between))
+        return false;
+    stpcpy(stpcpy(text + used, between), more);
+    return true;
+}
+
+// A function of C++ that only its own file sees has no linkage name: a lambda, or one in an anonymous
+// namespace. Its name is put together as demanglers do it, without the types of its arguments. NULL: it has
+// no scopes, or they are not known.
+static struct seep_error *scoped_name(struct seep_debug_info *info, Dwarf_Die *function, const char *own,
+                                      unsigned depth, const char **ret_name) {
+    struct seep_debug_scopes scopes;
+    char text[SEEP_DEMANGLED_BYTES] = "";
+    bool scoped = false, fits = true;
+    *ret_name = NULL;
+    if (depth == NESTED_MAX || info->names->no_demangle || !seep_debug_is_cxx(function) ||
+        !seep_debug_scopes_of(function, &info->scopes_budget, &scopes))
+        return NULL;
+    for (unsigned i = 0; fits && i < scopes.nr; i++) {
+        Dwarf_Die *scope = &scopes.entries[i];
+        if (dwarf_tag(scope) != DW_TAG_subprogram) {
+            fits = put_scope(text, seep_debug_scope_name(scope, i + 1 == scopes.nr ? own : ""));
+            scoped = true;
+            continue;
+        }
+        struct seep_symbol_frame around = {NULL};
+        struct seep_error *error = function_name(info, scope, depth + 1, &around);
+        if (error)
+            return error;
+        text[0] = 0; // the function's name has the scopes outside of it
+        fits = !around.function || put_scope(text, around.function);
+    }
+    return scoped && fits && put_scope(text, own) ? seep_names_keep(info->names, text, ret_name) : NULL;
+}
+
+static struct seep_error *make_names(struct seep_debug_info *info, Dwarf_Die *function, unsigned depth,
+                                     struct function_names *made) {
+    const char *linkage = linkage_name(function), *own = text_attribute(function, DW_AT_name);
+    const char *scoped = NULL;
+    struct seep_error *error = NULL;
+    if (!linkage && own)
+        error = scoped_name(info, function, own, depth, &scoped);
+    if (!error)
+        error = seep_names_function(info->names, linkage, scoped ? scoped : own, &made->readable);
+    return error ? error : seep_names_linkage(info->names, linkage, &made->linkage);
+}
+
+// All inlined copies of a function refer to one abstract DIE: its names are made once. `depth`: of functions
+// in whose scopes it lies.
+static struct seep_error *function_name(struct seep_debug_info *info, Dwarf_Die *entry, unsigned depth,
                                         struct seep_symbol_frame *frame) {
     Dwarf_Attribute attribute;
     Dwarf_Die origin;
     Dwarf_Attribute *reference = dwarf_attr(entry, DW_AT_abstract_origin, &attribute);
     if (!reference || !dwarf_formref_die(reference, &origin))
         origin = *entry;
-    uint64_t *known = seep_map_at(&info->function_names, (uintptr_t)origin.addr, NULL);
-    if (!known)
-        return seep_error_no_memory();
-    struct function_names *made = (struct function_names *)(uintptr_t)*known;
+    const uint64_t *known = seep_map_find(&info->function_names, (uintptr_t)origin.addr);
+    struct function_names *made = known ? (struct function_names *)(uintptr_t)*known : NULL;
     if (!made) {
         made = seep_arena_alloc(&info->names->arena, 1, sizeof(*made));
         if (!made)
             return seep_error_no_memory();
-        const char *linkage = linkage_name(&origin);
-        struct seep_error *error =
-            seep_names_function(info->names, linkage, text_attribute(&origin, DW_AT_name), &made->readable);
-        if (!error)
-            error = seep_names_linkage(info->names, linkage, &made->linkage);
+        struct seep_error *error = make_names(info, &origin, depth, made);
         if (error)
             return error;
-        *known = (uintptr_t)made;
+        uint64_t *slot = seep_map_at(&info->function_names, (uintptr_t)origin.addr, NULL);
+        if (!slot)
+            return seep_error_no_memory();
+        *slot = (uintptr_t)made;
     }
     frame->function = made->readable;
     frame->linkage = made->linkage;
@@ -495,7 +552,7 @@ static struct seep_error *fill_frames(struct seep_debug_info *info, struct site 
         struct seep_symbol_frame *frame = &place->frames[i - nr_hidden];
         *frame = (struct seep_symbol_frame){.inlined = i < chain->nr};
         Dwarf_Die entry = i < chain->nr ? chain->entries[chain->nr - 1 - i] : site->function;
-        struct seep_error *error = function_name(info, &entry, frame);
+        struct seep_error *error = function_name(info, &entry, 0, frame);
         if (!error && i == 0) {
             error = line_of_address(info, site, chain->address, frame);
         } else if (!error) {
@@ -602,7 +659,7 @@ struct seep_error *seep_debug_info_function(struct seep_debug_info *info, uint64
 struct seep_error *seep_debug_info_function_name(struct seep_debug_info *info, Dwarf_Die *function,
                                                  const char **ret_name) {
     struct seep_symbol_frame frame = {NULL};
-    struct seep_error *error = function_name(info, function, &frame);
+    struct seep_error *error = function_name(info, function, 0, &frame);
     if (!error)
         *ret_name = frame.function;
     return error;
@@ -653,6 +710,7 @@ struct seep_error *seep_debug_info_create(struct seep_symbol_file *file, struct 
         return seep_error_no_memory();
     info->file = file;
     info->names = names;
+    info->scopes_budget = SCOPES_BUDGET;
     info->search = search;
     open_dwarf(info);
     struct seep_error *error = info->dwarf ? find_alt(info, search) : NULL;
