@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // A recording of any bytes, as far as its user goes: its chunks in order and by its index, the history with pages,
-// the plan of a replay, and its events as text. Besides not crashing: what it says of numbers and times is kept.
+// the plan of a replay, moments and what came between two of them, the ages of its end, and a smaller one. Besides
+// not crashing: what it says of numbers and times is kept.
 // Checksums are put right, or nearly every input would end at the door.
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analysis/diff.h"
 #include "file/event_file.h"
 #include "file/session_file.h"
 #include "replay/plan.h"
 #include "session/recording_history.h"
+#include "session/recording_rebuild.h"
+#include "session/session_at_mark.h"
+#include "session/shrink.h"
 #include "fuzz.h"
 #include "trace_repair.h"
 
@@ -77,6 +82,62 @@ static void use(const char *path, const uint8_t *data, size_t size) {
     seep_session_destroy(session);
 }
 
+// NULL: the recording has no such moment.
+static struct seep_session *session_at(const char *path, const uint8_t *data, size_t size, const char *when,
+                                       bool counts_only) {
+    struct seep_session *session = NULL;
+    struct seep_error *error = seep_session_load_bytes(data, size, path, &session);
+    if (!error)
+        error = seep_at_mark_go_in(session, path, when, counts_only);
+    for (size_t p = 0; !error && p < session->nr_profiles; p++)
+        for (size_t i = 0; i < session->profiles[p]->nr_blocks; i++)
+            MUST(session->profiles[p]->blocks[i].age_ns >= 0 || !seep_rebuild_is_recording(path));
+    if (error) {
+        seep_session_destroy(session);
+        session = NULL;
+    }
+    seep_error_destroy(error);
+    return session;
+}
+
+static void go_to_moments(const char *path, const uint8_t *data, size_t size) {
+    static const char *const times[] = {"1ns", "1500us", "3s", "2500000h"};
+    static const char *const others[] = {"900us", "peak", "1", "exit"}; // a time, a snapshot, a mark
+    struct seep_session *before = session_at(path, data, size, times[size % 4], size % 3 == 0);
+    struct seep_session *after = session_at(path, data, size, others[size / 4 % 4], size % 3 == 1);
+    struct seep_diff *diff = NULL;
+    const struct seep_view_options options = {.top = 5};
+    if (before && after) {
+        struct seep_error *error = seep_diff_create(before, after, NULL, &options, &diff);
+        MUST(!error == !!diff);
+        seep_error_destroy(error);
+    }
+    seep_diff_destroy(diff);
+    seep_session_destroy(before);
+    seep_session_destroy(after);
+    struct seep_session *end = NULL;
+    struct seep_error *error = seep_session_load_bytes(data, size, path, &end);
+    if (!error)
+        error = seep_rebuild_births(end, path);
+    seep_error_destroy(error);
+    seep_session_destroy(end);
+    end = NULL;
+    error = seep_rebuild_recover(path, &end);
+    MUST(!error == !!end);
+    seep_error_destroy(error);
+    seep_session_destroy(end);
+}
+
+static void shrink(const char *path) {
+    char output[64];
+    snprintf(output, sizeof(output), "/tmp/fuzz-shrunk.%ld", (long)getpid());
+    struct seep_shrunk shrunk;
+    struct seep_error *error = seep_shrink(&path, 1, output, false, &shrunk);
+    if (!error)
+        MUST(shrunk.nr_kept <= shrunk.nr_events && unlink(output) == 0);
+    seep_error_destroy(error);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     MUST(copy);
@@ -89,6 +150,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     read_file(path);
     use(path, copy, size);
+    go_to_moments(path, copy, size);
+    shrink(path);
     close(fd);
     free(copy);
     return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "base/words.h"
 #include "output/format.h"
 #include "output/report_history.h"
@@ -126,7 +127,7 @@ static struct seep_number rate(uint64_t value, int64_t ns, bool bytes) {
 static struct seep_number moment(const struct seep_history *history, int64_t at_ns) {
     int64_t end_ns = history->nr_bins ? history->bins[history->nr_bins - 1].until_ns : 0, step_ns = end_ns;
     for (size_t i = 1; i < history->nr_bins; i++) {
-        int64_t gap_ns = history->bins[i].until_ns - history->bins[i - 1].until_ns;
+        int64_t gap_ns = seep_time_less(history->bins[i].until_ns, history->bins[i - 1].until_ns);
         step_ns = gap_ns > 0 ? SEEP_MIN(step_ns, gap_ns) : step_ns;
     }
     if (step_ns >= INT64_C(60000000000) || end_ns <= 0)

@@ -11,6 +11,7 @@
 #include "base/numbers.h"
 #include "base/read_at.h"
 #include "base/shown_text.h"
+#include "base/sum.h"
 #include "file/event_file.h"
 #include "process/memory_limit.h"
 #include "replay/page_shares.h"
@@ -478,7 +479,7 @@ static bool begin_window(struct planner *planner) {
 
 static bool keep_time(struct planner *planner, size_t thread, int64_t at_ns) {
     struct planned_thread *own = &planner->threads[thread];
-    if (!planner->options->at_speed || at_ns < own->time_ns + GAP_NS)
+    if (!planner->options->at_speed || seep_time_less(at_ns, own->time_ns) < GAP_NS)
         return true;
     own->time_ns = at_ns;
     return put_op(planner, thread,

@@ -506,7 +506,8 @@ static struct seep_error *begin(struct process *process, struct seep_profile *pr
     *process = (struct process){.profile = profile, .history = history, .wants_pages = options->pages};
     history->recorded = true;
     history->nr_bins = SEEP_MAX(options->nr_bins, 1u);
-    history->bin_ns = SEEP_MAX(profile->process.duration_ns / (int64_t)history->nr_bins + 1, INT64_C(1));
+    int64_t nr = (int64_t)history->nr_bins, part_ns = profile->process.duration_ns / nr + 1;
+    history->bin_ns = SEEP_MAX(SEEP_MIN(part_ns, INT64_MAX / nr), INT64_C(1));
     history->nr_sites = profile->nr_sites;
     history->bins = calloc(history->nr_bins, sizeof(*history->bins));
     history->sites = calloc((size_t)profile->nr_sites + 1, sizeof(*history->sites));

@@ -325,9 +325,9 @@ static void set_moments(struct past *past, int64_t at_ns) {
     int64_t start_ns = session->profiles[0]->process.start_realtime_ns;
     bool is_peak = at_ns == SEEP_REBUILD_PEAK;
     for (size_t i = 0; i < session->nr_profiles; i++) {
+        int64_t later_ns = seep_time_less(session->profiles[i]->process.start_realtime_ns, start_ns);
         past->stop[i] = is_peak ? past->heaps[i].peak_event : UINT64_MAX;
-        past->at_ns[i] =
-            is_peak ? INT64_MAX : at_ns - (session->profiles[i]->process.start_realtime_ns - start_ns);
+        past->at_ns[i] = is_peak ? INT64_MAX : seep_time_less(at_ns, later_ns);
     }
 }
 

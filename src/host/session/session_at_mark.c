@@ -183,8 +183,9 @@ static bool time_of_mark(const struct seep_session *session, const char *name, i
         const struct seep_mark *mark = seep_marks_find(profile, name);
         if (!mark)
             continue;
-        *ret_at_ns = profile->process.start_realtime_ns - session->profiles[0]->process.start_realtime_ns +
-                     mark->at_ns;
+        *ret_at_ns = seep_time_plus(seep_time_less(profile->process.start_realtime_ns,
+                                                   session->profiles[0]->process.start_realtime_ns),
+                                    mark->at_ns);
         return true;
     }
     return false;
