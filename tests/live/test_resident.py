@@ -2,6 +2,7 @@
 """The account of resident memory: it adds up to the kernel's figure, and each row is what the program knows of it."""
 
 import json
+import os
 import re
 import subprocess
 from contextlib import contextmanager
@@ -65,10 +66,15 @@ def test_who_keeps_free_memory(tmp_path):
     subprocess.run(['gcc', '-g', '-O1', '-o', 'pins', 'pins.c'], check=True, cwd=tmp_path)
     with running(tmp_path, tmp_path / 'pins') as process:
         text = re.sub(r'\s+', ' ', run([SEEP, 'report', '--rss', process.pid]).out.decode())
+        told = json.loads(run([SEEP, 'report', '--rss', '--json', process.pid]).out)
     empty, regions, place, most = re.search(r'(\d+) of (\d+) regions of 2 MiB are nearly empty, with [\d.]+ KiB live; blocks from '
                                             r'(\S+ \S+) are in (\d+) of them', text).groups()
     assert 15 <= int(empty) <= int(regions) <= 19 and 15 <= int(most) <= int(empty), text
     assert place.startswith('pin (pins.c:'), place
+    in_json = told['resident']['regions']
+    assert (in_json['nearly_empty'], in_json['with_blocks'], in_json['most']['regions']) == (int(empty), int(regions), int(most)), in_json
+    innermost = told['frames'][told['stacks'][in_json['most']['stack']][0]]
+    assert place == f"{innermost['function']} ({os.path.basename(innermost['file'])}:{innermost['line']})", innermost
     with running(tmp_path, tmp_path / 'pins', 'few') as process:  # six regions, as any heap has at its ends
         few = run([SEEP, 'report', '--rss', process.pid]).out.decode()
     assert "all (the kernel's Rss)" in few and 'nearly empty' not in few, few

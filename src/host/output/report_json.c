@@ -529,7 +529,7 @@ static struct seep_error *put_process(struct seep_json_report *report, size_t in
     if (!error)
         error = seep_json_put_wrong_releases(report);
     if (!error && sites->options.rss)
-        error = put_key(out, "resident", seep_json_of_account(&profile->account));
+        error = seep_json_put_account(report, index);
     if (!error)
         error = put_leaks(out, sites, &profile->leaks);
     if (!error && groups) {
@@ -598,6 +598,8 @@ static struct seep_error *open_part(struct seep_json_report *report, size_t proc
         error = seep_view_create(all->session, process, all->stacks->symbols, &by_site, &part->sites);
     if (!error && all->options.by != SEEP_BY_SITE)
         error = seep_view_create(all->session, process, all->stacks->symbols, &all->options, &part->groups);
+    if (!error && has_tables(report) && all->options.rss && all->session->profiles[process]->account.known)
+        error = seep_view_find_pins(part->sites, process, &part->pins);
     if (!error && has_tables(report))
         error = seep_stack_filler_init(&part->filler, &report->table, part->sites);
     return error;
@@ -624,6 +626,9 @@ static struct seep_error *add_stacks(struct seep_json_report *report) {
         if (!error)
             error = seep_stack_filler_add(&part->filler, &view->wrong_releases[i].first, &node);
     }
+    const struct seep_view_row pinning = {.node = part->pins.node};
+    if (!error && part->pins.most)
+        error = seep_stack_filler_add(&part->filler, &pinning, &node);
     return error;
 }
 

@@ -13,6 +13,7 @@
 #include "output/json_stack.h"
 #include "output/output.h"
 #include "view/stack_table.h"
+#include "view/view_pins.h"
 
 // The views of one process. Of several processes, only one has its views at a time.
 struct seep_json_part {
@@ -20,6 +21,7 @@ struct seep_json_part {
     bool borrowed;                   // the sites are the view that was given
     struct seep_view *groups;        // NULL: not asked for
     struct seep_stack_filler filler; // schema 2: of the sites
+    struct seep_view_pins pins;      // schema 2 with --rss; else all 0
 };
 
 struct seep_json_report {
@@ -41,10 +43,10 @@ SEEP_MUST_CHECK struct seep_error *seep_json_put_mappings(struct seep_json_repor
 SEEP_MUST_CHECK struct seep_error *seep_json_put_faults(struct seep_json_report *report);
 SEEP_MUST_CHECK struct seep_error *seep_json_put_pools(struct seep_json_report *report);
 SEEP_MUST_CHECK struct seep_error *seep_json_put_wrong_releases(struct seep_json_report *report);
+SEEP_MUST_CHECK struct seep_error *seep_json_put_account(struct seep_json_report *report, size_t process);
 
 // The value of a key; NULL: out of memory.
 json_t *seep_json_of_marks(const struct seep_profile *profile);
-json_t *seep_json_of_account(const struct seep_account *account); // null: not taken
 // report_json_growth.c
 json_t *seep_json_of_exit(uint64_t blocks, uint64_t bytes, bool all);
 json_t *seep_json_of_exit_sum(const struct seep_view_exit *all);

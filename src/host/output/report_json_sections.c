@@ -233,19 +233,61 @@ struct seep_error *seep_json_put_wrong_releases(struct seep_json_report *report)
     return error;
 }
 
-// null: not taken.
-json_t *seep_json_of_account(const struct seep_account *account) {
-    if (!account->known)
-        return json_null();
+// Nearly empty regions of 2 MiB, and the stack that has blocks in most of them. null: blocks are samples.
+static struct seep_error *regions_json(struct seep_json_report *report, bool sampled, json_t **ret_regions) {
+    const struct seep_view_pins *pins = &report->part.pins;
+    json_t *most = NULL;
+    if (pins->most) {
+        const struct seep_view_row row = {.node = pins->node};
+        json_t *stack;
+        struct seep_error *error = stack_json(report, &row, &stack);
+        if (error)
+            return error;
+        most = json_object();
+        set(&most, "regions", integer(pins->most));
+        set(&most, "bytes", integer(pins->most_bytes));
+        set(&most, "stack", stack);
+    }
     json_t *object = json_object();
-    set(&object, "rss", integer(account->rss_bytes));
-    set(&object, "pss", integer(account->pss_bytes));
-    set(&object, "swap", integer(account->swap_bytes));
-    set(&object, "live_untouched", integer(account->untouched_bytes));
-    set(&object, "by_page", json_boolean(account->by_page));
-    json_t *rows = json_object();
-    for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)
-        set(&rows, seep_account_name(i), integer(account->bytes[i]));
-    set(&object, "rows", rows);
-    return object;
+    set(&object, "with_blocks", integer(pins->nr_regions));
+    set(&object, "nearly_empty", integer(pins->nr_nearly_empty));
+    set(&object, "nearly_empty_bytes", integer(pins->bytes));
+    set(&object, "most", pins->most ? most : json_null());
+    if (sampled) {
+        json_decref(object);
+        object = json_null();
+    }
+    *ret_regions = object;
+    return NULL;
+}
+
+// null: not taken.
+struct seep_error *seep_json_put_account(struct seep_json_report *report, size_t process) {
+    const struct seep_profile *profile = report->all->session->profiles[process];
+    const struct seep_account *account = &profile->account;
+    json_t *object = json_null(), *regions = NULL;
+    if (account->known) {
+        object = json_object();
+        set(&object, "rss", integer(account->rss_bytes));
+        set(&object, "pss", integer(account->pss_bytes));
+        set(&object, "swap", integer(account->swap_bytes));
+        set(&object, "live_untouched", integer(account->untouched_bytes));
+        set(&object, "by_page", json_boolean(account->by_page));
+        json_t *rows = json_object();
+        for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)
+            set(&rows, seep_account_name(i), integer(account->bytes[i]));
+        set(&object, "rows", rows);
+    }
+    if (account->known && report->schema >= 2) {
+        struct seep_error *error = regions_json(report, profile->health.sample_bytes != 0, &regions);
+        if (error) {
+            json_decref(object);
+            return error;
+        }
+        set(&object, "regions", regions);
+    }
+    fputs(" \"resident\": ", report->out);
+    struct seep_error *error = seep_json_dump(report->out, object);
+    fputs(",\n", report->out);
+    return error;
 }
