@@ -32,6 +32,8 @@ static void lines_of_functions(void **state) {
         {"Box<std::map<int, A<B> > >::put()", "_ZN3BoxE", "^Box<std::map<int, A<B>*>*>::put()$", NULL},
         {"op()::{lambda(int)#1}::operator()(int) const", "_ZZ2opvENKUliE_clEi",
          "^op()::*::operator()(int) const$", "^operator()$"},
+        {"main::{lambda}::operator()", "operator()", "^main::*::operator()$", "^operator()$"},
+        {"app::inside", "inside", "^app::inside$", "^inside$"},
         {"op()::$_0::operator()(int) const", "_ZZ2opvENK3$_0clEi", "^op()::*::operator()(int) const$",
          "^operator()$"},
         {"op(int)::Inner::keep(int)", "_ZZ2opiEN5Inner4keepEi", "^op(int)::Inner::keep(int)$", "^keep$"},

@@ -463,6 +463,8 @@ static struct seep_error *make_names(struct seep_debug_info *info, Dwarf_Die *fu
         error = scoped_name(info, function, own, depth, &scoped);
     if (!error)
         error = seep_names_function(info->names, linkage, scoped ? scoped : own, &made->readable);
+    if (!error && scoped) // by which other tools know it
+        return seep_names_keep(info->names, own, &made->linkage);
     return error ? error : seep_names_linkage(info->names, linkage, &made->linkage);
 }
 

@@ -39,7 +39,8 @@ struct seep_symbol_frame {
     bool inlined;         // was inlined into the next frame
     uint64_t function_offset; // distance from the function's start, for symbols without a line
     // The symbol's name, whatever `function` is, where that is a mangled one, or of a copy that the compiler
-    // made of a function ("f.isra.0"); NULL: there is none, or not known.
+    // made of a function ("f.isra.0"). Of an inlined function of C++ that has none its name without scopes,
+    // by which other tools know it. NULL: there is none, or not known.
     const char *linkage;
 };
 

@@ -142,9 +142,10 @@ bool seep_lsan_lines_init(struct seep_lsan_lines *lines, const char *function, c
         return lines->whole;
     size_t nr;
     const char *name = bare_name(function, &nr);
-    lines->vague = is_of_file(linkage) && is_operator(name);
+    bool of_file = is_of_file(linkage) || (name != function && strcmp(linkage, name) == 0);
+    lines->vague = of_file && is_operator(name);
     // A template's name does not say whether it is static.
-    bool maybe_of_file = is_of_file(linkage) || (!is_operator(name) && memchr(name, '<', nr));
+    bool maybe_of_file = of_file || (!is_operator(name) && memchr(name, '<', nr));
     if (nr && maybe_of_file)
         lines->bare = bare_line(name, nr);
     if (lines->bare || !nr || !maybe_of_file)
