@@ -159,6 +159,15 @@ def compile_program(cpu, source, folder, variant, *more, name=None):
     return program
 
 
+@pytest.fixture(scope='session')
+def compiled(tmp_path_factory):
+    """compiled(name, source, variant): a program that several tests run, compiled once for all of them."""
+    @functools.cache
+    def compile_once(name, source, variant='gcc-O2'):
+        return compile_program(CPUS[name], source, tmp_path_factory.mktemp('compiled'), variant)
+    return compile_once
+
+
 def compile_libraries(cpu, folder, needed):
     for name in needed:
         library = Path(folder) / f'lib{name}.so'
@@ -217,7 +226,7 @@ def can_start_programs(name):
 
 
 @pytest.mark.parametrize('name, source, variant, expected', cases())
-def test_program(name, source, variant, expected, tmp_path):
+def test_program(name, source, variant, expected, compiled, tmp_path):
     cpu = CPUS[name]
     if source.stem == 'execs' and not can_start_programs(name):
         pytest.skip(f'execs starts other programs, and binfmt_misc does not know {cpu.qemu} here')
@@ -225,7 +234,7 @@ def test_program(name, source, variant, expected, tmp_path):
     needed = expected.get('needs', [])
     compile_libraries(cpu, tmp_path, needed)
     linked = [f'-L{tmp_path}', '-Wl,-rpath,$ORIGIN', '-learly'] if 'early' in needed else []
-    program = compile_program(cpu, source, tmp_path, variant, *linked)
+    program = compile_program(cpu, source, tmp_path, variant, *linked) if needed else compiled(name, source, variant)
     args = [program, *expected.get('args', [])]
     plain = emulated(cpu, None, args, tmp_path)
     under = emulated(cpu, oracle_of(cross), args, tmp_path)
@@ -305,11 +314,11 @@ def test_code_without_cfi(variant, tmp_path):
 
 @pytest.mark.parametrize('name, program', [pytest.param(name, program, id=f'{name} {program}') for name in TESTED
                                            for program in ('plain', 'forks', 'temporary')[:None if name in WHOLE else 1]])
-def test_library_alone(name, program, tmp_path):
+def test_library_alone(name, program, compiled, tmp_path):
     """libseep.so itself, not the oracle's build of it."""
     cpu, cross = CPUS[name], built(name)
     source = SOURCES / f'{program}.c'
-    program = compile_program(cpu, source, tmp_path, 'gcc-O2')
+    program = compiled(name, source)
     done = emulated(cpu, cross / 'libseep.so', [program], tmp_path)
     assert done.code == 0, done
     expected, marks = expectation(source)
@@ -322,12 +331,12 @@ def test_library_alone(name, program, tmp_path):
 
 
 @pytest.mark.parametrize('name', TESTED)
-def test_callers_in_a_log(name, tmp_path):
+def test_callers_in_a_log(name, compiled, tmp_path):
     """Whatever function of the library writes a line, it names the code of the program that called."""
     cpu, cross = CPUS[name], built(name)
     functions = set()
     for source in ('plain', 'resize'):
-        program, log = compile_program(cpu, SOURCES / f'{source}.c', tmp_path, 'gcc-O2'), tmp_path / f'{source}.log'
+        program, log = compiled(name, SOURCES / f'{source}.c'), tmp_path / f'{source}.log'
         done = run([cpu.qemu, '-L', cpu.sysroot, '-E', f'LD_PRELOAD={cross / "libseep-record.so"}', '-E', 'SEEP_MODE=log', '-E',
                     f'SEEP_OUT={log}', '-E', 'SEEP_LOG_COLUMNS=caller', program], cwd=tmp_path, timeout=None, env=environment())
         assert (done.code, done.err) == (0, b''), done
@@ -397,10 +406,10 @@ def test_a_program_of_musl(name, tmp_path):
 
 @pytest.mark.parametrize('name', TESTED)
 @pytest.mark.parametrize('how', ['deep', 'deep_lazy'])
-def test_a_library_that_is_bound_deep(name, how, tmp_path):
+def test_a_library_that_is_bound_deep(name, how, compiled, tmp_path):
     """Whatever form its relocations have, its calls come to the hooks, by its linkage table and by words of its data."""
     cpu, cross = CPUS[name], built(name)
-    program = compile_program(cpu, SOURCES / 'small/loading_loader.c', tmp_path, 'gcc-O2')
+    program = compiled(name, SOURCES / 'small/loading_loader.c')
     library = compile_program(cpu, SOURCES / 'small/cross_deep_library.c', tmp_path, 'gcc-O2', '-shared', '-fPIC', '-fno-builtin',
                               name='libplugin.so')
     done = emulated(cpu, cross / 'libseep.so', [program, how, library], tmp_path)
@@ -486,10 +495,10 @@ def emulated_run(cpu, options, library, program, *args, cwd):
 
 
 @pytest.mark.parametrize('name', WHOLE)
-def test_run(name, tmp_path):
+def test_run(name, compiled, tmp_path):
     """Greetings, notices and live images of another CPU reach the tool; so do those of children."""
     cpu, cross = CPUS[name], built(name)
-    program = compile_program(cpu, SOURCES / 'forks.c', tmp_path, 'gcc-O2')
+    program = compiled(name, SOURCES / 'forks.c')
     trace = tmp_path / 'forks.seep'
     done = emulated_run(cpu, ['-o', trace], cross / 'libseep.so', program, cwd=tmp_path)
     assert done.code == 0, done
@@ -505,12 +514,10 @@ def test_run(name, tmp_path):
 
 
 @pytest.mark.parametrize('name', WHOLE)
-def test_recording_alone(name, tmp_path):
+def test_recording_alone(name, compiled, tmp_path):
     """What the library of another CPU recorded without the tool is read here by every command."""
     cpu, cross = CPUS[name], built(name)
-    source = tmp_path / 'waits.c'
-    source.write_text(program_source('cross_waits.c'))
-    program = compile_program(cpu, source, tmp_path, 'gcc-O2')
+    program = compiled(name, SOURCES / 'small/cross_waits.c')
     trace = tmp_path / 'alone.seep'
     done = run([cpu.qemu, '-L', cpu.sysroot, '-E', f'LD_PRELOAD={cross / "libseep-record.so"}', '-E', 'SEEP_MODE=record', '-E',
                 f'SEEP_OUT={trace}', program], input=b'\n', cwd=tmp_path, env=environment())
@@ -529,12 +536,10 @@ def test_recording_alone(name, tmp_path):
 
 
 @pytest.mark.parametrize('name', WHOLE)
-def test_live(name, tmp_path):
+def test_live(name, compiled, tmp_path):
     """The tool reads a running image of another CPU, writes a mark and a request into it, and records its events."""
     cpu, cross = CPUS[name], built(name)
-    source = tmp_path / 'waits.c'
-    source.write_text(program_source('cross_waits.c'))
-    program = compile_program(cpu, source, tmp_path, 'gcc-O2')
+    program = compiled(name, SOURCES / 'small/cross_waits.c')
     trace = tmp_path / 'waits.seep'
     running = subprocess.Popen([SEEP, 'run', '--mode', 'record', '-o', trace, cpu.qemu, '-L', cpu.sysroot, program],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path,
