@@ -880,6 +880,7 @@ SITE = LEB(0) * 2 + b'\0\0'
     [(16, LOOK, 0)] * 5000,
     [(99, b'x' * 1000000, 0)] * 20,
     [(32, LEB(3) + TEXT('\033[31m no') + LEB(0), 0)],
+    [(32, b'', 0)],
 ])
 def test_a_server_that_lies(tmp_path, frames):
     liar = Liar(tmp_path, frames)
@@ -1123,6 +1124,24 @@ def test_many_clients_share_looks_and_answers(shop, serve):  # noqa: F811
         assert len({client.received for client in clients}) == 1
     expected = figures(program.pid)[1]
     assert all(figures_of(client) == expected for client in clients)
+
+
+def test_few_clients_share_looks_too(shop, serve):  # noqa: F811
+    """A look that is news to a client serves it. Five clients that ask at times of their own cause one look a round, not five."""
+    server = serve(shop().pid)
+    clients = [server.client() for _ in range(5)]
+    for client in clients:
+        client.pull()
+    epochs = set()
+    for _ in range(3):
+        for client in clients:
+            due = time.monotonic() + 0.06  # a look serves five clients that had it for 50 ms
+            harness.wait_until(lambda: time.monotonic() > due, 'the look is old')
+            before = client.epoch
+            client.pull()
+            assert client.epoch > before
+            epochs.add(client.epoch)
+    assert len(epochs) < 10
 
 
 def many_sites(serve, tmp_path, nr_sites=28000):

@@ -29,13 +29,13 @@
 // Between an exec and the first allocation after it a process has no image, or an empty one.
 static struct seep_error *first_look(struct seep_server *server) {
     int64_t until_ns = seep_monotonic_ns() + SEEP_SERVER_BEGIN_NS;
-    struct seep_error *error = seep_server_look_again(server);
+    struct seep_error *error = seep_server_look_again(server, NULL);
     while (error && server->source->is_ours && seep_monotonic_ns() < until_ns &&
            (error->code == SEEP_E_FORMAT || error->code == SEEP_E_NOT_FOUND) &&
            kill(server->source->pid, 0) == 0) {
         seep_error_destroy(error);
         nanosleep(&(struct timespec){0, 5000000}, NULL);
-        error = seep_server_look_again(server);
+        error = seep_server_look_again(server, NULL);
     }
     return error;
 }

@@ -29,12 +29,27 @@ size_t seep_server_nr_asking(const struct seep_server *server) {
     return nr;
 }
 
+// Whether the client pulls again and again, and the look was made since its latest Pull.
+static bool is_news(const struct seep_server *server, const struct seep_server_client *client) {
+    return client && client->pulled_ns && client->pulled_ns < server->look.at_ns &&
+           seep_monotonic_ns() - client->pulled_ns < SEEP_SERVER_ASKS_NS;
+}
+
 // Questions at nearly the same time share one look. The more clients ask, the longer a look serves them. A
-// large image is not looked at all the time.
-struct seep_error *seep_server_look_again(struct seep_server *server) {
-    int64_t rest_ns = SEEP_SERVER_LOOK_NS * (int64_t)SEEP_MAX(seep_server_nr_asking(server), (size_t)1);
-    rest_ns = SEEP_MAX(SEEP_MIN(rest_ns, SEEP_SERVER_LOOK_MOST_NS), 4 * server->look.took_ns);
-    if (server->look.nr && (server->look.ended || seep_monotonic_ns() - server->look.at_ns < rest_ns))
+// large image is not looked at all the time. Where many ask, a look that is news to a client serves it: so
+// the server looks about as often as one of them asks, the one that asks most often.
+static int64_t look_serves_ns(const struct seep_server *server, const struct seep_server_client *client) {
+    size_t nr_asking = seep_server_nr_asking(server);
+    int64_t serves_ns = SEEP_SERVER_LOOK_NS * (int64_t)SEEP_MAX(nr_asking, (size_t)1);
+    if (nr_asking >= SEEP_SERVER_MANY && is_news(server, client))
+        serves_ns = SEEP_SERVER_LOOK_MOST_NS;
+    return SEEP_MAX(SEEP_MIN(serves_ns, SEEP_SERVER_LOOK_MOST_NS), 4 * server->look.took_ns);
+}
+
+struct seep_error *seep_server_look_again(struct seep_server *server,
+                                          const struct seep_server_client *pulls) {
+    if (server->look.nr &&
+        (server->look.ended || seep_monotonic_ns() - server->look.at_ns < look_serves_ns(server, pulls)))
         return NULL;
     struct seep_error *error =
         seep_images_take(server->source, &server->look, seep_deltas_next(server->deltas));
@@ -270,7 +285,8 @@ bool seep_server_put_trace_piece(struct seep_server *server, struct seep_server_
 
 static struct seep_error *answer_pull(struct seep_server *server, struct seep_server_client *client,
                                       uint16_t stream, const unsigned char *bytes, size_t nr) {
-    struct seep_error *error = seep_server_look_again(server);
+    struct seep_error *error = seep_server_look_again(server, client);
+    client->pulled_ns = seep_monotonic_ns();
     server->has_pulled = true;
     uint64_t place = client->waits;
     client->waits = 0;
@@ -355,7 +371,7 @@ static struct seep_error *begin_scan(struct seep_server *server, struct seep_ser
 }
 
 static struct seep_error *begin_snapshot(struct seep_server *server, struct seep_server_client *client) {
-    struct seep_error *error = seep_server_look_again(server);
+    struct seep_error *error = seep_server_look_again(server, NULL);
     client->job_is_scan = false;
     return error ? error : seep_server_job_start(work_at_snapshot, server, &client->job);
 }
@@ -424,7 +440,7 @@ static struct seep_error *answer_top(struct seep_server *server, struct seep_ser
     int fd = memfd_create("seep-answer", MFD_CLOEXEC);
     if (fd < 0)
         return seep_error_system(errno, "no memory file for an answer");
-    struct seep_error *error = seep_server_look_again(server);
+    struct seep_error *error = seep_server_look_again(server, NULL);
     const struct seep_images shown = shown_to(server, client);
     if (!error)
         error = seep_server_top_make(&shown, (uint32_t)most, &top);
@@ -450,7 +466,7 @@ static struct seep_error *answer_blocks(struct seep_server *server, struct seep_
     struct seep_server_page page;
     if (take.failed || nr > SEEP_SERVER_PAGE_MOST)
         return seep_error_create(SEEP_E_USAGE, "a page has at most %u blocks", SEEP_SERVER_PAGE_MOST);
-    struct seep_error *error = seep_server_look_again(server);
+    struct seep_error *error = seep_server_look_again(server, NULL);
     const struct seep_images shown = shown_to(server, client);
     if (!error)
         error = seep_server_page_make(blocks_of, (const void *const *)shown.items, shown.nr, process, site,
@@ -550,6 +566,8 @@ void seep_server_answer(struct seep_server *server, struct seep_server_client *c
     size_t nr = head->nr_bytes;
     client->stream = head->stream;
     client->may_wait = head->type == SEEP_WIRE_PULL;
+    if (head->type != SEEP_WIRE_PULL) // what it asks next, after a mark for example, is of a new look
+        client->pulled_ns = 0;
     server->nr_answered++;
     client->taken_ns = seep_monotonic_ns();
     if (head->flags)

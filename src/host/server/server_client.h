@@ -44,6 +44,7 @@ struct seep_server_client {
     int trace_fd;                    // as `rest`, the bytes of a trace; -1: none
     off_t trace_at;
     int64_t taken_ns;         // when the client last read something, or asked
+    int64_t pulled_ns;        // its latest question, a Pull; 0: another question, or none
     struct seep_noise *noise; // of a network; NULL: bytes are as they are
     unsigned char *sealed_in; // SEEP_NOISE_LENGTH_BYTES and a record, as it comes
     size_t nr_sealed_in;
@@ -109,9 +110,10 @@ struct seep_server {
     int64_t checked_ns; // whether clients have greeted
 };
 
-// Looks, unless the latest look is young enough. Where a look fails and there is one before, that one
-// stays.
-SEEP_MUST_CHECK struct seep_error *seep_server_look_again(struct seep_server *server);
+// Looks, unless the latest look is young enough for the client that pulls (NULL: for another question). Where
+// a look fails and there is one before, that one stays.
+SEEP_MUST_CHECK struct seep_error *seep_server_look_again(struct seep_server *server,
+                                                          const struct seep_server_client *pulls);
 // Clients whose latest question, or piece of an answer, is not older than SEEP_SERVER_ASKS_NS.
 size_t seep_server_nr_asking(const struct seep_server *server);
 // Puts the answer to one question, or the error, into what the client is to be sent.

@@ -454,10 +454,12 @@ static struct seep_error *error_of(const unsigned char *bytes, size_t nr) {
     size_t length = 0, hint_length = 0;
     uint64_t code = seep_take_leb(&take);
     const char *text = seep_take_text(&take, &length), *hint = seep_take_text(&take, &hint_length);
+    if (take.failed || !length)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "the server could not, and does not say why");
     struct seep_error *error = seep_error_create(
         code <= SEEP_E_MEMORY && code != SEEP_E_IO && code != SEEP_E_FORMAT ? (enum seep_error_code)code
                                                                             : SEEP_E_UNSUPPORTED,
-        "%.*s", (int)SEEP_MIN(length, (size_t)500), text ? text : "the server could not");
+        "%.*s", (int)SEEP_MIN(length, (size_t)500), text);
     return hint ? seep_error_hint(error, "%.*s", (int)SEEP_MIN(hint_length, (size_t)500), hint) : error;
 }
 
