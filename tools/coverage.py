@@ -38,7 +38,7 @@ AREAS = {
     ],
     'The dynamic loader': [
         'allocation inside dlopen', 'allocation inside dlsym', 'allocation in dl_iterate_phdr callbacks',
-        'allocation in TLS set-up', 'allocation in IFUNC resolvers', 'other interposers preloaded',
+        'allocation in TLS set-up', 'allocation in IFUNC resolvers', 'other interposers preloaded', 'programs with a sanitizer',
         'an allocator whose functions call one another', 'RTLD_DEEPBIND',
         'dlmopen',
     ],

@@ -57,6 +57,12 @@ COVERS = [
      "where the program defines some of them, the others call those"),
     ('C++ sized and aligned new', 'covered', 'test_a_library_that_defines_some_operators',
      'where a linked library defines some of them, the others call those'),
+    ('programs with a sanitizer', 'declared', 'test_a_program_whose_sanitizer_has_the_address_space',
+     'ThreadSanitizer and MemorySanitizer: the library does nothing, and the report says why'),
+    ('programs with a sanitizer', 'declared', 'test_a_program_with_address_sanitizer_is_known',
+     'AddressSanitizer: the report says what to do'),
+    ('programs with a sanitizer', 'covered', 'test_a_program_with_address_sanitizer_runs',
+     'AddressSanitizer of gcc, told to bear with other libraries'),
     ('other interposers preloaded', 'covered', 'test_two_other_interposers_in_any_order', 'before and behind'),
 ]
 
@@ -505,6 +511,23 @@ def test_a_program_with_address_sanitizer_is_known(cc, tmp_path):
     assert health.startswith('health: NOT TRACED') and 'is built with AddressSanitizer' in health, done
     assert health.endswith('build it without -fsanitize=address'), done
     assert [p['process']['exe'] for p in report(tmp_path / 'x.seep')] == [str(program)]
+
+
+@pytest.mark.parametrize('cc, kind', [('gcc', 'thread'), ('clang', 'thread'), ('clang', 'memory')])
+def test_a_program_whose_sanitizer_has_the_address_space(cc, kind, tmp_path):
+    """Its runtime ends a program with memory where the image would be. The library does nothing then, also alone and in what a shell
+    executes, and the report says why."""
+    need(cc)
+    source, program, name = tmp_path / 'checked.c', tmp_path / 'checked', {'thread': 'ThreadSanitizer', 'memory': 'MemorySanitizer'}[kind]
+    source.write_text(program_source('loading_checked.c'))
+    if run([cc, '-w', f'-fsanitize={kind}', source, '-o', program]).code:
+        pytest.skip(f'no such sanitizer of {cc} here')
+    alone = run([program], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone.seep'))
+    assert (alone.code, alone.out, alone.err) == (4, b'fine\n', b''), alone
+    for command in ([program], ['sh', '-c', f'{program}; true']):
+        done = run([SEEP, 'run', '-o', tmp_path / 'x.seep', *command], cwd=tmp_path)
+        assert done.out == b'fine\n', done
+        assert f'is built with {name}' in done.err.decode(), done
 
 
 def test_a_program_with_address_sanitizer_runs(compiler, tmp_path):

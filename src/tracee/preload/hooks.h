@@ -37,7 +37,19 @@ int seep_munmap(void *address, size_t size);
 int seep_mprotect(void *address, size_t size, int protection);
 int seep_madvise(void *address, size_t size, int advice); // on 64-bit CPUs
 
-int seep_no_real(void); // what a hook returns that has no real function: -1, errno ENOSYS
+// What libc's functions return for what the system call returned.
+long seep_with_errno(long result);
+
+// What a hook returns whose real function is not known yet, as when a sanitizer's runtime calls it from its
+// own start: that of the system call. Such runtimes are for 64 bits; elsewhere there is no room for it: -1,
+// errno ENOSYS.
+#if SEEP_ARCH_WORD == 8
+#define SEEP_BY_CALL(nr, a, b, c, d)                                                                         \
+    ((int)seep_with_errno(sys6_real((nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)))
+#else
+#define SEEP_BY_CALL(nr, a, b, c, d) seep_no_real()
+int seep_no_real(void);
+#endif
 
 // Records what an allocation function returned (NULL: it failed), and returns it. errno is the real
 // function's. In the hook itself: its caller is looked up here, and again where the long way needs it,

@@ -17,17 +17,18 @@
 #include "preload/stack.h"
 #include "preload/image_window.h"
 
-SEEP_COLD int seep_no_real(void) {
-    errno = ENOSYS;
-    return -1;
-}
-
-static long with_errno(long result) {
+SEEP_COLD long seep_with_errno(long result) {
     if (!sys_failed(result))
         return result;
     errno = (int)-result;
     return -1;
 }
+
+#if SEEP_ARCH_WORD != 8
+SEEP_COLD int seep_no_real(void) {
+    return (int)seep_with_errno(-ENOSYS);
+}
+#endif
 
 // ---- limits ---------------------------------------------------------------------------------------
 
@@ -112,10 +113,9 @@ static void limit_changed(unsigned resource, uint64_t limit, struct seep_caller 
 static int set_limit(unsigned resource, const struct rlimit *limit, struct seep_caller caller) {
     MAY_BE_NULL(limit);
     seep_start();
-    if (!seep_g.real.setrlimit)
-        return seep_no_real();
     limit_is_coming(resource, limit, sizeof(*limit));
-    int result = seep_g.real.setrlimit(resource, limit);
+    int result = seep_g.real.setrlimit ? seep_g.real.setrlimit(resource, limit)
+                                       : SEEP_BY_CALL(SYS_prlimit64, 0, resource, limit, 0);
     if (result == 0 && limit)
         limit_changed(resource, soft_of(limit), caller);
     return result;
@@ -129,10 +129,9 @@ SEEP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *lim
 SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
     MAY_BE_NULL(limit);
     seep_start();
-    if (!seep_g.real.setrlimit64)
-        return seep_no_real();
     limit_is_coming(resource, limit, sizeof(*limit));
-    int result = seep_g.real.setrlimit64(resource, limit);
+    int result = seep_g.real.setrlimit64 ? seep_g.real.setrlimit64(resource, limit)
+                                         : SEEP_BY_CALL(SYS_prlimit64, 0, resource, limit, 0);
     if (result == 0 && limit)
         limit_changed(resource, limit->rlim_cur, LIMIT_CALLER());
     return result;
@@ -149,14 +148,13 @@ SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 
 static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before,
                     struct seep_caller caller, bool by_call) {
     seep_start();
-    if (!by_call && !seep_g.real.prlimit)
-        return seep_no_real();
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
     if (own)
         limit_is_coming(resource, limit, sizeof(*limit));
-    int result = by_call ? (int)with_errno(sys6_real(SYS_prlimit64, pid, (long)resource, (long)limit,
-                                                     (long)ret_before, 0, 0))
-                         : seep_g.real.prlimit(pid, resource, limit, ret_before);
+    int result = by_call ? (int)seep_with_errno(sys6_real(SYS_prlimit64, pid, (long)resource, (long)limit,
+                                                          (long)ret_before, 0, 0))
+                 : seep_g.real.prlimit ? seep_g.real.prlimit(pid, resource, limit, ret_before)
+                                       : SEEP_BY_CALL(SYS_prlimit64, pid, resource, limit, ret_before);
     if (result == 0 && own)
         limit_changed(resource, soft_of(limit), caller);
     return result;
@@ -171,12 +169,11 @@ SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const stru
                           struct rlimit64 *ret_before) {
 #ifdef SEEP_NARROW_LIBC
     seep_start();
-    if (!seep_g.real.prlimit64)
-        return seep_no_real();
     bool own = limit && (pid == 0 || (uint32_t)pid == sys_getpid());
     if (own)
         limit_is_coming(resource, limit, sizeof(*limit));
-    int result = seep_g.real.prlimit64(pid, resource, limit, ret_before);
+    int result = seep_g.real.prlimit64 ? seep_g.real.prlimit64(pid, resource, limit, ret_before)
+                                       : SEEP_BY_CALL(SYS_prlimit64, pid, resource, limit, ret_before);
     if (result == 0 && own)
         limit_changed(resource, limit->rlim_cur, LIMIT_CALLER());
     return result;
@@ -242,23 +239,25 @@ static bool allowed_without_us(void) {
            bytes <= limit.rlim_cur;
 }
 
+static int lock_all(int flags) {
+    return seep_g.real.mlockall ? seep_g.real.mlockall(flags) : SEEP_BY_CALL(SYS_mlockall, flags, 0, 0, 0);
+}
+
 // The program's memory area by area, so that neither the limit nor the pages are taken by the image.
 SEEP_EXPORT int mlockall(int flags) {
     enum { KNOWN = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT };
     seep_start();
-    if (!seep_g.real.mlockall)
-        return seep_no_real();
     uint64_t bytes;
     int result;
     seep_fork_make_image(); // the view of a child is large, and would count against the limit
     if (!seep_image_is_ours() || !(flags & MCL_CURRENT) || (flags & ~KNOWN) || !seep_calls_are_free()) {
-        result = seep_g.real.mlockall(flags);
+        result = lock_all(flags);
     } else if (!allowed_without_us()) {
-        result = seep_g.real.mlockall(flags);
+        result = lock_all(flags);
         if (result == 0)
             each_area(UNLOCK_OURS, &bytes);
     } else {
-        result = flags & MCL_FUTURE ? seep_g.real.mlockall(flags & ~MCL_CURRENT) : 0;
+        result = flags & MCL_FUTURE ? lock_all(flags & ~MCL_CURRENT) : 0;
         if (result == 0)
             each_area(flags & MCL_ONFAULT ? LOCK_PROGRAM_ON_FAULT : LOCK_PROGRAM, &bytes);
     }
@@ -310,8 +309,8 @@ SEEP_EXPORT int prctl(int option, ...) {
         seep_confined.no_counter = true;
     int result = seep_g.real.prctl
                      ? seep_g.real.prctl(option, args[0], args[1], args[2], args[3])
-                     : (int)with_errno(sys6_real(SYS_prctl, option, (long)args[0], (long)args[1],
-                                                 (long)args[2], (long)args[3], 0));
+                     : (int)seep_with_errno(sys6_real(SYS_prctl, option, (long)args[0], (long)args[1],
+                                                      (long)args[2], (long)args[3], 0));
     if (filters && result != 0)
         seep_filter_failed();
     return result;
@@ -357,7 +356,7 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
     if (SETS_LIMITS(nr))
         return limit_of((pid_t)a, (unsigned)b, (const void *)c, (void *)d, LIMIT_CALLER(), true);
     memory_goes(nr, address, bytes, c, d, (unsigned long)e);
-    long result = with_errno(sys6_real(nr, a, b, c, d, e, f));
+    long result = seep_with_errno(sys6_real(nr, a, b, c, d, e, f));
     if (filters && result < 0)
         seep_filter_failed();
     // Stacks that were walked may be gone: hooks_map.c does the same for the functions of these names.

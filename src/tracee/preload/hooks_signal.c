@@ -8,9 +8,8 @@
 
 SEEP_EXPORT int sigaltstack(const stack_t *stack, stack_t *before) {
     seep_start();
-    if (!seep_g.real.sigaltstack)
-        return seep_no_real();
-    int result = seep_g.real.sigaltstack(stack, before);
+    int result = seep_g.real.sigaltstack ? seep_g.real.sigaltstack(stack, before)
+                                         : SEEP_BY_CALL(SYS_sigaltstack, stack, before, 0, 0);
     if (result == 0 && stack)
         seep_thread_has_signal_stack();
     return result;

@@ -178,6 +178,21 @@ static void start_mode(void) {
         seep_calls_log_start();
 }
 
+// ThreadSanitizer and MemorySanitizer end the program where memory is mapped outside their ranges.
+#if SEEP_ARCH_WORD == 8 &&                                                                                   \
+    !defined(SEEP_UNDER_SANITIZER) // unit tests are, and map when their runtime has begun
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+
+static bool is_place_forbidden(void) {
+    return __tsan_init || __msan_init;
+}
+#else
+static bool is_place_forbidden(void) {
+    return false;
+}
+#endif
+
 // The program that executed this one may have forbidden it to read the processor's counter.
 static void ask_for_counter(void) {
     int allowed = 1; // PR_TSC_ENABLE
@@ -188,7 +203,7 @@ static void ask_for_counter(void) {
 static bool start_once(void) {
     seep_real_find();
     bool bad = false;
-    if (seep_gained_rights() ||
+    if (is_place_forbidden() || seep_gained_rights() ||
         seep_sandbox_kills(seep_setting_number("SEEP_FILTERS", 0, 1, UINT32_MAX, &bad)))
         return false;
     ask_for_counter();

@@ -233,28 +233,40 @@ static bool has_text(const unsigned char *texts, uint64_t nr_bytes, const char *
     return memmem(texts, nr_bytes, text, strlen(text));
 }
 
-// Whether AddressSanitizer is in the program, and the user has not told a runtime that is a library to bear
-// with others before it. Preloaded all the same, that one ends the program, and one within it has the calls.
-static bool has_address_sanitizer(const char *path) {
+// The sanitizers whose runtimes keep libseep.so out: that of AddressSanitizer wants to be loaded first, and
+// the other two end a program that has memory outside their ranges, so libseep.so does nothing beside them.
+enum sanitizer { NO_SANITIZER, ADDRESS, THREAD, MEMORY };
+
+// AddressSanitizer counts for none where its runtime is a library and the user has told it to bear with
+// others before it. Preloaded all the same, that one ends the program, and one within it has the calls.
+static enum sanitizer sanitizer_of(const char *path) {
     struct seep_elf_file elf;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct seep_error *err = fd < 0 ? NULL : seep_elf_any_init(fd, path, &elf);
-    bool has = false;
+    enum sanitizer sanitizer = NO_SANITIZER;
     if (fd >= 0 && !err) {
         const char *settings = getenv("ASAN_OPTIONS");
         const Elf64_Shdr *section = seep_elf_section(&elf, ".dynstr");
         unsigned char *texts = section ? seep_elf_read_section(&elf, section) : NULL;
+        uint64_t nr_bytes = section ? section->sh_size : 0;
         bool told = settings && strstr(settings, "verify_asan_link_order=0");
-        has = texts && has_text(texts, section->sh_size, "__asan_init") &&
-              !(told && (has_text(texts, section->sh_size, "libasan.so") ||
-                         has_text(texts, section->sh_size, "libclang_rt.asan")));
+        if (!texts)
+            ; // nothing is linked
+        else if (has_text(texts, nr_bytes, "__tsan_init"))
+            sanitizer = THREAD;
+        else if (has_text(texts, nr_bytes, "__msan_init"))
+            sanitizer = MEMORY;
+        else if (has_text(texts, nr_bytes, "__asan_init") &&
+                 !(told && (has_text(texts, nr_bytes, "libasan.so") ||
+                            has_text(texts, nr_bytes, "libclang_rt.asan"))))
+            sanitizer = ADDRESS;
         free(texts);
         seep_elf_file_deinit(&elf);
     }
     seep_error_destroy(err);
     if (fd >= 0)
         close(fd);
-    return has;
+    return sanitizer;
 }
 
 // By what programs are called for which this machine has a library of its own.
@@ -307,11 +319,22 @@ static const char *trouble_with(struct seep_program *program, const char *path, 
                "traces it by probes";
     if (raises_rights(program, path))
         return "is set-user-ID, set-group-ID or has file capabilities: the loader ignores LD_PRELOAD for it";
-    if (has_address_sanitizer(path)) {
+    switch (sanitizer_of(path)) {
+    case ADDRESS:
         program->cannot_preload = true;
         return "is built with AddressSanitizer, whose heap is its own and whose runtime wants to be loaded "
                "first: "
                "build it without -fsanitize=address";
+    case THREAD:
+        return "is built with ThreadSanitizer, whose runtime ends a program that has an image: build it "
+               "without "
+               "-fsanitize=thread";
+    case MEMORY:
+        return "is built with MemorySanitizer, whose runtime ends a program that has an image: build it "
+               "without "
+               "-fsanitize=memory";
+    case NO_SANITIZER:
+        break;
     }
     return NULL;
 }
