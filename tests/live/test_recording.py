@@ -626,6 +626,24 @@ def test_who_reads_events_says_that_a_recording_lacks_some(how, tmp_path):
         assert said.code == 0 and said.err.count(b'is incomplete: the recording has ') == 1, (command, said)
 
 
+def test_a_flight_recorder_that_was_killed_says_what_it_lacks(tmp_path):
+    """Its end, which has what was live before the first kept event, is not there. What was freed had been allocated."""
+    trace = record(tmp_path, compiled(tmp_path, program_source('recording_flight.c')), options=['--keep-last', '300K'])
+    cut = tmp_path / 'cut.seep'
+    whole = bytearray(trace.read_bytes())
+    chunks_of_events = [section for section in all_sections(whole) if section.kind == EVENTS]
+    at = chunks_of_events[0].at
+    struct.pack_into('<I', whole, at, GAP)  # as while it is written
+    struct.pack_into('<I', whole, at + 24, zlib.crc32(whole[at:at + 24]))
+    cut.write_bytes(whole[:chunks_of_events[-1].end])
+    process, = report(cut)
+    dropped = [note['text'] for note in process['health']['notes'] if note['code'] == 'events_dropped']
+    assert len(dropped) == 1 and re.search(r'lacks its first events \(--keep-last\), up to [\d.]+ m?s', dropped[0]), process['health']
+    totals = process['totals']
+    assert totals['live_blocks'] == totals['allocations'] - totals['frees'] == sum(len(site['blocks']) for site in process['sites'])
+    assert 'events_strange' not in [note['code'] for note in process['health']['notes']]
+
+
 RESIDENCE, GAP, EVENT_INDEX, END = 34, 32, 31, 1
 
 

@@ -41,6 +41,7 @@ struct seep_event_file {
     struct seep_map ends; // process to the stamp at which its latest chunk ended, or began: see check_order()
     uint64_t stop_off;    // no section is read that begins there or later; 0: all are
     bool damaged;
+    bool has_gap;
     char trouble[256];
 };
 
@@ -113,6 +114,7 @@ static bool step_behind_gap(struct seep_event_file *file) {
             return false;
     }
     bool is_in_gap = at > file->at && seep_fetch32(header) == SEEP_TRACE_GAP;
+    file->has_gap |= is_in_gap;
     if (is_in_gap)
         file->at = at;
     return is_in_gap;
@@ -135,6 +137,7 @@ static struct seep_error *next_section(struct seep_event_file *file, struct seep
         uint64_t left = file->size - file->at - sizeof(header);
         if (!good && step_behind_gap(file))
             continue;
+        file->has_gap |= good && type == SEEP_TRACE_GAP;
         if (good && !is_wanted(file, type) && stored <= left) {
             file->at += sizeof(header) + stored;
             continue;
@@ -442,6 +445,10 @@ struct seep_error *seep_event_file_sums_at(struct seep_event_file *file, uint64_
                                   (unsigned long long)place);
     free(raw);
     return error;
+}
+
+bool seep_event_file_has_gap(const struct seep_event_file *file) {
+    return file->has_gap;
 }
 
 const char *seep_event_file_trouble(const struct seep_event_file *file) {

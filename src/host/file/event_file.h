@@ -74,6 +74,9 @@ bool seep_event_file_is_whole(struct seep_event_file *file);
 const char *seep_event_file_rest(const struct seep_event_file *file, size_t i,
                                  int64_t *ret_start_realtime_ns);
 
+// Whether a section that was dropped (--keep-last) lies before the place that was read last.
+bool seep_event_file_has_gap(const struct seep_event_file *file);
+
 // What ended the recording before its time, in words, or NULL. Known once the last chunk was read.
 const char *seep_event_file_trouble(const struct seep_event_file *file);
 // The same as a note of the profile, unless one tells of damage or of a cut already.

@@ -435,6 +435,26 @@ bool seep_rebuilt_heap_before(struct seep_rebuilt_heap *heap, const struct seep_
     return fits;
 }
 
+bool seep_rebuilt_heap_before_by_frees(struct seep_rebuilt_heap *heap,
+                                       struct seep_rebuilt_before *ret_before) {
+    struct seep_rebuilt_before before = {
+        .sites = calloc(heap->nr_sites ? heap->nr_sites : 1, sizeof(*before.sites)),
+        .blocks = heap->earlier,
+        .nr_blocks = heap->nr_earlier};
+    for (size_t i = 0; before.sites && i < before.nr_blocks; i++) {
+        const struct seep_rebuilt_block *block = &before.blocks[i];
+        struct seep_counters *site = &before.sites[block->site];
+        bool is_first = !site->allocations++;
+        site->allocated_bytes += block->size;
+        site->size_min = is_first ? block->size : SEEP_MIN(site->size_min, block->size);
+        site->size_max = SEEP_MAX(site->size_max, block->size);
+    }
+    heap->earlier = NULL;
+    heap->nr_earlier = heap->earlier_capacity = 0;
+    *ret_before = before;
+    return before.sites;
+}
+
 void seep_rebuilt_before_deinit(struct seep_rebuilt_before *before) {
     free(before->sites);
     free(before->blocks);

@@ -126,6 +126,9 @@ struct seep_rebuilt_before {
 // Both false: out of memory. What it was is moved out of `heap`, which is not stepped on after that.
 SEEP_MUST_CHECK bool seep_rebuilt_heap_before(struct seep_rebuilt_heap *heap, const struct seep_profile *last,
                                               struct seep_rebuilt_before *ret_before);
+// The same where no such counts are known: the blocks whose frees are in the events.
+SEEP_MUST_CHECK bool seep_rebuilt_heap_before_by_frees(struct seep_rebuilt_heap *heap,
+                                                       struct seep_rebuilt_before *ret_before);
 SEEP_MUST_CHECK bool seep_rebuilt_heap_begin(struct seep_rebuilt_heap *heap,
                                              const struct seep_rebuilt_before *before);
 void seep_rebuilt_before_deinit(struct seep_rebuilt_before *before);

@@ -556,6 +556,34 @@ static bool is_of_rest(const struct seep_profile *profile) {
            !seep_profile_has_note(profile, SEEP_NOTE_IMAGE_CUT);
 }
 
+// Of a flight recorder without its end, which would say what was live before the first kept event: at least
+// the blocks whose frees are kept.
+static struct seep_error *walk_from_frees(struct past *past, struct seep_event_file *file) {
+    size_t nr = past->session->nr_profiles;
+    struct seep_rebuilt_before *before = calloc(nr ? nr : 1, sizeof(*before));
+    bool fits = before;
+    for (size_t i = 0; fits && i < nr; i++)
+        fits = seep_rebuilt_heap_before_by_frees(&past->heaps[i], &before[i]);
+    struct seep_error *error = fits ? heaps_init(past) : seep_error_no_memory();
+    for (size_t i = 0; !error && i < nr; i++)
+        if (!seep_rebuilt_heap_begin(&past->heaps[i], &before[i]))
+            error = seep_error_no_memory();
+    for (size_t i = 0; before && i < nr; i++)
+        seep_rebuilt_before_deinit(&before[i]);
+    free(before);
+    return error ? error : walk(past, file, false);
+}
+
+static struct seep_error *note_first_events_gone(const struct past *past, size_t p) {
+    int64_t first_ns = past->first_ns[p];
+    return seep_profile_note(
+        past->session->profiles[p], SEEP_NOTE_EVENTS_DROPPED,
+        "the recording lacks its first events (--keep-last)%s%s, and of the blocks that were "
+        "allocated then those that were not freed later",
+        first_ns == INT64_MAX ? "" : ", up to ",
+        first_ns == INT64_MAX ? "" : seep_format_duration(first_ns).text);
+}
+
 static struct seep_error *show_recovered(struct past *past, struct seep_event_file *file) {
     struct seep_session *session = past->session;
     struct seep_error *error = heaps_init(past);
@@ -568,6 +596,8 @@ static struct seep_error *show_recovered(struct past *past, struct seep_event_fi
         return NULL;
     if (!error)
         error = walk(past, file, false);
+    if (!error && seep_event_file_has_gap(file))
+        error = walk_from_frees(past, file);
     int64_t known_ns = 0; // how far the recording goes, from the start of the first process
     for (size_t i = 0; !error && i < session->nr_profiles; i++) {
         struct seep_process *process = &session->profiles[i]->process;
@@ -581,6 +611,8 @@ static struct seep_error *show_recovered(struct past *past, struct seep_event_fi
         if (forked) // frees of blocks that no event allocated: those of the fork parent
             past->heaps[i].nr_strange -= past->heaps[i].nr_earlier;
         error = show(past, i, process->duration_ns);
+        if (!error && seep_event_file_has_gap(file))
+            error = note_first_events_gone(past, i);
         if (!error && forked)
             error = seep_profile_note(session->profiles[i], SEEP_NOTE_TRACE_CUT,
                                       "the recording has no end: the blocks that the process had from its "

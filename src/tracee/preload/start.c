@@ -178,9 +178,9 @@ static void start_mode(void) {
         seep_calls_log_start();
 }
 
-// ThreadSanitizer and MemorySanitizer end the program where memory is mapped outside their ranges.
-#if SEEP_ARCH_WORD == 8 &&                                                                                   \
-    !defined(SEEP_UNDER_SANITIZER) // unit tests are, and map when their runtime has begun
+// ThreadSanitizer and MemorySanitizer end the program where memory is mapped outside their ranges. Unit tests
+// that are built so (SEEP_UNDER_SANITIZER) map when their runtime has begun.
+#if SEEP_ARCH_WORD == 8 && !defined(SEEP_UNDER_SANITIZER)
 extern void __tsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 
