@@ -63,7 +63,7 @@ def test_a_tuned_program_gets_none(number, tmp_path):
 
 
 def test_the_text(tmp_path):
-    lines = advise(record(tmp_path, 'advise_plants.c', '-DPOOL', '-DTIMES=100')).decode().splitlines()
+    lines = advise(record(tmp_path, 'advise_plants.c', '-DPOOL', '-DTIMES=100'), '--rounds', 16).decode().splitlines()
     assert lines[0].startswith('program, pid ') and ' calls, which take ' in lines[0]
     at = next(i for i, line in enumerate(lines) if line.startswith('pool '))
     assert lines[at].endswith(')') and 'plant (advise_plants.c:' in lines[at]
