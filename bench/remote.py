@@ -318,17 +318,20 @@ def soak(build, scratch, requests):
             f"{left()[0]:,} KiB and {left()[1]} after")
 
 
-def unread(build, scratch, sites, clients=99):
+def unread(build, scratch, sites, packed, clients=99):
     """Memory of a server whose clients ask for all sites and read nothing."""
     with Traced(build, scratch, sites) as traced:
-        wire_client.connect(traced.path, greeting=wire_client.hello()).pull()
+        if packed:
+            packed_bytes(traced.path)
+        else:
+            wire_client.connect(traced.path).pull()
         alone, links = high_water(traced.server.pid), []
         for stream in range(1, clients + 1):
             links.append(socket.socket(socket.AF_UNIX))
             links[-1].connect(traced.path)
-            links[-1].sendall(wire_client.frame(1, 0, wire_client.hello()) + wire_client.frame(2, stream, b"\0\0\0"))
+            links[-1].sendall(wire_client.frame(1, 0, wire_client.hello(takes=int(packed))) + wire_client.frame(2, stream, b"\0\0\0"))
         time.sleep(2 * FRESH)
-        say(f"{sites:,} sites: memory of the server at most {alone:,} KiB with one client, {high_water(traced.server.pid):,} KiB "
+        say(f"{sites:,} sites, {'packed' if packed else 'plain'} frames: memory of the server at most {alone:,} KiB with one client, {high_water(traced.server.pid):,} KiB "
             f"with {clients} more that read nothing")
 
 
@@ -349,8 +352,8 @@ def measure(build, scratch, sites, stall):
         some, changed = client.pull()
         say(f"  nothing changed: {nothing} bytes; {changed:,} sites changed: {some:,} bytes, {some / max(changed, 1):.1f} each")
         if sites <= 20000:  # 99 clients in Python take their time for what they get first
-            say(f"  at 1 Hz: one client {cost(traced, 1):.2f} % of a processor, 99 clients {cost(traced, 99):.2f} %, "
-                f"the kernel's part of 99 answers {answer_floor(scratch, 99):.2f} %")
+            costs = ", ".join(f"{clients}: {cost(traced, clients):.2f} %" for clients in (1, 3, 5, 10, 20, 99))
+            say(f"  at 1 Hz, of a processor by clients: {costs}; the kernel's part of 99 answers {answer_floor(scratch, 99):.2f} %")
         reconnect(traced)
         first_screen(traced, scratch)
         asked, stopped = throughput(traced)
@@ -377,7 +380,8 @@ def main():
             folder = os.path.join(scratch, str(number))
             os.mkdir(folder)
             measure(os.path.abspath(options.build), folder, sites, options.stall)
-            unread(os.path.abspath(options.build), folder, sites)
+            for packed in (False, True):
+                unread(os.path.abspath(options.build), folder, sites, packed)
         for what, number in ((pages, options.blocks), (soak, options.soak)):
             folder = os.path.join(scratch, what.__name__)
             os.mkdir(folder)

@@ -57,6 +57,7 @@ MIN_OVER_MAX = "--min-size 10 is more than --max-size 5"
 USES_THE_DEFAULT = "using the default"
 NO_SINGLE_BLOCKS = "--combined-only shows no single blocks: not with --blocks"
 ANY_AGE = "--combined-only is of any age: not with --older"
+NAME_IS_EMPTY = "the name is empty"
 EMPTY_IN_LIST = "an empty name in the list"
 NO_UNIT_NAME = "is no name of a unit"
 

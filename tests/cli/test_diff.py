@@ -305,7 +305,7 @@ def test_wrong_use(run, seep, tmp_path):
             ("diff", ["--json", "--csv", "a", "b"], 2, messages.EXCLUDE),
             ("mark", ["1"], 2, "is missing"), ("mark", ["x", "name"], 2, "PID is a number"),
             ("mark", ["0", "name"], 1, "no process 0"), ("mark", ["1", "a@b"], 2, "no @ and no #"),
-            ("mark", ["1", ""], 2, "mark: the name is empty"), ("mark", ["1", "x" * 256], 2, "at most 255 bytes"),
+            ("mark", ["1", ""], 2, "mark: " + messages.NAME_IS_EMPTY), ("mark", ["1", "x" * 256], 2, "at most 255 bytes"),
             ("mark", [str(os.getpid()), "name"], 1, "is not traced")):
         done = run(seep, command, *operands)
         assert done.returncode == status, done

@@ -139,7 +139,7 @@ def test_path_not_found(traced, tmp_path):
 def test_empty_name(traced):
     done = traced("")
     assert done.returncode == 127
-    one_line(done.stderr, "cannot run '': the name is empty")
+    one_line(done.stderr, "cannot run '': " + messages.NAME_IS_EMPTY)
 
 
 def test_not_executable(traced, tmp_path):

@@ -4,6 +4,8 @@ import re
 import subprocess
 
 import pytest
+
+import messages
 from small_programs import program_source
 
 PROGRAM = program_source("scan_program.c")
@@ -33,7 +35,7 @@ def test_one_is_not_several(run, seep, trace):
 
 
 def test_wrong_use(run, seep):
-    for operands, status, words in ((["x.core"], 1, "cannot open"), ([], 2, "is missing"),
+    for operands, status, words in ((["x.core"], 1, "cannot open"), ([""], 2, messages.NAME_IS_EMPTY), ([], 2, "is missing"),
                                     (["1", "2"], 2, "unexpected argument"), (["--roots", "all", "0"], 1, "no process"),
                                     (["--roots", "some", "1"], 2, "unknown value"),
                                     (["--kind", "gone", "1"], 2, "--kind: unknown value 'gone'")):

@@ -466,6 +466,9 @@ struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
     *ret_passed = (struct seep_trace_passed){0};
     if (strcmp(path, "-") == 0)
         return slurp_pipe(STDIN_FILENO, "standard input", ret_bytes, ret_size, ret_passed);
+    if (!*path)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "the name is empty"),
+                               "is a variable of the shell unset? name a PID or a trace");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return seep_error_hint(

@@ -219,6 +219,11 @@ struct index_walk {
     uint64_t unit_index;
 };
 
+int seep_debug_language(Dwarf_Die *entry) {
+    Dwarf_Die unit;
+    return dwarf_diecu(entry, &unit, NULL, NULL) ? dwarf_srclang(&unit) : -1;
+}
+
 enum seep_debug_scope seep_debug_scope(int tag) {
     switch (tag) {
     case DW_TAG_namespace:

@@ -52,6 +52,8 @@ enum seep_debug_scope {
     SEEP_DEBUG_SCOPE_TYPE
 };
 enum seep_debug_scope seep_debug_scope(int tag);
+// The language of the entry's unit, DW_LANG_* of <dwarf.h>; -1: not known.
+int seep_debug_language(Dwarf_Die *entry);
 
 // Entries that were given out are valid as long as this stays the same.
 unsigned seep_debug_info_generation(const struct seep_debug_info *info);

@@ -12,10 +12,7 @@
 #define LANG_CXX_20 0x2b
 
 bool seep_debug_is_cxx(Dwarf_Die *entry) {
-    Dwarf_Die unit;
-    if (!dwarf_diecu(entry, &unit, NULL, NULL))
-        return false;
-    switch (dwarf_srclang(&unit)) {
+    switch (seep_debug_language(entry)) {
     case DW_LANG_C_plus_plus:
     case DW_LANG_C_plus_plus_03:
     case DW_LANG_C_plus_plus_11:

@@ -7,6 +7,7 @@
 
 #include <dwarf.h>
 
+#include "names/debug_info.h"
 #include "names/debug_types.h"
 
 #define DEPTH_MAX      64u
@@ -95,10 +96,7 @@ static void put_number(struct seep_type_text *text, const char *before, uint64_t
 }
 
 bool seep_type_is_of_c(Dwarf_Die *type) {
-    Dwarf_Die unit;
-    if (!dwarf_diecu(type, &unit, NULL, NULL))
-        return false;
-    switch (dwarf_srclang(&unit)) {
+    switch (seep_debug_language(type)) {
     case DW_LANG_C:
     case DW_LANG_C89:
     case DW_LANG_C99:

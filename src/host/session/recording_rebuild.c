@@ -575,13 +575,16 @@ static struct seep_error *walk_from_frees(struct past *past, struct seep_event_f
 }
 
 static struct seep_error *note_first_events_gone(const struct past *past, size_t p) {
+    struct seep_profile *profile = past->session->profiles[p];
     int64_t first_ns = past->first_ns[p];
+    if (first_ns == INT64_MAX)
+        return seep_profile_note(profile, SEEP_NOTE_EVENTS_DROPPED,
+                                 "all events of the process were dropped (--keep-last)");
     return seep_profile_note(
-        past->session->profiles[p], SEEP_NOTE_EVENTS_DROPPED,
-        "the recording lacks its first events (--keep-last)%s%s, and of the blocks that were "
-        "allocated then those that were not freed later",
-        first_ns == INT64_MAX ? "" : ", up to ",
-        first_ns == INT64_MAX ? "" : seep_format_duration(first_ns).text);
+        profile, SEEP_NOTE_EVENTS_DROPPED,
+        "events before %s were dropped (--keep-last): blocks that the process had then and "
+        "has not freed since are missing",
+        seep_format_duration(first_ns).text);
 }
 
 static struct seep_error *show_recovered(struct past *past, struct seep_event_file *file) {

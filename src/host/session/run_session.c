@@ -107,9 +107,9 @@ static struct looked *add_looked(struct gathering *gathering, size_t order) {
 }
 
 // A leaving process waits for the tool, but not for one that is stopped, nor for ever.
-static const char too_late[] = "when the process left, seep was stopped or came too late, or a signal ended "
-                               "it: it was gone before it could be "
-                               "looked at";
+static const char too_late[] =
+    "when the process left, seep was stopped or came too late, or a signal ended it: it was gone before it "
+    "could be looked at";
 
 static const char gone_on[] =
     "the process went on after abort(): it was looked at then, and not when it ended";

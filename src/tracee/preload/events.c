@@ -70,7 +70,6 @@ static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
     capacity = SEEP_MIN(capacity, ring->own ? (uint64_t)EVENTS_ALONE : capacity);
     thread->ring_mask = capacity - 1;
     thread->ring_written = ring->written;
-    thread->ring_left = 0;
     thread->ring_is_own = ring->own;
     thread->ring_read = ring->own - 1;
     if (ring->own && thread->ring_written - thread->ring_read > capacity)
@@ -89,6 +88,7 @@ void seep_events_begin(struct seep_thread *thread) {
     uint64_t capacity = capacity_of(thread->slot_index);
     uint64_t bytes = SEEP_IMAGE_PAGE + capacity * sizeof(struct seep_event);
     thread->ring = NULL;
+    thread->ring_left = 0; // a child of fork may get none
     if (place && !page) {
         page = seep_pages_take(bytes);
         __atomic_store_n(place, page, __ATOMIC_RELEASE);

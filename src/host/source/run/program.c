@@ -323,16 +323,13 @@ static const char *trouble_with(struct seep_program *program, const char *path, 
     case ADDRESS:
         program->cannot_preload = true;
         return "is built with AddressSanitizer, whose heap is its own and whose runtime wants to be loaded "
-               "first: "
-               "build it without -fsanitize=address";
+               "first: build it without -fsanitize=address";
     case THREAD:
-        return "is built with ThreadSanitizer, whose runtime ends a program that has an image: build it "
-               "without "
-               "-fsanitize=thread";
+        return "is built with ThreadSanitizer, whose runtime ends a program that has seep's memory: build it "
+               "without -fsanitize=thread";
     case MEMORY:
-        return "is built with MemorySanitizer, whose runtime ends a program that has an image: build it "
-               "without "
-               "-fsanitize=memory";
+        return "is built with MemorySanitizer, whose runtime ends a program that has seep's memory: build it "
+               "without -fsanitize=memory";
     case NO_SANITIZER:
         break;
     }
