@@ -30,6 +30,8 @@ ONE_TOO_MANY = "one operand too many: '3'"
     (["--pid", "1", "./app"], "name no PID: seep attach -- ./app"),
     (["--all", "1s", "2", "3"], ONE_TOO_MANY),
     (["1", "-t", "--json"], "--trace prints lines: not with --json"),
+    (["1", "-q"], "nothing is shown, and nothing saved (save it with --output FILE)"),
+    (["1", "-q", "--json", "--output", "x"], "--json prints reports: not with --quiet"),
     (["1", "--backend", "inject"], "auto, bpf"),
     (["1", "--source", "otel", "--scan"], "--scan needs every block: not with --source otel"),
     (["1", "--source", "otel", "-s", "10"], "--sample-rate is of calls: not with --source otel"),

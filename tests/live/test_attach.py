@@ -505,8 +505,10 @@ def test_a_process_with_the_library_is_read_by_its_image(private, tmp_path):
     assert READING in done.out
     assert b'300 bytes in 1 allocations' in done.out
     no_probes_in(program.pid)
-    done = run([SEEP, 'attach', '--backend', 'bpf', program.pid, '50ms', '1'])
-    assert done.code == 0 and READING not in done.out, done
+    trace = tmp_path / 'quiet.seep'
+    done = run([SEEP, 'attach', '--backend', 'bpf', '-q', '--output', trace, program.pid, '50ms', '1'])
+    assert (done.code, done.out, done.err) == (0, b'', b''), done
+    assert b'%d' % program.pid in run([SEEP, 'report', trace]).out
 
 
 def test_a_sample_knows_its_frees(private, tmp_path):
@@ -671,9 +673,10 @@ def test_a_program_that_has_ended_before_its_exec_gets_no_signal(tmp_path):
 
 def test_the_exit_status_is_the_programs(tmp_path):
     """The exit status is the program's, as with `seep run`, also where the trace has no room."""
-    for script, status in (('exit 7', 7), ('kill -TERM $$', 128 + signal.SIGTERM), ('exec sh -c "exit 9"', 9)):
-        done = run([SEEP, 'attach', '--', 'sh', '-c', script])
-        assert (done.code, done.out) == (status, b''), (script, done)
+    quiet = ['-q', '--output', tmp_path / 'quiet.seep']
+    for script, status, options in (('exit 7', 7, []), ('kill -TERM $$', 128 + signal.SIGTERM, []), ('exec sh -c "exit 9"', 9, quiet)):
+        done = run([SEEP, 'attach', *options, '--', 'sh', '-c', script])
+        assert (done.code, done.out, done.err == b'') == (status, b'', bool(options)), (script, done)
     for status in (0, 3):
         done = run([SEEP, 'attach', '--output', '/dev/full', '--', 'sh', '-c', f'exit {status}'])
         assert done.code == (status or 1) and done.err.splitlines()[-1].count(b'No space left on device') == 1, done

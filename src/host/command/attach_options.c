@@ -202,7 +202,7 @@ struct seep_error *seep_attach_read_plan(const struct seep_arguments *arguments,
     if (!err)
         err = read_target(arguments, values, &plan, &operands);
     if (!err)
-        err = seep_watch_rounds(operands, &plan.watch);
+        err = seep_watch_rounds(shown, operands, &plan.watch);
     if (!err && plan.argv && !*operands)
         plan.watch.interval_ns =
             NEVER_NS; // the output of a program is not interrupted unless that is asked for

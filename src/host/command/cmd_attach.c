@@ -63,8 +63,15 @@ static FILE *output_of(const struct seep_attach_plan *plan) {
     return plan->argv ? stderr : stdout;
 }
 
+// Whether lines for people are printed beside the reports.
+static bool tells(const struct seep_attach_plan *plan) {
+    return !plan->shown->json && !plan->shown->quiet;
+}
+
 static struct seep_error *report(const struct watching *watching, bool ended) {
     const struct seep_watch_values *shown = watching->plan->shown;
+    if (shown->quiet)
+        return NULL;
     struct seep_view_options view = view_of(watching->values, shown, ended);
     FILE *out = output_of(watching->plan);
     struct seep_error *err = shown->json
@@ -92,6 +99,8 @@ static struct seep_error *scan(struct seep_attached *attached, const struct seep
 
 // What is lost comes first, and memleak's shape has no place for it.
 static struct seep_error *report_scan(const struct watching *watching) {
+    if (watching->plan->shown->quiet)
+        return NULL;
     struct seep_view_options view = view_of(watching->values, watching->plan->shown, true);
     view.sort = SEEP_SORT_AUTO;
     FILE *out = output_of(watching->plan);
@@ -203,7 +212,7 @@ static struct seep_error *watch_image(const struct seep_attach_plan *plan,
     struct seep_symbols *symbols = NULL;
     int root;
     struct seep_error *err = open_symbols(values, plan->pid, &root, &symbols);
-    if (!err && !plan->shown->json)
+    if (!err && tells(plan))
         printf("Reading the image of pid %d, which has libseep.so, Ctrl+C to quit.\n", (int)plan->pid);
     struct watching watching = {.plan = plan, .values = values, .symbols = symbols};
     struct seep_watch watch = plan->watch;
@@ -235,7 +244,7 @@ static void announce(void *context) {
 static struct seep_error *attach(struct seep_attach_plan *plan, const struct seep_attach_values *values,
                                  struct seep_session **ret_session, int *ret_status) {
     struct printing printing = {.out = output_of(plan)};
-    struct seep_attach_plan *program = plan->argv && !plan->shown->json ? plan : NULL;
+    struct seep_attach_plan *program = plan->argv && tells(plan) ? plan : NULL;
     struct seep_attach_options options = {.pid = plan->pid,
                                           .argv = plan->argv,
                                           .ignored = ignored,
@@ -265,7 +274,7 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
     int root = -1;
     seep_attached_processes(attached, &processes);
     err = open_symbols(values, plan->all ? 0 : processes[0]->heap.pid, &root, &printing.symbols);
-    if (!err && !plan->shown->json && !plan->argv)
+    if (!err && tells(plan) && !plan->argv)
         announce(plan);
     struct watching watching = {
         .attached = attached, .plan = plan, .values = values, .symbols = printing.symbols};

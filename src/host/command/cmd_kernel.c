@@ -80,6 +80,8 @@ static struct seep_error *check_values(const struct kernel_values *values,
                                  "--combined-only keeps figures of stacks only: not with --by process");
     if (shown->combined && shown->output)
         return seep_error_create(SEEP_E_USAGE, "--combined-only keeps no single blocks: not with --output");
+    if (values->csv && shown->quiet)
+        return seep_error_create(SEEP_E_USAGE, "--csv prints reports: not with --quiet");
     return seep_watch_check(shown);
 }
 
@@ -130,7 +132,7 @@ static struct seep_error *report(void *data, bool last, bool ended) {
     watching->moment.caches = caches;
     if (!err)
         err = seep_session_from_kernel(&heap, symbols, &watching->moment, &session);
-    if (!err)
+    if (!err && !watching->shown->quiet)
         err = print(session, watching);
     if (!err && last && watching->shown->output)
         err = seep_watch_saved(seep_session_save(session, watching->shown->output));
@@ -149,7 +151,7 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
     struct seep_watch watch = {.data = &watching, .wait = seep_watch_sleep, .report = report};
     struct seep_error *err = check_values(values, shown);
     if (!err)
-        err = seep_watch_rounds(arguments->operands, &watch);
+        err = seep_watch_rounds(shown, arguments->operands, &watch);
     if (!err)
         err = seep_watch_check_output(shown);
     if (err)

@@ -35,6 +35,7 @@ static const struct seep_option watch_options[] = {
      .help = "an address that is given out again was freed: always so, taken for memleak's sake"},
     {"output", 0, SEEP_OPTION_STRING, AT(output), .value = "FILE",
      .help = "save the trace at the end, for all other commands"},
+    {"quiet", 'q', SEEP_OPTION_FLAG, AT(quiet), .help = "no report; with --output"},
     {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "each report as JSON"},
     {NULL},
 };
@@ -55,6 +56,12 @@ struct seep_error *seep_watch_check(const struct seep_watch_values *values) {
         return seep_error_create(SEEP_E_USAGE, "--combined-only shows no single blocks: not with --blocks");
     if (values->combined && (values->older_ms != UINT64_MAX || values->older_ns >= 0))
         return seep_error_create(SEEP_E_USAGE, "--combined-only is of any age: not with --older");
+    if (values->quiet && values->json)
+        return seep_error_create(SEEP_E_USAGE, "--json prints reports: not with --quiet");
+    if (values->quiet && !values->output)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--quiet: nothing is shown, and nothing saved"),
+            "save it with --output FILE");
     return NULL;
 }
 
@@ -75,9 +82,11 @@ struct seep_error *seep_watch_saved(struct seep_error *err) {
     return err ? seep_error_hint(err, "make room there, or name another place with --output") : NULL;
 }
 
-struct seep_error *seep_watch_rounds(char *const *operands, struct seep_watch *watch) {
+struct seep_error *seep_watch_rounds(const struct seep_watch_values *values, char *const *operands,
+                                     struct seep_watch *watch) {
     watch->interval_ns = INTERVAL_NS;
     watch->count = 0;
+    watch->only_last = values->quiet;
     return seep_parse_rounds(operands, &watch->interval_ns, &watch->count);
 }
 
@@ -98,7 +107,7 @@ struct seep_error *seep_watch_run(const struct seep_watch *watch) {
         next_ns += watch->interval_ns;
         err = watch->wait(watch->data, next_ns, &ended);
         last = ended || seep_interrupted || i == watch->count;
-        if (!err)
+        if (!err && (last || !watch->only_last))
             err = watch->report(watch->data, last, ended);
     }
     return err;

@@ -22,6 +22,7 @@ struct seep_watch_values {
     bool combined;
     bool missing_free;
     const char *output; // NULL: nothing is saved
+    bool quiet;
     bool json;
 };
 
@@ -39,14 +40,16 @@ SEEP_MUST_CHECK struct seep_error *seep_watch_saved(struct seep_error *err);
 struct seep_watch {
     int64_t interval_ns;
     uint64_t count; // 0: no limit
+    bool only_last; // `report` is called once
     void *data;
     // Until `until_ns` (CLOCK_MONOTONIC) or a signal; *ret_ended: nothing is left to watch.
     struct seep_error *(*wait)(void *data, int64_t until_ns, bool *ret_ended);
     struct seep_error *(*report)(void *data, bool last, bool ended);
 };
 
-// The operands [INTERVAL [COUNT]] into `watch`; 5 seconds and no limit where they are not given.
-SEEP_MUST_CHECK struct seep_error *seep_watch_rounds(char *const *operands, struct seep_watch *watch);
+// The operands [INTERVAL [COUNT]] and --quiet into `watch`; 5 seconds and no limit where they are not given.
+SEEP_MUST_CHECK struct seep_error *seep_watch_rounds(const struct seep_watch_values *values,
+                                                     char *const *operands, struct seep_watch *watch);
 
 // A report at each interval, the last one when it has ended, COUNT is reached, or a signal came.
 SEEP_MUST_CHECK struct seep_error *seep_watch_run(const struct seep_watch *watch);
