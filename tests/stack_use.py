@@ -9,8 +9,6 @@ import re
 import subprocess
 import sys
 
-# Functions that only the start of a program calls, on the first thread's stack.
-AT_START = {'seep_start'}
 # What a hook may need.
 MOST_BYTES = 2176  # gcc 12 needs 2,136, gcc 14 needs 2,152
 
@@ -126,7 +124,7 @@ class Library:
         if start in self.memo:
             return self.memo[start]
         name = self.names.get(start)
-        if name is None or start in path or name.split('.')[0] in AT_START:
+        if name is None or start in path:
             return 0, ()
         best = self.frames[start], ((name, self.frames[start]),)
         for depth, callee in self.calls[start]:

@@ -533,10 +533,11 @@ static void choose_main(struct gathering *gathering) {
 static struct seep_error *finish_main(const struct gathering *gathering, const struct seep_run *run,
                                       struct seep_profile *profile) {
     struct seep_process *process = &profile->process;
+    bool is_open = process->exit_kind == SEEP_EXIT_RUNNING;
+    // It could not tell, and no image came of the program that it became: that one is what ended.
+    bool gone_on = is_open && profile->health.lost[SEEP_LOST_EXEC];
     // Where libc has no way to tell the status at exit (musl), the image has the end without it.
-    bool left_open = profile->health.events && process->exit_kind == SEEP_EXIT_RUNNING &&
-                     WIFEXITED(run->wait_status) &&
-                     !profile->health.lost[SEEP_LOST_EXEC]; // or it may have become another program
+    bool left_open = profile->health.events && is_open && WIFEXITED(run->wait_status) && !gone_on;
     process->exit_kind = WIFSIGNALED(run->wait_status) ? SEEP_EXIT_SIGNAL : SEEP_EXIT_CODE;
     process->exit_value =
         WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status) : WEXITSTATUS(run->wait_status);
@@ -548,7 +549,7 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
         err = note_no_exit(profile,
                            "the program did not leave through exit(), it made the system call itself, as "
                            "Go does; the blocks that it still held are known: --scan no counts all of them");
-    if (!err)
+    if (!err && !gone_on)
         err = note_not_looked(gathering, profile);
     if (!err)
         err = seep_watching_note_memory(&gathering->watching, run, profile);

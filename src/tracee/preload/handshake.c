@@ -21,7 +21,7 @@ int seep_handshake_connect(void) {
     __builtin_memcpy(address.sun_path, path, length);
     long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (sys_failed(fd))
-        return -EAGAIN;
+        return (int)fd;
     long result = sys3(SYS_connect, fd, &address, sizeof(address));
     if (result == 0)
         return (int)fd;
@@ -102,12 +102,6 @@ static bool has_us(const char *list, uint64_t *page) {
     return false;
 }
 
-// The socket is out of reach: of another user, or not in this root. What is executed cannot reach it either.
-static bool is_out_of_reach(int trouble) {
-    return seep_g.handed_over &&
-           (trouble == -EACCES || trouble == -EPERM || trouble == -ENOENT || trouble == -ENOTDIR);
-}
-
 // In a child that has no image of its own, for its parent's.
 static void count_exec(uint32_t change) {
     if (seep_image_is_ours())
@@ -137,9 +131,11 @@ bool seep_handshake_notice(uint32_t flags, uint32_t pid, const char *path, char 
         return false;
     if (!seep_calls_seem_free())
         return count_untold();
+    // The socket may be of another user or not in this root, and there may be no free descriptor. What is
+    // executed cannot reach it either.
     int fd = seep_handshake_connect();
     if (fd < 0)
-        return is_out_of_reach(fd) && count_untold();
+        return seep_g.handed_over && count_untold();
     struct seep_notice notice = {.magic = SEEP_NOTICE_MAGIC, .version = SEEP_NOTICE_VERSION};
     notice.sender_pid = sys_getpid();
     notice.pid = flags & SEEP_NOTICE_SPAWNED ? pid : notice.sender_pid;

@@ -524,7 +524,7 @@ void seep_real_find(void);
 // NULL contains nothing.
 bool seep_path_contains(const char *path, const char *word);
 // settings.c: prints invalid settings on standard error, and takes their defaults. Only from seep_start().
-void seep_config_read(struct seep_config *ret_config);
+void seep_config_read(struct seep_config *config);
 
 // image.c: the memory file, mapped, with an empty image in it; sets seep_g.fd, base, header and what points
 // into the image. false: no such file, or no address space for it: go passive. Only from seep_start().

@@ -255,38 +255,36 @@ static void read_out(struct seep_config *config) {
                               : "a file in an existing folder is wanted");
 }
 
-void seep_config_read(struct seep_config *ret_config) {
-    struct seep_config config = {.depth = SEEP_MAX_DEPTH};
+void seep_config_read(struct seep_config *config) {
     bool bad = false;
-    if (!copy_setting("SEEP_SOCKET", config.socket, sizeof(config.socket)))
+    if (!copy_setting("SEEP_SOCKET", config->socket, sizeof(config->socket)))
         seep_setting_complain("SEEP_SOCKET", "a path of less than 108 bytes is wanted");
-    read_out(&config);
-    config.depth = seep_setting_number("SEEP_DEPTH", SEEP_MAX_DEPTH, 1, SEEP_MAX_DEPTH, &bad);
+    read_out(config);
+    config->depth = seep_setting_number("SEEP_DEPTH", SEEP_MAX_DEPTH, 1, SEEP_MAX_DEPTH, &bad);
     if (bad)
         seep_setting_complain("SEEP_DEPTH", "a number of frames from 1 to 16384 is wanted");
     bad = false;
     const char *signal = seep_setting("SEEP_SIGNAL");
-    config.dump_signal = signal ? signal_number(signal) : 0;
-    if (!config.dump_signal)
-        config.dump_signal = (int)seep_setting_number("SEEP_SIGNAL", 0, 1, 64, &bad);
+    config->dump_signal = signal ? signal_number(signal) : 0;
+    if (!config->dump_signal)
+        config->dump_signal = (int)seep_setting_number("SEEP_SIGNAL", 0, 1, 64, &bad);
     if (bad)
         seep_setting_complain("SEEP_SIGNAL", "a signal by name, as PROF, or by number is wanted");
     bad = false;
-    config.age = yes_or_no("SEEP_AGE");
-    config.free_stacks = yes_or_no("SEEP_FREE_STACKS");
-    config.wipe = yes_or_no("SEEP_WIPE");
-    config.sample_bytes = seep_setting_number("SEEP_SAMPLE", 0, 0, UINT32_MAX, &bad);
+    config->age = yes_or_no("SEEP_AGE");
+    config->free_stacks = yes_or_no("SEEP_FREE_STACKS");
+    config->wipe = yes_or_no("SEEP_WIPE");
+    config->sample_bytes = seep_setting_number("SEEP_SAMPLE", 0, 0, UINT32_MAX, &bad);
     if (bad)
         seep_setting_complain("SEEP_SAMPLE", "a number of bytes below 4 GiB is wanted, 0 records all");
-    read_children(&config);
+    read_children(config);
     const char *scan = seep_setting("SEEP_SCAN");
     if (scan && *scan) {
-        config.scan = is_text(scan, "yes");
-        if (!config.scan && !is_text(scan, "no"))
+        config->scan = is_text(scan, "yes");
+        if (!config->scan && !is_text(scan, "no"))
             seep_setting_complain("SEEP_SCAN", "yes or no is wanted");
     }
-    read_mode(&config);
+    read_mode(config);
     const char *disable = seep_setting("SEEP_DISABLE");
-    config.disabled = disable && *disable && !is_text(disable, "0");
-    *ret_config = config;
+    config->disabled = disable && *disable && !is_text(disable, "0");
 }

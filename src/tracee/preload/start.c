@@ -68,11 +68,19 @@ static uint64_t name_of_argument(void) {
     return name;
 }
 
+// Where seep_string() puts the next one: what is read to there needs no room on the stack, which may be
+// small. The strings of the start leave room in what is open.
+enum { TEXT_BYTES = 16384 };
+static char *next_string(void) {
+    return (char *)seep_g.base + seep_g.area_off[SEEP_AREA_STRINGS] +
+           seep_g.header->areas[SEEP_AREA_STRINGS].used;
+}
+
 // exe and arguments, as the kernel has them. Strings too long for one read are cut.
 static void describe_process(void) {
     struct seep_image_header *header = seep_g.header;
-    char text[16384];
-    long length = sys6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)text, sizeof(text) - 1, 0, 0);
+    char *text = next_string();
+    long length = sys6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)text, TEXT_BYTES - 1, 0, 0);
     if (length > 0)
         header->exe_off = seep_string(text, (size_t)length);
     uint64_t name = name_of_argument();
@@ -81,12 +89,11 @@ static void describe_process(void) {
     int fd = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return;
-    length = sys3(SYS_read, fd, text, sizeof(text) - 1);
-    bool more = length == (long)sizeof(text) - 1;
+    text = next_string();
+    length = sys3(SYS_read, fd, text, TEXT_BYTES - 1);
     sys_close(fd);
     if (length <= 0)
         return;
-    text[length] = 0;
     uint32_t nr_args = 0;
     for (long at = 0; at < length; at++) {
         if (text[at] == 0 || at == length - 1)
@@ -94,7 +101,7 @@ static void describe_process(void) {
     }
     header->args_off = seep_string(text, (size_t)length);
     header->nr_args = header->args_off ? nr_args : 0;
-    header->nr_args_all = nr_args + (more ? 1 : 0);
+    header->nr_args_all = nr_args + (length == TEXT_BYTES - 1);
 }
 
 static void note_preemption(void) {
