@@ -3,7 +3,8 @@
 // For remote.py: a program with N sites under stacks of some 65 frames, no two of which have the same path.
 // Each line of standard input is a number of sites that allocate once more, answered by "ok N" with all
 // allocations so far; "spin MS" allocates and frees for that time, and says how often; "blocks N" allocates N
-// blocks of one site.
+// blocks of one site; "threads N" starts N threads that allocate and free at all sites, until the end.
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +16,15 @@
 
 static void *kept;
 static unsigned long nr_allocations;
+static unsigned nr_sites;
+static _Thread_local int frees;
 
 static void *leaf(unsigned which) {
     void **block = malloc(16 + (which & 63));
+    if (frees) {
+        free(block);
+        return NULL;
+    }
     *block = kept;
     kept = block;
     nr_allocations++;
@@ -73,8 +80,19 @@ static unsigned long spin(long ms) {
     return nr;
 }
 
+static void *work(void *unused) {
+    frees = 1;
+    for (unsigned i = 0;; i = (i + 1) % nr_sites) {
+        deep(DEEP, i);
+        if (i % 16 ==
+            0) // in a second each thread is at all of 10,000 sites, and leaves the processors to others
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    return unused;
+}
+
 int main(int argc, char **argv) {
-    unsigned nr_sites = argc > 1 ? (unsigned)atoi(argv[1]) : 1000;
+    nr_sites = argc > 1 ? (unsigned)atoi(argv[1]) : 1000;
     char line[64];
     long ms;
     for (unsigned i = 0; i < nr_sites; i++)
@@ -87,6 +105,12 @@ int main(int argc, char **argv) {
         } else if (sscanf(line, "blocks %ld", &ms) == 1) {
             for (long i = 0; i < ms; i++)
                 leaf((unsigned)i * 2654435761u);
+            printf("ok %lu\n", nr_allocations);
+        } else if (sscanf(line, "threads %ld", &ms) == 1) {
+            pthread_t thread;
+            while (ms-- > 0)
+                if (pthread_create(&thread, NULL, work, NULL) != 0)
+                    return 1;
             printf("ok %lu\n", nr_allocations);
         } else {
             for (unsigned i = 0, nr = (unsigned)atoi(line); i < nr; i++)

@@ -43,7 +43,7 @@ class Traced:
     def __init__(self, build, scratch, sites):
         program = os.path.join(scratch, "remote")
         if not os.path.exists(program):
-            subprocess.run(["gcc", "-O0", "-g", "-w", "-o", program, os.path.join(common.BENCH, "remote.c")], check=True)
+            subprocess.run(["gcc", "-O0", "-g", "-w", "-o", program, os.path.join(common.BENCH, "remote.c"), "-pthread"], check=True)
         self.server = None
         self.run = subprocess.Popen([os.path.join(build, "seep"), "run", "-q", "-o", os.path.join(scratch, "x.seep"), "--", program,
                                      str(sites)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=common.clean_environment())
@@ -352,7 +352,7 @@ def measure(build, scratch, sites, stall):
         some, changed = client.pull()
         say(f"  nothing changed: {nothing} bytes; {changed:,} sites changed: {some:,} bytes, {some / max(changed, 1):.1f} each")
         if sites <= 20000:  # 99 clients in Python take their time for what they get first
-            costs = ", ".join(f"{clients}: {cost(traced, clients):.2f} %" for clients in (1, 3, 5, 10, 20, 99))
+            costs = ", ".join(f"{clients}: {cost(traced, clients):.2f} %" for clients in (1, 2, 3, 5, 7, 10, 20, 99))
             say(f"  at 1 Hz, of a processor by clients: {costs}; the kernel's part of 99 answers {answer_floor(scratch, 99):.2f} %")
         reconnect(traced)
         first_screen(traced, scratch)
@@ -361,6 +361,15 @@ def measure(build, scratch, sites, stall):
         say(f"  memory of the server at most {high_water(traced.server.pid):,} KiB")
         if stall:
             stalled(traced, stall)
+
+
+def busy(build, scratch, sites, threads=8):
+    """Of one client, while threads change the figures of all sites."""
+    with Traced(build, scratch, sites) as traced:
+        before = cost(traced, 1)
+        traced.tell(f"threads {threads}")
+        say(f"{sites:,} sites, {threads} threads that change them all: one client at 1 Hz takes {cost(traced, 1):.2f} % of a processor "
+            f"(nothing changes: {before:.2f} %)")
 
 
 def main():
@@ -382,6 +391,8 @@ def main():
             measure(os.path.abspath(options.build), folder, sites, options.stall)
             for packed in (False, True):
                 unread(os.path.abspath(options.build), folder, sites, packed)
+            if sites <= 20000:
+                busy(os.path.abspath(options.build), folder, sites)
         for what, number in ((pages, options.blocks), (soak, options.soak)):
             folder = os.path.join(scratch, what.__name__)
             os.mkdir(folder)

@@ -133,10 +133,10 @@ def test_marks_of_the_session(shop, serve):  # noqa: F811
 
 
 def test_only_who_pulls_waits_while_the_server_rests(shop, serve):  # noqa: F811
-    """After a Pull it rests for 2.5 ms for each client that has asked lately: 200 ms of 81. Whose latest question was a Pull waits
-    for that."""
+    """After a Pull it rests for 20 ms for each other client that has asked lately: 240 ms of 13. Whose latest question was a Pull
+    waits for that."""
     server = serve(shop().pid)
-    clients = [server.client() for _ in range(81)]
+    clients = [server.client() for _ in range(13)]
     resting, pulls, asks, *_others = clients
 
     def waits(question, of):
@@ -356,23 +356,28 @@ def test_only_what_changed_is_sent(shop, serve):  # noqa: F811
 
 def test_what_threads_did_comes_as_changes_too(shop, serve):  # noqa: F811
     program = shop()
-    server = serve(program.pid)
-    plain, changes = wire_client.connect(server.path), wire_client.connect(server.path, greeting=wire_client.hello(takes=2))
-    bytes_of = [0, 0]
+    # A server for each: changes are of the look before, and a client can make looks that the other does not see.
+    plain, changes = serve(program.pid).client(), serve(program.pid, name='other').client(greeting=wire_client.hello(takes=2))
+    told = {plain: [], changes: []}  # forms and bytes
+
+    def note(client):
+        take = client.thread_sites
+        client.thread_sites = lambda image, how, reader: told[client].append((how, len(reader.data))) or take(image, how, reader)
+
+    note(plain), note(changes)
     for steps in ([], [100, 'churn 7'], ['both'], ['both', 'lose'], [], [3]):
         program.tell(*steps)
-        settle(server)
-        bytes_of[0] += plain.pull()[0]
-        bytes_of[1] += changes.pull()[0]
+        wait_for_a_look(plain)
+        wait_for_a_look(changes)
         first, second = (client.images[client.places[0]] for client in (plain, changes))
         assert first.of_threads() == second.of_threads() and len({thread for _, thread in first.of_threads()}) > 1
-    assert bytes_of[1] < bytes_of[0]
+    assert {how for how, _ in told[plain]} == {0} and {how for how, _ in told[changes]} == {0, 1}
+    assert max(nr for how, nr in told[changes] if how == 1) < max(nr for _, nr in told[plain])
     # A client that missed a change gets all items anew.
     changes.epoch -= 2
     program.tell('both')
-    settle(server)
-    plain.pull()
-    changes.pull()
+    wait_for_a_look(plain)
+    wait_for_a_look(changes)
     assert first.of_threads() == second.of_threads() and not second.one_thread
 
 

@@ -670,13 +670,15 @@ static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret
 }
 
 // If many clients ask, the server sleeps after a Pull, so that one wait returns the questions of many: a
-// wake-up costs more than an answer. It sleeps at most 248 ms, as docs/protocol.md says. A new client ends
-// the sleep, and so does one whose latest question was no Pull.
+// wake-up costs more than an answer. How long is in docs/protocol.md, too. A new client ends the sleep, and
+// so does one whose latest question was no Pull.
 static void rest(const struct seep_server *server) {
     struct epoll_event events[1];
-    int nr_others = (int)seep_server_nr_asking(server) - 1;
-    if (nr_others > 0)
-        epoll_wait(server->new_fd, events, SEEP_ARRAY_SIZE(events), nr_others * SEEP_SERVER_REST_US / 1000);
+    size_t nr_asking = seep_server_nr_asking(server);
+    if (nr_asking < SEEP_SERVER_MANY)
+        return;
+    epoll_wait(server->new_fd, events, SEEP_ARRAY_SIZE(events),
+               SEEP_MIN((int)(nr_asking - 1) * SEEP_SERVER_REST_MS, SEEP_SERVER_REST_MOST_MS));
 }
 
 struct seep_error *seep_server_run(struct seep_server *server) {

@@ -18,8 +18,9 @@
 #define SEEP_SERVER_ASKS_NS      INT64_C(2000000000) // after its latest question, a client counts as one that asks
 #define SEEP_SERVER_LOOK_NS      INT64_C(10000000) // between two looks, for each client that asks; at most
 #define SEEP_SERVER_LOOK_MOST_NS INT64_C(950000000)
-#define SEEP_SERVER_MANY         3u   // clients that ask: from then on a look is made once for all of them
-#define SEEP_SERVER_REST_US      2500 // after a Pull, for each client that asks but the first
+#define SEEP_SERVER_MANY         3u // clients that ask: from then on looks and wake-ups are for all of them
+#define SEEP_SERVER_REST_MS      20 // after a Pull of many, for each client that asks but the first; at most
+#define SEEP_SERVER_REST_MOST_MS 248
 #define SEEP_SERVER_BEGIN_NS     INT64_C(2000000000)  // for the first image of a program that we started
 #define SEEP_SERVER_LINGER_NS    INT64_C(60000000000) // without clients; if the program has ended:
 #define SEEP_SERVER_LEAVE_NS     INT64_C(5000000000)

@@ -218,45 +218,49 @@ static struct seep_error *set_group(struct work *work, struct seep_look_group *g
     return NULL;
 }
 
-// Claims [first, last) are those of the group.
+static struct seep_error *begin_sums(struct work *work, uint32_t base, uint32_t nr_sites) {
+    for (uint32_t i = 0; i < nr_sites; i++)
+        work->sums[i] = (struct seep_counters){.size_min = UINT64_MAX};
+    return seep_image_look_sites(work->look, base, nr_sites, work->sites);
+}
+
+// Claims [first, last) are those of the group. Nothing is added up before a chunk has changed: then the
+// chunks before it are read again, and those behind it once.
 static struct seep_error *take_group(struct work *work, size_t which, size_t first, size_t last) {
     struct seep_image_look *look = work->look;
     struct seep_look_group *group = &look->groups[which];
     uint32_t base = (uint32_t)which * SEEP_LOOK_GROUP,
              nr_sites = SEEP_MIN(look->nr_sites - base, SEEP_LOOK_GROUP);
-    bool is_new = nr_sites != group->nr_sites || !look->threads.is_many;
-    struct seep_error *error = NULL;
-    for (size_t i = first; !error && i < last; i++) {
+    bool adds = nr_sites != group->nr_sites || !look->threads.is_many;
+    struct seep_error *error = adds ? begin_sums(work, base, nr_sites) : NULL;
+    for (size_t i = first; !error && i < last;) {
         const struct seep_page_claim *claim = &work->claims.items[i];
-        const struct seep_look_seen *before = seen_before(work, claim);
+        const struct seep_look_seen *before = adds ? NULL : seen_before(work, claim);
         error = read_chunk(work, claim, nr_sites);
         uint64_t hash = hash_counters(work->counters, nr_sites);
-        is_new |= !before || before->hash != hash;
-        work->seen[i] = before ? *before : (struct seep_look_seen){0};
-        work->seen[i].group = claim->index;
-        work->seen[i].thread = claim->owner;
-        work->seen[i].page = claim->page;
-        work->seen[i].hash = hash;
+        if (!error && !adds && (!before || before->hash != hash)) {
+            adds = true;
+            error = begin_sums(work, base, nr_sites);
+            if (i > first) {
+                i = first;
+                continue;
+            }
+        }
+        struct seep_look_seen *seen = &work->seen[i++];
+        *seen = before ? *before : (struct seep_look_seen){0};
+        seen->group = claim->index;
+        seen->thread = claim->owner;
+        seen->page = claim->page;
+        seen->hash = hash; // of the bytes that are added
+        if (!error && adds)
+            error = add_chunk(work, base, nr_sites, seen);
     }
-    if (error || !is_new) {
+    if (error || !adds) {
         free(group->differences);
         group->differences = NULL;
         group->nr_differences = 0;
         return error;
     }
-    error = seep_image_look_sites(look, base, nr_sites, work->sites);
-    for (uint32_t i = 0; i < nr_sites; i++)
-        work->sums[i] = (struct seep_counters){.size_min = UINT64_MAX};
-    for (size_t i = first; !error && i < last; i++) {
-        if (last - first > 1) { // the bytes that are counted must be the bytes of the hash
-            error = read_chunk(work, &work->claims.items[i], nr_sites);
-            work->seen[i].hash = hash_counters(work->counters, nr_sites);
-        }
-        if (!error)
-            error = add_chunk(work, base, nr_sites, &work->seen[i]);
-    }
-    if (error)
-        return error;
     if (first < last && !(look->profile->health.flags & SEEP_FLAG_CALLS))
         add_lacking(work, nr_sites, &work->seen[first]);
     return set_group(work, group, nr_sites);
