@@ -2,7 +2,7 @@
 //
 // filtered HOW CALLS WORK...: installs a filter of system calls in the way that HOW says, under which nothing but CALLS
 // (numbers, by commas) lives, and then works. HOW: none; prctl, seccomp or syscall-prctl by the functions of these names;
-// asm by instructions of its own; strict; exec, which goes on as `none` in a program that inherits the filter; child, a
+// asm by instructions of its own, asm-first before it allocates; strict; exec, which goes on as `none` in a program that inherits the filter; child, a
 // child of fork that installs it (by prctl) before it allocates.
 // Where a filter begins, or would, close(-77) is called, so that a recording shows what comes after it.
 #include <linux/audit.h>
@@ -130,6 +130,13 @@ int main(int argc, char **argv) {
     if (argc < 4)
         return 64;
     const char *how = argv[1];
+    if (!strcmp(how, "asm-first")) {
+        make_code(argv[2]);
+        if (confine("asm"))
+            return 65;
+        work((void *)20L);
+        return 7;
+    }
     char *calls = strdup(argv[2]);
     make_code(calls);
     free(malloc(500000)); // the heap has room

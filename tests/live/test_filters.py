@@ -72,6 +72,13 @@ def test_only_what_the_program_calls_lives(how, work, tmp_path):
         assert process['totals']['allocations'] == without_filter(work, tmp_path)
 
 
+def test_a_filter_that_no_one_tells_of_before_the_first_allocation(tmp_path):
+    """The library started before it, and looks again when the first thread begins to allocate."""
+    need('gcc')
+    calls = recorded(['little'], tmp_path, all_of_it=True)
+    same_as_plain(['asm-first', ','.join(map(str, sorted(calls))), 'little'], tmp_path)
+
+
 @pytest.mark.parametrize('how', ['prctl', 'asm'])
 def test_a_full_ring_is_waited_for_without_a_call(how, tmp_path):
     """A recording that no one takes: where the thread may not sleep it does nothing for that long."""

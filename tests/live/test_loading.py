@@ -57,8 +57,8 @@ COVERS = [
      "where the program defines some of them, the others call those"),
     ('C++ sized and aligned new', 'covered', 'test_a_library_that_defines_some_operators',
      'where a linked library defines some of them, the others call those'),
-    ('programs with a sanitizer', 'declared', 'test_a_program_whose_sanitizer_has_the_address_space',
-     'ThreadSanitizer and MemorySanitizer: the library does nothing, and the report says why'),
+    ('programs with a sanitizer', 'declared', 'test_a_program_whose_sanitizer_keeps_others_out',
+     'ThreadSanitizer, MemorySanitizer, and AddressSanitizer in what the program executes: the library does nothing, and the report says why'),
     ('programs with a sanitizer', 'declared', 'test_a_program_with_address_sanitizer_is_known',
      'AddressSanitizer: the report says what to do'),
     ('programs with a sanitizer', 'covered', 'test_a_program_with_address_sanitizer_runs',
@@ -513,12 +513,12 @@ def test_a_program_with_address_sanitizer_is_known(cc, tmp_path):
     assert [p['process']['exe'] for p in report(tmp_path / 'x.seep')] == [str(program)]
 
 
-@pytest.mark.parametrize('cc, kind', [('gcc', 'thread'), ('clang', 'thread'), ('clang', 'memory')])
-def test_a_program_whose_sanitizer_has_the_address_space(cc, kind, tmp_path):
-    """Its runtime ends a program with memory where the image would be. The library does nothing then, also alone and in what a shell
-    executes, and the report says why."""
+@pytest.mark.parametrize('cc, kind', [('gcc', 'address'), ('clang', 'address'), ('gcc', 'thread'), ('clang', 'thread'), ('clang', 'memory')])
+def test_a_program_whose_sanitizer_keeps_others_out(cc, kind, tmp_path):
+    """Its runtime ends a program with memory where the image would be, or with a library before it. The library does nothing then, also
+    alone and in what a shell executes, and the report says why."""
     need(cc)
-    source, program, name = tmp_path / 'checked.c', tmp_path / 'checked', {'thread': 'ThreadSanitizer', 'memory': 'MemorySanitizer'}[kind]
+    source, program, name = tmp_path / 'checked.c', tmp_path / 'checked', f'{kind.capitalize()}Sanitizer'
     source.write_text(program_source('loading_checked.c'))
     if run([cc, '-w', f'-fsanitize={kind}', source, '-o', program]).code:
         pytest.skip(f'no such sanitizer of {cc} here')

@@ -185,17 +185,35 @@ static void start_mode(void) {
         seep_calls_log_start();
 }
 
-// ThreadSanitizer and MemorySanitizer end the program where memory is mapped outside their ranges. Unit tests
-// that are built so (SEEP_UNDER_SANITIZER) map when their runtime has begun.
-#if SEEP_ARCH_WORD == 8 && !defined(SEEP_UNDER_SANITIZER)
+// ThreadSanitizer and MemorySanitizer end the program where memory is mapped outside their ranges, and
+// AddressSanitizer where its runtime is a library that is not the first, unless it is told to bear with
+// another: by a function that it calls, for what has not started, or by the user, who wants the program
+// traced. Unit tests that are built so (SEEP_UNDER_SANITIZER) map when their runtime has begun. The library
+// for 32-bit ARM has no room for the function.
+#ifdef SEEP_UNDER_SANITIZER
+#define KNOWS_SANITIZERS 0
+#else
+#define KNOWS_SANITIZERS (SEEP_ARCH_WORD == 8)
+#endif
+
+#if KNOWS_SANITIZERS
+#define BEARS_WITH_OTHERS "verify_asan_link_order=0"
+
 extern void __tsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
+extern void __asan_init(void) __attribute__((weak));
 
-static bool is_place_forbidden(void) {
-    return __tsan_init || __msan_init;
+extern const char *__asan_default_options(void);
+SEEP_EXPORT const char *__asan_default_options(void) {
+    return BEARS_WITH_OTHERS;
+}
+
+static bool is_kept_out(void) {
+    return __tsan_init || __msan_init ||
+           (__asan_init && !seep_path_contains(seep_setting("ASAN_OPTIONS"), BEARS_WITH_OTHERS));
 }
 #else
-static bool is_place_forbidden(void) {
+static bool is_kept_out(void) {
     return false;
 }
 #endif
@@ -210,7 +228,7 @@ static void ask_for_counter(void) {
 static bool start_once(void) {
     seep_real_find();
     bool bad = false;
-    if (is_place_forbidden() || seep_gained_rights() ||
+    if (is_kept_out() || seep_gained_rights() ||
         seep_sandbox_kills(seep_setting_number("SEEP_FILTERS", 0, 1, UINT32_MAX, &bad)))
         return false;
     ask_for_counter();

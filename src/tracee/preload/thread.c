@@ -293,17 +293,16 @@ SEEP_COLD struct seep_thread *seep_thread_slow(uint64_t frame) {
         recover(thread);
         return thread;
     }
-    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY && !seep_start())
+    bool is_looked = atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY;
+    if (is_looked && !seep_start())
         return NULL;
-    bool is_made = false;
-    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child(frame, &is_made))
+    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child(frame, &is_looked))
         return NULL;
     thread = seep_self();
     if (SEEP_GUARD_IS_IDLE(thread->guard))
         return thread; // seep_start() came back here for us
-    // Whether a filter has come; for the first thread that was looked for just now. If so no call is made.
-    uint64_t nr_slots = __atomic_load_n(&seep_g.header->areas[SEEP_AREA_THREADS].used, __ATOMIC_RELAXED);
-    bool is_free = nr_slots == 0 || is_made || seep_calls_are_free();
+    // Whether a filter has come since the start or the fork. If so no call is made.
+    bool is_free = is_looked || seep_calls_are_free();
     (void)is_free;
     thread = NULL;
     if (take_threads_lock(frame)) {
