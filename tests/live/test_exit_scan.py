@@ -115,6 +115,18 @@ def test_exit_in_a_child_of_vfork_is_not_that_of_the_parent(tmp_path):
     assert done.code == 3 and kinds(process)[3005] == {'reachable'}
 
 
+@pytest.mark.parametrize('args', [(), ('clone', )], ids=['vfork', 'clone'])
+def test_a_child_of_vfork_allocates_before_its_parent(args, tmp_path):
+    """Its parent, a forked process, has no image then. The image was the child's, so the parent's end was missed; or there was none."""
+    harness.need('gcc')
+    done, (first, forked) = run(built_program('vfork_first.c', tmp_path, '-O1'), tmp_path, *args)
+    assert done.code == 0 and forked['process']['exit'] == {'code': 0}
+    assert forked['process']['parent'] == forked['process']['started_by'] == first['process']['pid']
+    assert not (first['health']['lost'].keys() | forked['health']['lost'].keys()) & {'fork', 'passive'}
+    if not args:  # else both are at work in one thread of libc
+        assert kinds(forked)[3005] == {'reachable'} and forked['totals']['frees'] == 1
+
+
 def test_exit_in_a_handler_of_exit(tmp_path):
     """The block that the handler held was lost."""
     harness.need('gcc')

@@ -231,6 +231,13 @@ uint32_t sys_getpid(void) {
     return seep_confined.filtered ? seep_confined.pid : (uint32_t)sys3(SYS_getpid, 0, 0, 0);
 }
 
+uint32_t seep_thread_identify(uint32_t *ret_pid) {
+    uint32_t tid = sys_gettid(), of_libc = seep_tid_of_libc();
+    bool is_lent = of_libc != tid && sys3(SYS_tgkill, seep_confined.pid, of_libc, 0) == 0;
+    *ret_pid = is_lent ? seep_confined.pid : sys_getpid();
+    return is_lent ? of_libc : tid;
+}
+
 // ---- a filter is about to come ---------------------------------------------------------------------------
 
 void seep_filter_is_coming(void) {
@@ -245,40 +252,44 @@ void seep_filter_is_coming(void) {
 
 // ---- one that was there before us -------------------------------------------------------------------------
 
-// Every call that allocators do not make as well.
-static _Noreturn void try_all(void *page) {
-    struct rlimit64 limit;
-    unsigned char present[1];
-    struct timespec none = {0, 0};
-    stack_t stack = {.ss_flags = 0};
-    char name[16];
+// Every call that allocators do not make as well, with arguments that a filter may look at, and none that
+// works.
+static const struct {
+    uint16_t nr;
+    int16_t a, b, c;
+} calls[] = {
+    {SYS_memfd_create, 0, 1, 0},
+    {SYS_ftruncate, -1, 0, 0}, // beyond RLIMIT_FSIZE a signal would end us, which is no filter
+    {SYS_lseek, -1, 0, SEEK_DATA},
+    {SYS_prlimit64, 0, RLIMIT_FSIZE, 0},
+    {SYS_prlimit64, 0, -1, 0},
+    {SYS_connect, -1, 0, 0},
+    {SYS_sendmsg, -1, 0, 0},
+    {SYS_sendto, -1, 0, 0},
+    {SYS_getsockopt, -1, SOL_SOCKET, SO_PEERCRED},
+    {SYS_ppoll, 0, 1, 0},
+    {SYS_madvise, 0, 4096, MADV_DONTDUMP},
+    {SYS_munlock, 0, 4096, 0},
+    {SYS_mincore, 0, 4096, 0},
+    {SYS_mremap, 0, 4096, 4096},
+    {SYS_prctl, 16 /* PR_GET_NAME */, 0, 0},
+    {SYS_prctl, 25 /* PR_GET_TSC */, 0, 0},
+    {SYS_sigaltstack, 0, 0, 0},
+    {SYS_rt_sigprocmask, -1, 0, 0},
+    {SYS_sched_yield, 0, 0, 0},
+    {SYS_nanosleep, 0, 0, 0},
+    {SYS_readlinkat, AT_FDCWD, 0, 0},
+};
+
+static _Noreturn void try_all(void) {
     struct seep_file_id id;
-    long file = sys3(SYS_memfd_create, "seep-image", 1, 0);
-    bool is_known = seep_file_identify((int)file, &id);
+    bool is_known = seep_file_identify(-1, &id);
     (void)is_known;
-    sys3(SYS_ftruncate, file, 0, 0); // beyond RLIMIT_FSIZE a signal would end us, which is no filter
-    sys3(SYS_lseek, file, 0, SEEK_DATA);
-    sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
-    long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    sys3(SYS_connect, fd, NULL, 0);
-    sys3(SYS_sendmsg, fd, NULL, 0);
-    sys6(SYS_sendto, fd, 0, 0, 0, 0, 0);
-    sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, 0, 0, 0);
-    sys6(SYS_ppoll, 0, 0, (long)&none, 0, 0, 0);
-    sys_mmap(NULL, 4096, PROT_NONE, MAP_SHARED | MAP_NORESERVE, (int)file, 0);
-    sys3(SYS_madvise, page, 4096, MADV_DONTDUMP);
-    sys3(SYS_munlock, page, 4096, 0);
-    sys3(SYS_mincore, page, 4096, present);
-    sys6(SYS_mremap, (long)page, 4096, 4096, 1, 0, 0);
-    sys6(SYS_prctl, 16 /* PR_GET_NAME */, (long)name, 0, 0, 0, 0);
-    sys6(SYS_prctl, 25 /* PR_GET_TSC */, (long)name, 0, 0, 0, 0);
-    sys3(SYS_sigaltstack, 0, &stack, 0);
-    sys6(SYS_prlimit64, 0, UINT32_MAX, (long)&limit, 0, 0, 0);
-    sys6(SYS_rt_sigprocmask, ~0L, (long)page, 0, SYS_SIGSET_BYTES, 0, 0);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(calls); i++)
+        sys3(calls[i].nr, (long)calls[i].a, (long)calls[i].b, (long)calls[i].c);
+    sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    sys_mmap(NULL, 4096, PROT_NONE, MAP_SHARED | MAP_NORESERVE, -1, 0);
     sys3(SYS_tgkill, sys_getpid(), sys_gettid(), 0);
-    sys3(SYS_sched_yield, 0, 0, 0);
-    sys3(SYS_nanosleep, &none, 0, 0);
-    sys6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)name, sizeof(name), 0, 0);
     for (;;)
         sys3(SYS_exit_group, 0, 0, 0);
 }
@@ -291,17 +302,13 @@ bool seep_sandbox_kills(uint32_t nr_of_tool) {
     if (nr != nr_of_tool && nr != nr_filters("/proc/1/status"))
         return true;
     seep_confined.at_start = nr;
-    void *page = sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!page)
-        return true;
     // As fork, but no handler of the program's runs and no signal tells of the child's end.
     long pid = sys6(SYS_clone, 0, 0, 0, 0, 0, 0);
     if (pid == 0)
-        try_all(page);
+        try_all();
     int status = -1;
     long waited = -4;
     while (pid > 0 && waited == -4 /* EINTR */)
         waited = sys6(SYS_wait4, pid, (long)&status, 0x40000000 /* __WALL */, 0, 0, 0);
-    sys_munmap(page, 4096);
     return pid <= 0 || waited != pid || status != 0;
 }

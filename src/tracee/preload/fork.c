@@ -109,6 +109,7 @@ uint64_t seep_fork_image_ns(void) {
 // In a child: the thread that makes its image, by an address that only this thread has; and what passed by
 // meanwhile: events of other threads that waited too long, and of signal handlers in that thread.
 static void *_Atomic setter;
+static uint32_t setter_tid; // a child of vfork has the address of its parent's thread
 static _Atomic uint32_t nr_passed, nr_reentered;
 static _Atomic bool is_overdue;                      // a thread has waited for it as long as one may
 static bool is_given_up;                             // it is taken for left
@@ -116,7 +117,8 @@ static uint64_t setter_frame;                        // where it began
 static uint64_t blocked_by_setter[SYS_SIGSET_WORDS]; // signals that the program has not blocked itself
 
 static bool is_setter(void) {
-    return atomic_load_explicit(&setter, memory_order_relaxed) == (void *)&errno;
+    return atomic_load_explicit(&setter, memory_order_relaxed) == (void *)&errno &&
+           setter_tid == sys_gettid();
 }
 
 static bool another_sets_up(void) {
@@ -252,14 +254,15 @@ static bool set_up(void) {
     // Another thread than the one that forked may come first. That one keeps its memory, which is wiped. The
     // one that forked keeps its slot with it, because it may do nothing for a while after this.
     struct seep_thread *self = seep_self();
+    uint32_t pid, tid = seep_thread_identify(&pid);
     for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++) {
         // None of the parent's other threads is here.
-        seep_g.threads[i].tid = seep_g.thread_of_slot[i] == self ? sys_gettid() : 0;
+        seep_g.threads[i].tid = seep_g.thread_of_slot[i] == self ? tid : 0;
         if (self == &seep_nobody)
             seep_g.thread_of_slot[i] = NULL;
     }
     if (self != &seep_nobody)
-        self->pid = sys_getpid();
+        self->pid = pid;
     seep_dump_in_child();
     seep_mapping_index_again();
     seep_peak_begin();
@@ -326,12 +329,13 @@ bool seep_fork_child(uint64_t frame, bool *ret_made) {
     if (atomic_compare_exchange_strong_explicit(seep_g.alive, &wiped, SETTING_UP, memory_order_acquire,
                                                 memory_order_acquire)) {
         // A raw clone made this process. Its parent has left the making of its own image, or was at it.
-        if (is_setter()) {
+        if (atomic_load_explicit(&setter, memory_order_relaxed)) {
             give_up_set_up();
             return false;
         }
         setter_frame = frame;
         is_given_up = false;
+        setter_tid = sys_gettid();
         atomic_store_explicit(&setter, (void *)&errno, memory_order_relaxed);
         bool own = set_up();
         atomic_store_explicit(seep_g.alive, own ? OWN : SETTING_UP, memory_order_seq_cst);

@@ -33,7 +33,7 @@ static bool send_hello(int fd) {
     struct seep_hello hello = {
         .magic = SEEP_IMAGE_MAGIC,
         .version = SEEP_HELLO_VERSION,
-        .pid = sys_getpid(),
+        .pid = seep_confined.pid,
         .image_size = seep_g.window_bytes,
     };
     struct iovec part = {.iov_base = &hello, .iov_len = sizeof(hello)};

@@ -193,10 +193,14 @@ static void fill_header(struct seep_image_header *header, uint64_t file_size) {
     header->peak_slack_bytes = 64 << 10;
 }
 
-// A forked process began at its fork, where that is known, and not when it first allocated.
+// A forked process began at its fork, where that is known, and not when it first allocated. Its child of
+// vfork may come first.
 static void fill_identity(struct seep_image_header *header) {
-    header->pid = seep_confined.pid = sys_getpid();
-    header->ppid = (uint32_t)sys3(SYS_getppid, 0, 0, 0);
+    uint32_t before = seep_confined.pid, parent = (uint32_t)sys3(SYS_getppid, 0, 0, 0);
+    seep_confined.pid = seep_fork_was_told() ? parent : 0;
+    seep_thread_identify(&header->pid);
+    seep_confined.pid = header->pid;
+    header->ppid = header->pid == parent ? before : parent;
     header->start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
     header->start_ns = seep_clock_ns(CLOCK_MONOTONIC);
     if (seep_fork_ns() < header->start_ns) {

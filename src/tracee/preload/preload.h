@@ -496,6 +496,8 @@ bool seep_sandbox_kills(uint32_t nr_of_tool);
 void seep_filter_is_coming(void);
 void seep_place_of_tid_learn(void);
 uint32_t seep_tid_of_libc(void); // no system call; 0: not known
+// The thread and process whose memory the caller runs in: of a child of vfork, the thread that waits for it.
+uint32_t seep_thread_identify(uint32_t *ret_pid);
 void seep_private_reserve(void); // private_memory.c
 void seep_readable_note(void);   // readable.c
 // [start, end) is readable from now on, or no longer is. A known range takes no second place, unless it is

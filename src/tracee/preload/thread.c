@@ -82,7 +82,7 @@ SEEP_COLD bool seep_thread_deeper(struct seep_thread *thread) {
 }
 
 // The arrays are kept with the slot; after a fork the wiped thread has none, and gets new ones.
-static struct seep_thread *private_memory(uint32_t slot_index) {
+static struct seep_thread *private_memory(uint32_t slot_index, uint32_t tid, uint32_t pid) {
     struct seep_thread *thread = seep_g.thread_of_slot[slot_index];
     if (!thread) {
         thread = sys_private_wiped(sizeof(*thread));
@@ -102,8 +102,8 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
     // No compound literal: clang would make its 1.4 KiB on the stack, which may be a signal handler's.
     __builtin_memset(thread, 0, sizeof(*thread));
     thread->slot_index = slot_index;
-    thread->tid = sys_gettid();
-    thread->pid = seep_confined.filtered ? 0 : sys_getpid();
+    thread->tid = tid;
+    thread->pid = seep_confined.filtered ? 0 : pid;
     thread->leaf_start = SEEP_NO_LEAF;
     thread->stamp = stamp;
     thread->mode.modules_epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
@@ -185,8 +185,7 @@ SEEP_COLD void seep_thread_has_signal_stack(void) {
 }
 
 static SEEP_COLD struct seep_thread *take_slot(void) {
-    uint32_t tid = sys_gettid();
-    uint32_t index;
+    uint32_t index, pid, tid = seep_thread_identify(&pid);
     if (!tid || !find_slot(tid, &index))
         return NULL;
     struct seep_image_thread *slot = &seep_g.threads[index];
@@ -195,7 +194,7 @@ static SEEP_COLD struct seep_thread *take_slot(void) {
         if (slot->chunk_dir_page == 0)
             return NULL;
     }
-    struct seep_thread *thread = private_memory(index);
+    struct seep_thread *thread = private_memory(index, tid, pid);
     if (!thread)
         return NULL;
     seep_news_take();

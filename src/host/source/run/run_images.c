@@ -65,6 +65,22 @@ static struct seep_error *take_parked(struct seep_run_supervisor *supervisor,
     return err;
 }
 
+static pid_t parent_of(pid_t pid) {
+    struct seep_stat stat;
+    return seep_proc_is_ours() && seep_stat_read(pid, 0, &stat)
+               ? (pid_t)seep_stat_number(&stat, SEEP_STAT_PARENT)
+               : 0;
+}
+
+// A child of vfork makes the image of the process whose memory it is, where that has none yet, and says
+// whose.
+static pid_t owner_of(const struct seep_listener_message *message) {
+    pid_t parent = message->own_pid == (uint32_t)message->pid || message->own_pid == seep_own_id(message->pid)
+                       ? 0
+                       : parent_of(message->pid);
+    return parent > 0 && seep_own_id(parent) == message->own_pid ? parent : message->pid;
+}
+
 struct seep_run_image *seep_run_last_image(const struct seep_run_supervisor *supervisor, pid_t pid) {
     uint64_t *last = seep_map_find(&supervisor->last_of_pid, (uint64_t)pid);
     return last && *last ? &supervisor->run->images[*last - 1] : NULL;
@@ -189,12 +205,13 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
         return take_notice(supervisor, message);
     if (message->fd < 0)
         return take_parked(supervisor, message);
+    pid_t pid = owner_of(message);
     // What the environment did not reach: a child that made its own.
-    if (supervisor->ignore_children && message->pid != run->main_pid) {
+    if (supervisor->ignore_children && pid != run->main_pid) {
         close(message->fd);
         return NULL;
     }
-    uint64_t *last = seep_map_at(&supervisor->last_of_pid, (uint64_t)message->pid, NULL);
+    uint64_t *last = seep_map_at(&supervisor->last_of_pid, (uint64_t)pid, NULL);
     struct stat file;
     bool noted = fstat(message->fd, &file) || seep_map_at(&supervisor->image_files, file.st_ino, NULL);
     if (!last || !noted ||
@@ -205,7 +222,7 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
     struct seep_image_head head = {.is_swapped = false};
     bool forked = seep_image_head_try(message->fd, &head) && head.header.flags & SEEP_FLAG_FORKED;
     int64_t start_realtime_ns = start_of(run, head.header.start_ns);
-    const struct seep_run_notice *notice = forked ? NULL : answer_notice(supervisor, message->pid);
+    const struct seep_run_notice *notice = forked ? NULL : answer_notice(supervisor, pid);
     if (*last) {
         struct seep_run_image *before = &run->images[*last - 1];
         // One that was taken early had ended.
@@ -215,7 +232,7 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
         before->replaced_ns = seep_monotonic_ns();
     }
     run->images[run->nr_images] = (struct seep_run_image){.fd = message->fd,
-                                                          .pid = message->pid,
+                                                          .pid = pid,
                                                           .own_pid = message->own_pid,
                                                           .order = run->nr_images,
                                                           .start_realtime_ns = start_realtime_ns,
@@ -241,13 +258,6 @@ bool seep_run_is_there_since(pid_t pid, int64_t came_ns) {
         return false;
     int64_t now_ns = seep_monotonic_ns(); // first: what comes between the two clocks may only add
     return start_ns <= came_ns + seep_clock_ns(CLOCK_BOOTTIME) - now_ns;
-}
-
-static pid_t parent_of(pid_t pid) {
-    struct seep_stat stat;
-    return seep_proc_is_ours() && seep_stat_read(pid, 0, &stat)
-               ? (pid_t)seep_stat_number(&stat, SEEP_STAT_PARENT)
-               : 0;
 }
 
 enum { ANCESTORS_MAX = 64 };
