@@ -51,6 +51,15 @@ def test_json_is_a_line_an_answer(run, seep, trace):
     assert len(answers) == len(lines)
 
 
+def test_what_a_cut_recording_does_not_have_is_not_known(run, seep, root, tmp_path):
+    with open(os.path.join(root, "tests", "golden", "recording-v2.seep"), "rb") as file:
+        whole = file.read()
+    (tmp_path / "cut.seep").write_bytes(whole[:len(whole) * 4 // 5])
+    done = run(seep, "connect", "--json", "-e", "status; show", tmp_path / "cut.seep")
+    status, shown = map(json.loads, done.stdout.splitlines())
+    assert status["health"] == "incomplete" and shown["depth"] is None
+
+
 def test_the_exit_status_of_scripts(run, seep, trace, tmp_path):
     assert run(seep, "connect", "-e", "status; sites 1", trace).returncode == 0
     assert run(seep, "connect", "-e", "status; nonsense; sites 1", trace).returncode == 1

@@ -27,8 +27,9 @@ static struct seep_error *run_show(struct seep_console *console, char *const *wo
     struct seep_error *error = seep_grid_number(&grid, (int64_t)console->top);
     for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(texts); i++)
         error = seep_grid_text(&grid, texts[i]);
-    if (!error)
-        error = seep_grid_number(&grid, seep_console_session(console)->profiles[0]->health.depth_limit);
+    const uint32_t depth = seep_console_session(console)->profiles[0]->health.depth_limit;
+    if (!error) // a recording without its end has none
+        error = seep_grid_number_if(&grid, depth != 0, depth);
     return seep_console_answer(console, out, "show", &grid, error);
 }
 
