@@ -125,7 +125,7 @@ static void builder_header(struct image_builder *image) {
     header->dir_bits = BUILDER_DIR_BITS;
     header->depth_limit = 1024;
     header->peak_slack_bytes = 65536;
-    header->peak_bytes_flushed = 300;
+    header->peak_bytes_flushed = 270;
     header->lost[SEEP_LOST_REENTERED] = 2;
     builder_areas(image);
     header->areas[SEEP_AREA_STRINGS].used = 1;

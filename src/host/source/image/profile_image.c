@@ -354,10 +354,10 @@ static void set_releases(struct seep_image_reader *reader) {
 
 // Of several threads: what they flushed, or what was live when the counters were last copied, which the
 // thread that copied them knew. Both are as exact.
-static uint64_t peak_of_threads(const struct seep_image_header *header, uint64_t allocated_bytes) {
+static uint64_t peak_of_threads(const struct seep_image_header *header) {
     bool is_copied = header->at_peak_which == 1 || header->at_peak_which == 2;
     uint64_t copied = is_copied ? header->at_peak[header->at_peak_which - 1].peak_bytes : 0;
-    return SEEP_MAX(header->peak_bytes_flushed, SEEP_MIN(copied, allocated_bytes));
+    return SEEP_MAX(header->peak_bytes_flushed, copied);
 }
 
 // Once the live bytes are known: exact with one thread slot.
@@ -367,12 +367,13 @@ static void set_peak(struct seep_image_reader *reader) {
     uint32_t nr = reader->profile->nr_threads;
     totals->peak_exact = nr <= 1 && !header->sample_bytes;
     if (nr > 1) {
-        totals->peak_bytes = peak_of_threads(header, totals->allocated_bytes);
+        totals->peak_bytes = peak_of_threads(header);
         if (__builtin_mul_overflow(header->peak_slack_bytes, (uint64_t)nr, &totals->peak_error_bytes))
             totals->peak_error_bytes = UINT64_MAX;
     }
-    totals->peak_bytes = SEEP_MAX(totals->peak_bytes, totals->live_bytes);
-    // No peak can be above what was allocated, or below nothing.
+    // No peak can be above what was allocated. It is read later than the counters of a program that goes on.
+    totals->peak_bytes = SEEP_MAX(SEEP_MIN(totals->peak_bytes, totals->allocated_bytes), totals->live_bytes);
+    // Nor below nothing.
     totals->peak_error_bytes = SEEP_MIN(totals->peak_error_bytes, totals->allocated_bytes);
 }
 
