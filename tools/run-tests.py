@@ -40,36 +40,26 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 import skips  # noqa: E402
 
 PYTEST_SUITES = ["cross", "live", "hostile", "random", "corpus", "oracle", "web", "golden", "cli", "lint"]  # long ones first
-SANITIZED = ["cli", "golden"]
+# Of cli and golden what takes memory and input of others apart: files, recordings, programs, links, names.
+SANITIZED = ["golden/test_trace.py"] + ["cli/test_%s.py" % name for name in (
+    "run", "check", "diff", "recordings", "export", "whois", "scan", "reports", "html", "plot", "sysroot", "serve",
+    "connect_options", "first_answers", "peak_of_many", "replay_options", "advise_options")]
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:abort_on_error=0",
               "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}  # for the programs of that build
-# What looks at other programs and at documents more than at seep, or does much of the same, runs on the ordinary
-# build alone.
-NOT_SANITIZED = ["cli/test_ci_recipes.py", "cli/test_coming_from.py", "cli/test_guides.py", "cli/test_install.py",
-                 "cli/test_site.py",  # no seep runs there
-                 "cli/test_width.py::test_progress_of_a_replay_counts_to_the_most",  # by time, the replayer's
-                 "cli/test_gdb.py",
-                 "cli/test_recordings.py::test_ctrl_c_as_soon_as_there_is_a_prompt",  # no LeakSanitizer under strace
+# Tests of those files that look at other programs more than at seep.
+NOT_SANITIZED = ["cli/test_recordings.py::test_ctrl_c_as_soon_as_there_is_a_prompt",  # no LeakSanitizer under strace
                  "cli/test_recordings.py::test_modules_with_one_hash_cost_no_search",  # no AddressSanitizer under Valgrind
                  "cli/test_run.py::test_few_descriptors",
                  "cli/test_export.py::test_large_outputs_are_written_in_large_parts",
-                 "cli/test_width.py::test_long_values_of_sql_are_not_all_kept",
-                 "cli/test_suppressions.py::test_valgrind_takes_what_is_generated",
-                 "cli/test_suppressions.py::test_an_entry_takes_its_own_stack_only",
-                 "cli/test_suppressions.py::test_what_the_runtime_keeps_is_suppressed_and_what_is_lost_is_not",
-                 "cli/test_suppressions.py::test_what_a_nameless_libc_keeps_is_suppressed",
-                 "cli/test_suppressions.py::test_each_built_in_rule_is_used_by_real_programs",
                  "cli/test_plot.py::test_png_is_drawn",  # fontconfig keeps some memory at the end
-                 "cli/test_check.py::test_sarif_is_read_by_types_made_from_the_schema",
-                 "cli/test_suppressions.py::test_leak_sanitizer_takes_what_is_generated",
-                 "cli/test_suppressions.py::test_libstdcxx_keeps_nothing_in_a_way_that_needs_a_rule"]
+                 "cli/test_check.py::test_sarif_is_read_by_types_made_from_the_schema"]
 # What make check runs beside the meson tests: something of every command and of the library, in a minute.
 FAST = ["cli/test_run.py", "cli/test_check.py", "cli/test_scan.py", "cli/test_diff.py", "cli/test_reports.py",
         "cli/test_whois.py", "lint/test_lint.py", "lint/test_libseep.py", "lint/test_commands.py",
         "lint/test_coverage.py", "lint/test_runner.py", "live/test_exit_scan.py", "live/test_mappings.py",
         "live/test_own_malloc.py", "live/test_segments.py", "live/test_one_word.py", "live/test_musl.py"]
 AGAIN = 4  # more failures than these are no accident
-DEAREST = 12  # files of tests whose processor time is told
+DEAREST = 24  # files of tests whose processor time is told
 FULL_FAILURES = 25  # of these all output is shown, of the others the end
 
 Result = collections.namedtuple("Result", "suite name status detail")  # status: passed, failed, skipped

@@ -46,11 +46,9 @@ def options(command):
 
 
 @pytest.fixture(scope="module")
-def enough(table, sanitized):
-    """(command, its option) for each option; under sanitizers the first of each kind, as the same code takes them all."""
-    pairs = [(name, option) for name, command in table.items() for option in options(command)]
-    return [next(pair for pair in pairs if pair[1]["kind"] == kind) for kind in sorted({o["kind"] for _, o in pairs})] \
-        if sanitized else pairs
+def pairs(table):
+    """(command, its option) for each option."""
+    return [(name, option) for name, command in table.items() for option in options(command)]
 
 
 # ---- help ----
@@ -134,8 +132,8 @@ def test_a_trace_does_not_go_to_a_terminal(seep, root, tmp_path, words):
     assert os.listdir(tmp_path) == []
 
 
-def test_unknown_options_name_the_nearest(seep, enough):
-    for name, option in enough:
+def test_unknown_options_name_the_nearest(seep, pairs):
+    for name, option in pairs:
         wrong = option["name"][:-1] + "_" + option["name"][-1] if len(option["name"]) > 3 else option["name"] + "x"
         text = refused(seep, name, "--" + wrong)
         assert "'--%s'" % wrong in text and "did you mean '--" in text, text
@@ -163,8 +161,8 @@ def test_long_options_are_not_shortened(seep):
     assert "'--js'" in text and "'--json'" in text
 
 
-def test_values_for_flags_and_missing_values(seep, enough):
-    for name, option in enough:
+def test_values_for_flags_and_missing_values(seep, pairs):
+    for name, option in pairs:
         long = "--" + option["name"]
         if option["kind"] == "flag":
             assert long in refused(seep, name, long + "=yes")
@@ -187,14 +185,14 @@ BAD = {
 }
 
 
-def test_bad_values_are_named(seep, enough, sanitized):
-    """Three of each option (all, where it is one of each kind), others for the next option of its kind, in either form."""
+def test_bad_values_are_named(seep, pairs):
+    """Three of each option, others for the next option of its kind, in either form."""
     turn = {kind: itertools.cycle(bad) for kind, bad in BAD.items()}
     joined = itertools.cycle((True, False))
     given = collections.defaultdict(set)
-    for name, option in enough:
+    for name, option in pairs:
         kind = option["kind"]
-        for bad in itertools.islice(turn.get(kind, ()), len(BAD.get(kind, ())) if sanitized else 3):
+        for bad in itertools.islice(turn.get(kind, ()), 3):
             form = ["--%s=%s" % (option["name"], bad)] if next(joined) else ["--" + option["name"], bad]
             text = refused(seep, name, *form)
             assert "--" + option["name"] in text, (form, text)
