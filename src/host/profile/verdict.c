@@ -177,8 +177,9 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
         "-f'",
     [SEEP_LOST_ODD_FULL] = "live blocks at unusual addresses that could not be kept: the blocks listed are "
                            "not all there are; the counters are right",
-    [SEEP_LOST_NO_THREAD] = "events of threads for which there was no slot: totals are too low by this many; "
-                            "run with fewer threads at a time",
+    [SEEP_LOST_NO_THREAD] = "events of threads for which there was no slot or no memory: totals are too low "
+                            "by this many; run with fewer threads at a time, or raise the limits of "
+                            "memory (ulimit -v, -d)",
     [SEEP_LOST_NO_COUNTERS] = "events for which there was no room to count them: totals are too low by this "
                               "many; give the system more shared memory",
     [SEEP_LOST_FREE_UNSEEN] =
@@ -262,7 +263,7 @@ static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
                              "raise the limit of address space (ulimit -v)"),
     [SEEP_PASSIVE_DISABLED] = "tracing was switched off: unset SEEP_DISABLE",
     [SEEP_PASSIVE_FORK] = ("this forked child could not make an image of its own: raise the limit of open "
-                           "files, of file size or of memory (ulimit -n, -f, -v)"),
+                           "files, of file size or of memory (ulimit -n, -f, -v, -d)"),
     [SEEP_PASSIVE_UNMAPPED] =
         ("the program mapped something over memory of seep, at an address of its own choice, so nothing "
          "after that was traced: 'seep attach' has no memory in the program"),

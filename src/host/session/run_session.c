@@ -373,7 +373,7 @@ static struct seep_error *add_main(struct gathering *gathering, const struct see
         profile, SEEP_NOTE_NO_IMAGE,
         "no image came from the program: it ended before libseep.so was "
         "ready, or the loader did not load it, "
-        "or a sandbox kept it from the socket, or there is no room (ulimit -v, -f or -n)");
+        "or a sandbox kept it from the socket, or there is no room (ulimit -v, -d, -f or -n)");
 }
 
 // ---- descendants of which no image came --------------------------------------------------------------
@@ -421,11 +421,11 @@ static struct seep_error *add_descendant(struct gathering *gathering, const stru
                                  "the end, because it is gone or named from another folder or PATH: it was "
                                  "static, set-user-ID or of another kind without libseep.so, or ended before "
                                  "libseep.so was ready, or a sandbox kept it from the socket, or there was "
-                                 "no room (ulimit -v, -f or -n)",
+                                 "no room (ulimit -v, -d, -f or -n)",
                                  name);
     return seep_profile_note(profile, SEEP_NOTE_NO_IMAGE,
                              "no image came from %s: it ended before libseep.so was ready, or a sandbox "
-                             "kept it from the socket, or there was no room (ulimit -v, -f or -n)",
+                             "kept it from the socket, or there was no room (ulimit -v, -d, -f or -n)",
                              name);
 }
 
