@@ -58,7 +58,7 @@ NO_CFI = "code without "
 
 @pytest.mark.parametrize("option, share, meaning", [
     ("-DPLAIN", "25.0% of allocations, 75.0% of live bytes", NO_CFI),
-    ("-DGO", "25.0% of allocations, 75.0% of live bytes", "the Go runtime changes the stack here"),
+    ("-DGO", "25.0% of allocations, 75.0% of live bytes", "Go switches stacks here"),
     ("-DMAPS", "of mappings, none of allocations", NO_CFI),
 ])
 def test_the_share_of_stacks_that_are_cut(run, seep, tmp_path, option, share, meaning):

@@ -288,8 +288,7 @@ static const char *cut_meaning(const struct seep_view *view, const struct health
         return "code without an unwind table, as compilers of C for 32-bit ARM make it: build it with "
                "-funwind-tables";
     if (cut == SEEP_CUT_NO_CFI && view->cut_by_go)
-        return "the Go runtime changes the stack here (as runtime.asmcgocall does to call C): no option of a "
-               "compiler gives the frames behind it; 'go tool pprof' shows stacks of Go";
+        return "Go switches stacks here; 'go tool pprof' shows stacks of Go";
     return cut == SEEP_CUT_DEPTH && sum->depth_limit >= DEPTH_MOST ? depth_is_most : seep_cut_meaning(cut);
 }
 

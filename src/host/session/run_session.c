@@ -547,8 +547,8 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
     struct seep_error *err = NULL;
     if (left_open && gathering->look && !profile->leaks.known)
         err = note_no_exit(profile,
-                           "the program did not leave through exit(), it made the system call itself, as "
-                           "Go does; the blocks that it still held are known: --scan no counts all of them");
+                           "the program left by a system call, not through exit(), as Go does; '--scan no' "
+                           "counts the blocks that it held");
     if (!err && !gone_on)
         err = note_not_looked(gathering, profile);
     if (!err)

@@ -242,9 +242,7 @@ static struct seep_error *note(struct seep_profile *profile, const char *path,
     case SEEP_OWN_GO:
         return seep_profile_note(
             profile, SEEP_NOTE_GO_RUNTIME,
-            "%s has a Go runtime, whose heap is not made by malloc: blocks are those of its C "
-            "code only; for Go's use its own profiles (runtime/pprof)",
-            path);
+            "%s has a Go runtime: blocks of its C code are here, runtime/pprof has the heap of Go", path);
     case SEEP_OWN_NONE:
         break;
     }
