@@ -64,8 +64,20 @@ static size_t divide(double *values, size_t nr, double pivot, bool or_same) {
     return nr_first;
 }
 
-static double middle_of(double a, double b, double c) {
-    return more_of(less_of(a, b), less_of(more_of(a, b), c));
+#define SAMPLE_MOST 15u // of values that are at least eight times as many
+
+// A value near the one at `at` in order: the one at the same share of a sample.
+static double pivot_near(const double *values, size_t nr, size_t at) {
+    double sample[SAMPLE_MOST];
+    size_t nr_sample = nr < SAMPLE_MOST * 8 ? 3 : SAMPLE_MOST;
+    for (size_t i = 0; i < nr_sample; i++) {
+        double value = values[i * (nr - 1) / (nr_sample - 1)];
+        size_t k = i;
+        for (; k && sample[k - 1] > value; k--)
+            sample[k] = sample[k - 1];
+        sample[k] = value;
+    }
+    return sample[at * nr_sample / nr];
 }
 
 #define ROUNDS_MOST 48u // more rounds mean hostile values, which are sorted instead
@@ -81,7 +93,7 @@ static double place(double *values, size_t nr, size_t at) {
             qsort(rest, nr_rest, sizeof(*rest), compare_doubles);
             break;
         }
-        double pivot = middle_of(rest[0], rest[nr_rest / 2], rest[nr_rest - 1]);
+        double pivot = pivot_near(rest, nr_rest, at - first);
         size_t nr_below = divide(rest, nr_rest, pivot, false);
         if (at < first + nr_below) {
             nr = first + nr_below;
@@ -285,40 +297,93 @@ static double trend_test(struct series s, double z, double slope) {
 // What the best three levels leave, one after the other: the sums of squares about the mean of each, by
 // running sums of the values less the first.
 static double left_by_levels(struct series s) {
-    double sum[SEEP_TREND_MOST + 1] = {0}, squares = 0, most = 0;
+    double sum[SEEP_TREND_MOST + 1] = {0}, one_by[SEEP_TREND_MOST + 1] = {0}, last[SEEP_TREND_MOST + 1];
+    double squares = 0, most = 0;
     for (size_t i = 0; i < s.nr; i++) {
         double y = s.y[i] - s.y[0];
         sum[i + 1] = sum[i] + y;
+        one_by[i + 1] = 1 / (double)(i + 1);
         squares += y * y;
     }
+    for (size_t to = 1; to < s.nr; to++) {
+        double c = sum[s.nr] - sum[to];
+        last[to] = c * c * one_by[s.nr - to];
+    }
     for (size_t from = 1; from < s.nr; from++) {
+        double best = 0;
         for (size_t to = from; to < s.nr; to++) {
-            double a = sum[from], b = sum[to] - sum[from], c = sum[s.nr] - sum[to];
-            double taken = a * a / (double)from + c * c / (double)(s.nr - to);
-            taken += to > from ? b * b / (double)(to - from) : 0;
-            most = more_of(most, taken);
+            double b = sum[to] - sum[from];
+            best = more_of(best, last[to] + b * b * one_by[to - from]);
         }
+        most = more_of(most, best + sum[from] * sum[from] * one_by[from]);
     }
     return more_of(squares - most, 0);
+}
+
+// The values of a series about their mean.
+struct deviations {
+    double y[SEEP_TREND_MOST];
+    double squares;
+};
+
+static void find_deviations(struct series s, struct deviations *ret_from_mean) {
+    double sum = 0;
+    for (size_t i = 0; i < s.nr; i++)
+        sum += s.y[i];
+    ret_from_mean->squares = 0;
+    for (size_t i = 0; i < s.nr; i++) {
+        ret_from_mean->y[i] = s.y[i] - sum / (double)s.nr;
+        ret_from_mean->squares += ret_from_mean->y[i] * ret_from_mean->y[i];
+    }
+}
+
+// What least squares on x takes of the sum of squares, by the sums of x, of its squares and of its products
+// with the deviations.
+static double taken(double x, double xx, double xy, size_t nr) {
+    double about_mean = xx - x * x / (double)nr;
+    return about_mean > 0 ? xy * xy / about_mean : 0;
+}
+
+// The most that a rise takes that stops at a point: x is the time until then. All by running sums.
+static double taken_by_rise(struct series s, const struct deviations *from_mean) {
+    double before = 0, squares = 0, products = 0, y = 0, most = 0; // of the points before `at`
+    for (size_t at = 0; at * 5 <= s.nr * 4; at++) {
+        double time = s.t[at] - s.t[0], nr_rest = (double)(s.nr - at);
+        most = more_of(
+            most, taken(before + nr_rest * time, squares + nr_rest * time * time, products - time * y, s.nr));
+        before += time;
+        squares += time * time;
+        products += time * from_mean->y[at];
+        y += from_mean->y[at];
+    }
+    return most;
+}
+
+// The most that a curve takes that comes ever closer to a level.
+static double taken_by_curve(struct series s, const struct deviations *from_mean) {
+    double most = 0, whole = s.t[s.nr - 1] - s.t[0];
+    double part = 0.05; // of the whole time: how fast it comes closer
+    while (part < 0.6) {
+        double sum = 0, squares = 0, products = 0;
+        for (size_t i = 0; i < s.nr; i++) {
+            double x = exp(-(s.t[i] - s.t[0]) / (whole * part));
+            sum += x;
+            squares += x * x;
+            products += x * from_mean->y[i];
+        }
+        most = more_of(most, taken(sum, squares, products, s.nr));
+        part *= 1.25;
+    }
+    return most;
 }
 
 // What the best of these leaves: one or two steps, a rise that stops, and one that comes ever closer to a
 // level.
 static double left_by_stops(struct series s) {
-    double x[SEEP_TREND_MOST], best = left_by_levels(s), whole = s.t[s.nr - 1] - s.t[0];
-    for (size_t at = 1; at * 5 <= s.nr * 4; at++) {
-        for (size_t i = 0; i < s.nr; i++)
-            x[i] = less_of(s.t[i], s.t[at]);
-        best = less_of(best, left_over(x, s.y, s.nr));
-    }
-    double part = 0.05; // of the whole time: how fast it comes closer
-    while (part < 0.6) {
-        for (size_t i = 0; i < s.nr; i++)
-            x[i] = -exp(-(s.t[i] - s.t[0]) / (whole * part));
-        best = less_of(best, left_over(x, s.y, s.nr));
-        part *= 1.25;
-    }
-    return best;
+    struct deviations from_mean;
+    find_deviations(s, &from_mean);
+    double most = more_of(taken_by_rise(s, &from_mean), taken_by_curve(s, &from_mean));
+    return less_of(left_by_levels(s), more_of(from_mean.squares - most, 0));
 }
 
 static bool is_line(struct series s, double slope, const struct demand *demand) {
