@@ -424,6 +424,60 @@ static void old_pointers_are_no_headers(void **state) {
     }
 }
 
+// A link with a mark in its lowest bit holds: from a node of the same size, and not from a variable, from a block of
+// another size, into a text, or with more than that bit. Where a block has many links, too.
+static void links_with_a_mark(void **state) {
+    enum { FROM, NODE, KEY, BY_ROOT, OTHER, SIZE, TEXT, FAR, NR_BLOCKS };
+    enum { NR_WORDS = 40 };
+    for (int many = 0; many < 2; many++) {
+        struct seep_block blocks[NR_BLOCKS];
+        for (uint32_t b = 0; b < NR_BLOCKS; b++)
+            blocks[b] =
+                (struct seep_block){.address = 0x10000 + 1024 * b, .size = b == SIZE ? 24 : NR_WORDS * 8};
+        struct seep_graph *graph;
+        assert_null(seep_graph_create(blocks, NR_BLOCKS, &graph));
+        uint64_t roots[] = {blocks[FROM].address, blocks[BY_ROOT].address + 1};
+        assert_true(seep_graph_feed_root(graph, 0, 0x1000, roots, sizeof(roots)));
+        uint64_t words[NR_BLOCKS][NR_WORDS] = {[FROM] = {7, blocks[NODE].address + 1,
+                                                         blocks[SIZE].address + 1, blocks[TEXT].address + 1,
+                                                         blocks[FAR].address + 3},
+                                               [NODE] = {blocks[KEY].address},
+                                               [OTHER] = {1}};
+        for (size_t i = 5; many && i < NR_WORDS; i++)
+            words[FROM][i] = words[FROM][1 + i % 4];
+        memset(words[TEXT], 'x', sizeof(words[TEXT]));
+        for (uint32_t b = 0; b < NR_BLOCKS; b++)
+            assert_true(seep_graph_feed_block(graph, b, 0, words[b], blocks[b].size));
+        assert_null(seep_graph_classify(graph));
+        static const uint8_t expected[NR_BLOCKS] = {
+            [FROM] = SEEP_KIND_REACHABLE,   [NODE] = SEEP_KIND_REACHABLE, [KEY] = SEEP_KIND_REACHABLE,
+            [BY_ROOT] = SEEP_KIND_POSSIBLE, [OTHER] = SEEP_KIND_LOST,     [SIZE] = SEEP_KIND_POSSIBLE,
+            [TEXT] = SEEP_KIND_POSSIBLE,    [FAR] = SEEP_KIND_POSSIBLE,
+        };
+        assert_memory_equal(graph->kinds, expected, sizeof(expected));
+        seep_graph_destroy(graph);
+    }
+}
+
+// The addresses in a node of a 32-bit program look like characters.
+static void links_with_a_mark_of_32_bits(void **state) {
+    enum { FROM, NODE, NR_BLOCKS };
+    const struct seep_block blocks[NR_BLOCKS] = {
+        [FROM] = {.address = 0x56565640, .size = 12}, [NODE] = {.address = 0x56565660, .size = 12}};
+    struct seep_graph *graph;
+    assert_null(seep_graph_create(blocks, NR_BLOCKS, &graph));
+    graph->narrow = true;
+    const uint32_t root = 0x56565640,
+                   words[NR_BLOCKS][3] = {
+                       [FROM] = {0x56557788, 0x56565661}, [NODE] = {0x56557788, 0x56565640}};
+    assert_true(seep_graph_feed_root(graph, 0, 0x1000, &root, sizeof(root)));
+    for (uint32_t b = 0; b < NR_BLOCKS; b++)
+        assert_true(seep_graph_feed_block(graph, b, 0, words[b], sizeof(words[b])));
+    assert_null(seep_graph_classify(graph));
+    assert_int_equal(graph->kinds[NODE], SEEP_KIND_REACHABLE);
+    seep_graph_destroy(graph);
+}
+
 // One call has too few blocks, all together have enough; 16 bytes and, where a tag is in a pointer, 1.
 static void one_header_from_several_calls(void **state) {
     uint64_t sizes[NR_HEADED], offs[NR_HEADED];
@@ -489,6 +543,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_that_grow_with_the_size),
         cmocka_unit_test(old_pointers_are_no_headers),
+        cmocka_unit_test(links_with_a_mark),
+        cmocka_unit_test(links_with_a_mark_of_32_bits),
         cmocka_unit_test(one_header_from_several_calls),
         cmocka_unit_test(one_object_of_gobject),
         cmocka_unit_test(finds_what_halving_finds),

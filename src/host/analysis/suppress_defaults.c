@@ -36,15 +36,6 @@ static const struct {
      "{\nsegments of loaded code, by a loader without names\nMemcheck:Leak\nmatch-leak-kinds: possible\n"
      "fun:malloc\nobj:*/ld-linux*\nobj:*/ld-linux*\nfun:_dl_catch_exception\nobj:*/ld-linux*\n"
      "fun:_dl_catch_exception\nobj:*/ld-linux*\n}\n"},
-    {"the colour of a tree's node is the lowest bit of the pointer to it",
-     "{\nnodes of tsearch\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:malloc\nfun:tsearch\n}\n"},
-    {"what was in the environment may still be in use, and is kept in a tree of tsearch",
-     "{\nformer values of setenv\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:malloc\n"
-     "fun:__add_to_environ\n}\n"},
-    {"semaphores that are open are kept in a tree of tsearch",
-     "{\nopen semaphores\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\nfun:sem_open\n}\n"},
-    {"conversions that were looked up are kept in trees of tsearch",
-     "{\nconversions of iconv\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\nfun:__gconv_open\n}\n"},
     // These two in 32-bit programs; in others the scan knows the header.
     {"an exception lies behind its header, and what holds it points to the exception",
      "{\nexceptions that are held\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n"

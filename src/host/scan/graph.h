@@ -11,9 +11,10 @@
 // cookie of new[], the text behind the length of a string, the base class behind another one, an exception
 // behind its header; or where it leads into a slab, a block that is aligned to its size. So does a pointer to
 // a few bytes behind the start of a block if nearly all blocks of the same place in the code have such
-// pointers: an allocator of the program has put its header there. Source: the Valgrind manual, "Memory leak
-// detection",
-// --leak-check-heuristics.
+// pointers: an allocator of the program has put its header there. So does a pointer one byte behind the
+// start, if it is in a block of the same size and leads to no text: a link between nodes with a mark in its
+// lowest bit, as the colour in trees of tsearch. Source: the Valgrind manual, "Memory leak detection",
+// --leak-check-heuristics; misc/tsearch.c of glibc.
 #ifndef SEEP_SCAN_GRAPH_H
 #define SEEP_SCAN_GRAPH_H
 

@@ -37,6 +37,18 @@ static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t o
     return shape & SHAPE_VTABLE && has_vtable_at(graph, target, off);
 }
 
+// A link between two nodes that has a mark in its lowest bit. The addresses of 32-bit programs look like
+// texts.
+static bool is_marked_link(const struct seep_graph *graph, uint32_t block, uint32_t target, uint32_t off) {
+    return off == 1 && target != block && graph->blocks[target].size == graph->blocks[block].size &&
+           (graph->narrow || !(graph->shapes[target] & SHAPE_TEXT));
+}
+
+static bool leads_to_start(const struct seep_graph *graph, uint32_t block, const struct seep_edge *edge) {
+    return is_start(graph, edge->target, edge->to_off) ||
+           is_marked_link(graph, block, edge->target, edge->to_off);
+}
+
 // ---- what is said twice ----
 
 #define MANY_EDGES 32u // of a block, before it is worth a look whether some are alike
@@ -84,7 +96,7 @@ static bool drop_repeated(struct seep_graph *graph) {
         }
         for (uint64_t e = from; e < end && fits; e++) {
             const struct seep_edge *edge = &graph->edges[e];
-            uint64_t key = (uint64_t)edge->target * 2 + is_start(graph, edge->target, edge->to_off) + 1;
+            uint64_t key = (uint64_t)edge->target * 2 + leads_to_start(graph, b, edge) + 1;
             if (!many || is_first(&seen, key))
                 graph->edges[to++] = *edge;
         }
@@ -144,7 +156,7 @@ static void flood_reachable(struct flood *flood) {
             const struct seep_edge *edge = &graph->edges[e];
             if (graph->kinds[edge->target] != SEEP_KIND_UNKNOWN)
                 continue;
-            if (is_start(graph, edge->target, edge->to_off)) {
+            if (leads_to_start(graph, block, edge)) {
                 hold(graph, edge->target, SEEP_KIND_REACHABLE, block, edge->from_off, false);
                 flood->queue[flood->nr_queue++] = edge->target;
             } else {
