@@ -11,6 +11,7 @@ import messages
     (["enable", "nginx.timer"], "seep: 'nginx.timer' is no service (only units that end with .service run programs)\n"),
     (["status", "getty@"], "seep: 'getty@' is a template (name one of its instances: getty@NAME.service)\n"),
     (["disable", "a b"], "seep: 'a b' %s\n" % messages.NO_UNIT_NAME),
+    (["enable", "--sample", "4G", "nginx"], "seep: --sample: '4G' is too big (the most is 4294967295)\n"),
 ])
 def test_wrong_use(run, seep, words, said):
     done = run(seep, "service", *words)

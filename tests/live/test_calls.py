@@ -229,6 +229,8 @@ def test_a_file_of_the_program_is_not_written_to(tmp_path):
     (['--mode', 'log', '--log-columns', 'time,where'], b"--log-columns: bad value 'time,where'"),
     (['--mode', 'log', '--log', 'x', '--log-fd', '5'], messages.EXCLUDE.encode()),
     (['--mode', 'log', '--log', 'no/such/folder'], b'no/such/folder: cannot write the log'),
+    (['--mode', 'log', '--log', '%p' + 1022 * 'x'], b'--log: the path has '),
+    (['--sample', '4G'], b"--sample: '4G' is too big"),
 ])
 def test_wrong_use_is_said_before_the_program_starts(options, words, tmp_path):
     done = run([SEEP, 'run', *options, 'touch', tmp_path / 'ran'], cwd=tmp_path)

@@ -61,6 +61,10 @@ static struct seep_error *prepare_log(const char *file, char **ret_path) {
         *ret_path = NULL;
         return seep_error_no_memory();
     }
+    if (strlen(*ret_path) >= SEEP_OUT_BYTES_MAX)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "--log: the path has %zu bytes", strlen(*ret_path)),
+            "the program was not started; name a file with a path of less than %u bytes", SEEP_OUT_BYTES_MAX);
     if (strchr(file, '%'))
         return NULL;
     // Without O_NONBLOCK the open waits for the reader of a pipe with a name.

@@ -20,6 +20,7 @@
 #include "service/watch_unit.h"
 #include "session/session_open.h"
 #include "source/run/program.h"
+#include "source/run/run.h"
 
 #define KEEP_DEFAULT (UINT64_C(512) << 20)
 
@@ -54,7 +55,7 @@ static const struct seep_option enable_options[] = {
     {"mode", 0, SEEP_OPTION_CHOICE, offsetof(struct service_values, mode), .value = "WHICH", .choices = modes,
      .help = "as seep run has it (default live)"},
     {"sample", 0, SEEP_OPTION_SIZE, offsetof(struct service_values, sample_bytes), .value = "SIZE",
-     .help = "record about one allocation in SIZE bytes (default 0: all)"},
+     .max = SEEP_SAMPLE_BYTES_MAX, .help = "record about one allocation in SIZE bytes (default 0: all)"},
     {"depth", 0, SEEP_OPTION_NUMBER, offsetof(struct service_values, depth), .value = "N", .min = 1,
      .max = 16384, .help = "keep the N innermost frames of a stack (default: all)"},
     {"age", 0, SEEP_OPTION_FLAG, offsetof(struct service_values, age),

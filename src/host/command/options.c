@@ -95,6 +95,18 @@ struct seep_error *seep_parse_size(const char *what, const char *text, uint64_t 
                            "a size is a number of bytes with K, M, G or T, as in 64K", UINT64_MAX, ret_bytes);
 }
 
+static struct seep_error *parse_size(const char *what, const char *text, uint64_t max, uint64_t *ret_bytes) {
+    uint64_t bytes;
+    struct seep_error *error = seep_parse_size(what, text, &bytes);
+    if (error)
+        return error;
+    if (max && bytes > max)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: '%s' is too big", what, text),
+                               "the most is %llu", (unsigned long long)max);
+    *ret_bytes = bytes;
+    return NULL;
+}
+
 static struct seep_error *parse_duration(const char *what, const char *text, int64_t *ret_ns) {
     uint64_t ns;
     struct seep_error *error =
@@ -241,7 +253,7 @@ static struct seep_error *store(const struct seep_option *option, const char *wh
     case SEEP_OPTION_NUMBER:
         return seep_parse_number(what, text, option->min, option->max, place);
     case SEEP_OPTION_SIZE:
-        return seep_parse_size(what, text, place);
+        return parse_size(what, text, option->max, place);
     case SEEP_OPTION_DURATION:
         return parse_duration(what, text, place);
     case SEEP_OPTION_CHOICE:

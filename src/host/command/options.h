@@ -49,7 +49,7 @@ struct seep_option {
     const char *const *choices; // for CHOICE, OPTIONAL and SET, ends with NULL
     const char *const *shown;   // of them, in help and completion; NULL: all
     uint64_t min;               // for NUMBER and SET
-    uint64_t max;               // for NUMBER; 0: no limit
+    uint64_t max;               // for NUMBER and SIZE; 0: no limit
     bool hidden;                // works, but help does not show it
     const char *hint;           // behind a bad value; NULL: the kind's own
 };

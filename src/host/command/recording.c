@@ -10,6 +10,7 @@
 #include "command/recording.h"
 #include "command/trace_name.h"
 #include "file/session_file.h"
+#include "source/run/run.h"
 
 static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_writer **ret_writer) {
     struct seep_recording *recording = data;
@@ -67,6 +68,10 @@ char *seep_recording_rest(const char *pattern) {
                 (about.st_uid == 0 || about.st_uid == geteuid() || about.st_mode & S_ISVTX);
     if (safe && asprintf(&rest, "%s/%s.%%p", whole, slash ? slash + 1 : pattern) < 0)
         rest = NULL;
+    if (rest && strlen(rest) >= SEEP_OUT_BYTES_MAX) {
+        free(rest);
+        rest = NULL;
+    }
     free(folder);
     free(whole);
     return rest;

@@ -9,6 +9,7 @@
 #include "command/run_options.h"
 #include "command/running.h"
 #include "command/trace_name.h"
+#include "source/run/run.h"
 
 #define INTERVAL_LEAST_NS INT64_C(10000000)
 
@@ -55,7 +56,7 @@ static const struct seep_option run_options[] = {
     {"wipe-freed", 0, SEEP_OPTION_CHOICE, AT(wipe_freed), .choices = wipe_choices,
      .help =
          "zero memory that is handed out again: old pointers in it hold nothing (default: yes for check)"},
-    {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes),
+    {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes), .max = SEEP_SAMPLE_BYTES_MAX,
      .help = "record about one allocation in SIZE bytes (unbiased); 0, the default: all"},
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
      .help = "follow or ignore the processes that the program starts (default follow)"},

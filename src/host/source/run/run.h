@@ -15,6 +15,10 @@
 
 #include "base/error.h"
 
+// What libseep.so takes of its settings (tracee/preload/settings.c).
+#define SEEP_SAMPLE_BYTES_MAX UINT32_MAX
+#define SEEP_OUT_BYTES_MAX    1024u // with the byte that ends it
+
 struct seep_run_options {
     char *const *argv;       // of the program, ends with NULL
     const char *mode;        // SEEP_MODE; NULL: live
