@@ -40,6 +40,34 @@ def with_low_bits(p):
     p.free_later('finds', [f'{make.release}((void *)({variable} & ~(uintptr_t)7));', f'{variable} = 0;'], group)
 
 
+@action(weight=2, once=True)
+def marked_links(p):
+    """A list of nodes of one size, whose links have a mark in the lowest bit: such a link holds."""
+    name, inner, size, count = p.name('marks'), p.name('marked'), p.size(64), p.random.randint(1, 40)
+    make = p.maker(size)
+    while make.via in ALIGNED:
+        make = p.maker(size)
+    site = p.site(make.via, inner, name)  # of one call, because a compiler may unroll the loop
+    variable = f'g{name}'
+    p.declare(f'static uintptr_t *{variable};')
+    p.define(f'uintptr_t *{inner}(uintptr_t *next)', [f'uintptr_t *node = (uintptr_t *)clear({make.text}, {size}); {p.mark(site)}',
+                                                      'node[1] = (uintptr_t)next | 1;', 'return node;'])
+    p.leaf(name, [f'for (int i = 0; i < {count}; i++)', f'    {variable} = {inner}({variable});'])
+    group = p.allocate(site, size, count, model.held())
+
+    def forget(p):
+        p.leaf(p.name('forgets'), [f'{variable} = NULL;'])
+        p.life.groups[group].tie = model.ring()  # the first of them leads to all others
+        p.life.maybe = True
+
+    def free_all(p):
+        p.leaf(p.name('frees_marked'), [f'while ({variable}) {{', f'    uintptr_t *next = (uintptr_t *)({variable}[1] & ~(uintptr_t)1);',
+                                        f'    {make.release}({variable});', f'    {variable} = next;', '}'])
+        p.life.free(group)
+
+    p.keep_for_later(p.random.choice([forget, free_all]))
+
+
 @action(weight=1, once=True)
 def as_text(p):
     name, size = p.name('writes_text'), p.size()
