@@ -6,10 +6,11 @@
 #include "preload/image_window.h"
 
 enum {
-    // A thread waits for so many naps in which the tool does not move: a quarter of a second, and longer
-    // where processors are short, for the tool too. Then it is taken over from.
+    // A thread waits for so many naps in which the tool does not move: a quarter of a second. Then a tool
+    // that is stopped or gone is taken over from.
     PATIENCE = 150,
-    // And for so many in which it moves and takes nothing of the ring: ten seconds.
+    // And for so many in which the tool takes nothing of the ring although it moves, or waits for a
+    // processor or a disk: ten seconds.
     PATIENCE_MOST = 5000,
     NAP_NS = 50000,
     NAP_MOST_NS = 2000000,
@@ -202,6 +203,7 @@ static bool write_out(struct seep_thread *thread) {
 // ---- taking over from a tool ---------------------------------------------------------------------------
 
 static _Atomic bool taken_over;
+static _Atomic uint32_t tool_pid; // 0: not asked for yet
 
 static bool are_own(void) {
     return atomic_load_explicit(&taken_over, memory_order_relaxed);
@@ -209,6 +211,7 @@ static bool are_own(void) {
 
 void seep_events_in_child(void) {
     atomic_store_explicit(&taken_over, false, memory_order_relaxed);
+    atomic_store_explicit(&tool_pid, 0, memory_order_relaxed);
 }
 
 // What the tool has not taken, into our file. The ring stays as it is meanwhile: the tool may wake up and
@@ -271,6 +274,22 @@ static uint64_t room_now(const struct seep_thread *thread) {
     return unread <= capacity ? capacity - unread : 0;
 }
 
+// Whether the tool is there and not stopped: where all processors have other work it may not move for long.
+// false: also where that is not known.
+static bool tool_can_move(void) {
+    if (!seep_calls_seem_free())
+        return false;
+    uint32_t pid = atomic_load_explicit(&tool_pid, memory_order_relaxed);
+    int fd = pid ? -1 : seep_handshake_connect();
+    if (fd >= 0) {
+        pid = seep_peer_pid(fd);
+        sys_close(fd);
+        atomic_store_explicit(&tool_pid, pid, memory_order_relaxed);
+    }
+    char state = pid ? seep_process_state(pid) : 0;
+    return state && state != 'T' && state != 't' && state != 'Z' && state != 'X';
+}
+
 // As long as the tool moves: one that is stopped, or gone, is not waited for. false: it does not move, or
 // moves and never takes what is in this ring.
 static bool wait_for_tool(const struct seep_thread *thread, uint64_t nr) {
@@ -287,7 +306,8 @@ static bool wait_for_tool(const struct seep_thread *thread, uint64_t nr) {
         uint64_t latest = __atomic_load_n(&seep_g.header->ring_beat, __ATOMIC_RELAXED);
         if (latest != beat && !thread)
             return true;
-        turn = latest == beat ? turn : 0;
+        bool moves = latest != beat || (turn == PATIENCE - 1 && tool_can_move());
+        turn = moves ? 0 : turn;
         beat = latest;
     }
     return false;

@@ -29,27 +29,33 @@
 static _Atomic uint64_t parking; // OF_PROCESS(pid) | tid
 #define OF_PROCESS(pid) ((uint64_t)(pid) << 32)
 
-// The state letter of a process comes after its name in brackets, which may hold anything.
-static bool is_stopped(uint32_t pid) {
+// The letter comes after the name of the process in brackets, which may hold anything.
+char seep_process_state(uint32_t pid) {
     struct seep_proc_path path = seep_proc_path("/proc/", pid, "/stat");
     char text[256];
     int fd = sys_open(path.text, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
-        return false;
+        return 0;
     long got = sys3(SYS_read, fd, text, sizeof(text));
     sys_close(fd);
     for (long i = got - 3; i > 0; i--)
         if (text[i] == ')')
-            return text[i + 2] == 'T' || text[i + 2] == 't';
-    return false;
+            return text[i + 2];
+    return 0;
+}
+
+uint32_t seep_peer_pid(int fd) {
+    struct ucred peer = {.pid = 0};
+    socklen_t size = sizeof(peer);
+    bool known = sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, (long)&peer, (long)&size, 0) == 0;
+    return known && peer.pid > 0 ? (uint32_t)peer.pid : 0;
 }
 
 // False: the tool does not move, so there is nothing to wait for. Not known: it does.
 static bool moves(int fd) {
-    struct ucred tool = {.pid = 0};
-    socklen_t size = sizeof(tool);
-    bool known = sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, (long)&tool, (long)&size, 0) == 0;
-    return !known || tool.pid <= 0 || !is_stopped((uint32_t)tool.pid);
+    uint32_t pid = seep_peer_pid(fd);
+    char state = pid ? seep_process_state(pid) : 0;
+    return state != 'T' && state != 't';
 }
 
 // True when the tool has answered or is gone, or waiting is not possible.

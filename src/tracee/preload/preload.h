@@ -614,6 +614,10 @@ struct seep_file_id;
 void seep_handshake_tool(struct seep_image_header *header, const struct seep_file_id *shared);
 // A socket that is connected to the tool, close-on-exec and not blocking, or a negative errno.
 int seep_handshake_connect(void);
+// The process at the other end of a connected socket; 0: not known.
+uint32_t seep_peer_pid(int fd);
+// The letter of its state (proc(5)); 0: not known, or there is no such process.
+char seep_process_state(uint32_t pid);
 // Tells the tool that a process is about to become another program. `flags`: SEEP_NOTICE_*;
 // `environment` NULL: an empty one. True: the tool cannot be told, and the image counts it as lost;
 // seep_handshake_take_back: it did not come to that.
