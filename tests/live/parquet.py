@@ -130,6 +130,8 @@ def read_column(raw, meta):
         nr, encoding = head[5][1], head[5][2]
         if encoding == 5:
             values += deltas(page)
+        elif encoding == 0:
+            values += plain(page, meta[1], nr)
         else:
             assert encoding == 8, encoding
             values += [dictionary[i] for i in hybrid(page, nr, page.take(1)[0])]

@@ -116,6 +116,21 @@ def test_more_than_one_group(tmp_path):
     assert table.stat().st_size < 2.85 * len(columns['size'])  # 3.03 with indexes packed at level 9 alone
 
 
+def test_addresses_that_are_neither_few_nor_near_one_another(tmp_path):
+    """They are written as they are, because differences and a dictionary take more room."""
+    need('perl')
+    trace, table = tmp_path / 't.seep', tmp_path / 't.parquet'
+    program = 'my %h; $h{$_ % 5000} .= "x" x ($_ % 50) for 1..60000'
+    assert run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, '--', 'perl', '-e', program]).code == 0
+    assert run([SEEP, 'export', '--format', 'parquet', trace, '-o', table]).code == 0
+    sql = run([SEEP, 'sql', '--csv', trace, 'select count(*), sum(size), sum(at_ns), sum(address % 65536) from event'])
+    _, _, columns, (group,) = parquet.read(table)
+    found = [len(columns['size']), sum(columns['size']), sum(columns['at_ns']), sum(at % 65536 for at in columns['address'])]
+    assert sql.out.decode().split()[-1] == ','.join(str(number) for number in found), sql
+    assert [chunk[3][2] for chunk in group[1] if chunk[3][3] == [b'address']] == [[0]]  # PLAIN
+    assert table.stat().st_size < 3.1 * len(columns['size'])  # 3.4 by differences
+
+
 def test_small_ones(tmp_path):
     """A handful of events, of which every column is a dictionary."""
     trace = tmp_path / 't.seep'

@@ -86,38 +86,88 @@ static inline void put_bits(struct bits *bits, uint64_t value, unsigned width) {
     }
 }
 
-static void put_delta_block(struct seep_put *put, const int64_t *deltas, unsigned nr) {
-    int64_t least = deltas[0];
-    for (unsigned i = 1; i < nr; i++)
-        least = SEEP_MIN(least, deltas[i]);
-    seep_put_zigzag(put, least);
-    unsigned char widths[MINIBLOCKS] = {0};
-    for (unsigned i = 0; i < nr; i++) {
-        unsigned width = width_of((uint64_t)deltas[i] - (uint64_t)least);
-        widths[i / MINIBLOCK] = (unsigned char)SEEP_MAX(widths[i / MINIBLOCK], width);
+// Minima that differ from block to block would give the same difference other bytes each time.
+static int64_t round_least(int64_t least) {
+    uint64_t below = least < 0 ? ~(uint64_t)least : 0; // -1 - least
+    return least < 0 ? (int64_t)(below ? UINT64_MAX << bits_of(below) : UINT64_MAX) : 0;
+}
+
+// The numbers of a block, and what each of its parts needs for one.
+struct delta_block {
+    uint64_t numbers[BLOCK];
+    int64_t least;
+    unsigned char widths[MINIBLOCKS];
+};
+
+static void make_delta_block(const int64_t *values, uint64_t nr, struct delta_block *ret_block) {
+    struct delta_block *block = ret_block;
+    uint64_t *numbers = block->numbers;
+    block->least = INT64_MAX;
+    for (uint64_t i = 0; i < nr; i++) {
+        numbers[i] = (uint64_t)values[i + 1] - (uint64_t)values[i];
+        block->least = SEEP_MIN(block->least, (int64_t)numbers[i]);
     }
-    seep_put_bytes(put, widths, sizeof(widths));
+    block->least = round_least(block->least);
+    memset(block->widths, 0, sizeof(block->widths));
+    for (uint64_t i = 0; i < nr; i++) {
+        unsigned char *width = &block->widths[i / MINIBLOCK];
+        numbers[i] -= (uint64_t)block->least;
+        *width = (unsigned char)SEEP_MAX(*width, width_of(numbers[i]));
+    }
+    memset(numbers + nr, 0, (BLOCK - nr) * sizeof(*numbers));
+}
+
+// The width that most parts need. Where it is enough for a part it is taken, as bytes at the same places pack
+// better.
+static unsigned usual_width(const int64_t *values, uint64_t nr) {
+    uint32_t counts[65] = {0};
+    unsigned usual = 0;
+    struct delta_block block;
+    for (uint64_t at = 1; at < nr; at += BLOCK) {
+        make_delta_block(values + at - 1, SEEP_MIN(nr - at, (uint64_t)BLOCK), &block);
+        for (unsigned mini = 0; mini < MINIBLOCKS; mini++)
+            counts[block.widths[mini]]++;
+    }
+    for (unsigned width = 1; width <= 64; width++)
+        usual = counts[width] > counts[usual] ? width : usual;
+    return usual;
+}
+
+static void put_delta_block(struct seep_put *put, struct delta_block *block, unsigned usual, uint64_t nr) {
+    seep_put_zigzag(put, block->least);
+    for (unsigned mini = 0; mini < MINIBLOCKS; mini++)
+        if (mini * MINIBLOCK < nr)
+            block->widths[mini] = (unsigned char)SEEP_MAX(block->widths[mini], usual);
+    seep_put_bytes(put, block->widths, sizeof(block->widths));
     if (put->failed || !seep_put_room(put, BLOCK * sizeof(uint64_t)))
         return;
     for (unsigned mini = 0; mini * MINIBLOCK < nr; mini++) {
         struct bits bits = {.put = put};
         for (unsigned i = mini * MINIBLOCK; i < (mini + 1) * MINIBLOCK; i++)
-            put_bits(&bits, i < nr ? (uint64_t)deltas[i] - (uint64_t)least : 0, widths[mini]);
+            put_bits(&bits, block->numbers[i], block->widths[mini]);
     }
 }
 
 static void put_deltas(struct seep_put *put, const int64_t *values, uint64_t nr) {
-    int64_t deltas[BLOCK];
+    unsigned usual = usual_width(values, nr);
     seep_put_leb(put, BLOCK);
     seep_put_leb(put, MINIBLOCKS);
     seep_put_leb(put, nr);
     seep_put_zigzag(put, nr ? values[0] : 0);
     for (uint64_t at = 1; at < nr; at += BLOCK) {
-        unsigned nr_block = (unsigned)SEEP_MIN(nr - at, (uint64_t)BLOCK);
-        for (unsigned i = 0; i < nr_block; i++)
-            deltas[i] = (int64_t)((uint64_t)values[at + i] - (uint64_t)values[at + i - 1]);
-        put_delta_block(put, deltas, nr_block);
+        uint64_t nr_block = SEEP_MIN(nr - at, (uint64_t)BLOCK);
+        struct delta_block block;
+        make_delta_block(values + at - 1, nr_block, &block);
+        put_delta_block(put, &block, usual, nr_block);
     }
+}
+
+static void put_plain_numbers(struct seep_put *put, const int64_t *values, uint64_t nr) {
+    if (!seep_put_room(put, nr * sizeof(*values)))
+        return;
+    struct bits bits = {.put = put};
+    for (uint64_t i = 0; i < nr; i++)
+        put_bits(&bits, (uint64_t)values[i], 64);
 }
 
 // One run of packed bits, or of one value.
@@ -164,37 +214,54 @@ static bool find_distinct(struct seep_parquet *parquet, const int64_t *values, u
     return true;
 }
 
+static int compare_slots(const void *left, const void *right) {
+    const struct seep_parquet_slot *a = left, *b = right;
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+// Rising values pack better than those in the order of the rows, and their indexes as well.
+static void sort_distinct(struct seep_parquet *parquet, uint32_t nr) {
+    _Static_assert(2 * DISTINCT_MAX <= 1 << SLOT_BITS, "there is room for two of each");
+    struct seep_parquet_slot *sorted = parquet->slots, *rank_of = parquet->slots + nr;
+    for (uint32_t i = 0; i < nr; i++)
+        sorted[i] = (struct seep_parquet_slot){parquet->distinct[i], i};
+    qsort(sorted, nr, sizeof(*sorted), compare_slots);
+    for (uint32_t i = 0; i < nr; i++) {
+        parquet->distinct[i] = sorted[i].value;
+        rank_of[sorted[i].index].index = i;
+    }
+    for (uint64_t i = 0; i < parquet->group_rows; i++)
+        parquet->indexes[i] = rank_of[parquet->indexes[i]].index;
+}
+
 // ---- pages -----------------------------------------------------------------------------------------------
 
-// Indexes of a dictionary have few repetitions, so choosing matches well gains more than looking for long
-// ones: a fifth of an address. Differences gain nothing by it.
-enum { LEVEL = 9 };
-static const struct {
-    ZSTD_cParameter parameter;
-    int value[2]; // otherwise, and of indexes
-} parameters[] = {{ZSTD_c_strategy, {0, ZSTD_btultra}},
-                  {ZSTD_c_searchLog, {0, 2}},
-                  {ZSTD_c_minMatch, {0, 3}},
-                  {ZSTD_c_targetLength, {0, 32}},
-                  {ZSTD_c_compressionLevel, {LEVEL, LEVEL}}};
-
-static bool set_parameters(ZSTD_CCtx *zstd, bool of_indexes) {
+// Numbers have few repetitions, so choosing matches well gains more than looking for long ones: a fifth of an
+// address.
+static bool set_parameters(ZSTD_CCtx *zstd) {
+    static const struct {
+        ZSTD_cParameter parameter;
+        int value;
+    } parameters[] = {{ZSTD_c_compressionLevel, 9},
+                      {ZSTD_c_strategy, ZSTD_btultra},
+                      {ZSTD_c_searchLog, 2},
+                      {ZSTD_c_minMatch, 3},
+                      {ZSTD_c_targetLength, 32}};
     bool good = true;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(parameters); i++)
-        good &= !ZSTD_isError(
-            ZSTD_CCtx_setParameter(zstd, parameters[i].parameter, parameters[i].value[of_indexes]));
+        good &= !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, parameters[i].parameter, parameters[i].value));
     return good;
 }
 
-static struct seep_error *pack(struct seep_parquet *parquet, const struct seep_put *raw, void **packed,
-                               size_t *capacity, size_t *ret_nr) {
+static struct seep_error *pack(struct seep_parquet *parquet, struct seep_parquet_page *page) {
+    const struct seep_put *raw = &page->raw;
     size_t bound = ZSTD_compressBound(raw->used);
-    if (raw->failed || !seep_grow(packed, capacity, bound, 1) ||
-        !set_parameters(parquet->zstd, raw == &parquet->other))
+    if (raw->failed || !seep_grow(&page->packed, &page->capacity, bound, 1))
         return seep_error_no_memory();
-    *ret_nr = ZSTD_compress2(parquet->zstd, *packed, bound, raw->bytes, raw->used);
-    return ZSTD_isError(*ret_nr) ? seep_error_create(SEEP_E_IO, "cannot pack: %s", ZSTD_getErrorName(*ret_nr))
-                                 : NULL;
+    page->nr_packed = ZSTD_compress2(parquet->zstd, page->packed, bound, raw->bytes, raw->used);
+    return ZSTD_isError(page->nr_packed)
+               ? seep_error_create(SEEP_E_IO, "cannot pack: %s", ZSTD_getErrorName(page->nr_packed))
+               : NULL;
 }
 
 static void write_bytes(struct seep_parquet *parquet, const void *bytes, size_t nr) {
@@ -202,25 +269,17 @@ static void write_bytes(struct seep_parquet *parquet, const void *bytes, size_t 
     parquet->at += nr;
 }
 
-struct page {
-    int type; // PAGE_*
-    int encoding;
-    uint64_t nr_values;
-    size_t raw_bytes;
-    size_t packed_bytes;
-};
-
-static struct seep_error *write_page(struct seep_parquet *parquet, const struct page *page,
-                                     const void *packed) {
+static struct seep_error *write_page(struct seep_parquet *parquet, const struct seep_parquet_page *page,
+                                     int type, int encoding, uint64_t nr_values) {
     struct seep_put put = {NULL};
     int last = 0, inner = 0;
-    put_i32(&put, &last, 1, page->type);
-    put_i32(&put, &last, 2, (int32_t)page->raw_bytes);
-    put_i32(&put, &last, 3, (int32_t)page->packed_bytes);
-    put_field(&put, &last, page->type == PAGE_DICTIONARY ? 7 : 5, THRIFT_STRUCT);
-    put_i32(&put, &inner, 1, (int32_t)page->nr_values);
-    put_i32(&put, &inner, 2, page->encoding);
-    if (page->type == PAGE_DATA) {
+    put_i32(&put, &last, 1, type);
+    put_i32(&put, &last, 2, (int32_t)page->raw.used);
+    put_i32(&put, &last, 3, (int32_t)page->nr_packed);
+    put_field(&put, &last, type == PAGE_DICTIONARY ? 7 : 5, THRIFT_STRUCT);
+    put_i32(&put, &inner, 1, (int32_t)nr_values);
+    put_i32(&put, &inner, 2, encoding);
+    if (type == PAGE_DATA) {
         put_i32(&put, &inner, 3, ENCODING_RLE);
         put_i32(&put, &inner, 4, ENCODING_RLE);
     }
@@ -229,7 +288,7 @@ static struct seep_error *write_page(struct seep_parquet *parquet, const struct 
     struct seep_error *error = put.failed ? seep_error_no_memory() : NULL;
     if (!error) {
         write_bytes(parquet, put.bytes, put.used);
-        write_bytes(parquet, packed, page->packed_bytes);
+        write_bytes(parquet, page->packed, page->nr_packed);
     }
     seep_put_deinit(&put);
     return error;
@@ -287,109 +346,100 @@ static void put_chunk(struct seep_parquet *parquet, const struct chunk *chunk) {
     parquet->column++;
 }
 
-static void put_plain_numbers(struct seep_put *put, const int64_t *values, size_t nr) {
-    for (size_t i = 0; i < nr; i++) {
-        unsigned char bytes[8];
-        for (unsigned k = 0; k < 8; k++)
-            bytes[k] = (unsigned char)((uint64_t)values[i] >> (8 * k));
-        seep_put_bytes(put, bytes, sizeof(bytes));
+// The pages of a column, which are packed, and what the end of the file says of them.
+static struct seep_error *write_column(struct seep_parquet *parquet, struct chunk *chunk,
+                                       uint32_t nr_distinct) {
+    struct seep_error *error = NULL;
+    chunk->raw_bytes = parquet->data.raw.used;
+    if (chunk->encoding == ENCODING_DICTIONARY) {
+        chunk->raw_bytes += parquet->dictionary.raw.used;
+        chunk->dictionary_off = parquet->at;
+        error = write_page(parquet, &parquet->dictionary, PAGE_DICTIONARY, ENCODING_PLAIN, nr_distinct);
     }
-}
-
-// The dictionary is in `raw`, the indexes are in `other` and, packed, in `packed_other`.
-static struct seep_error *write_with_dictionary(struct seep_parquet *parquet, uint32_t nr_distinct,
-                                                size_t packed_bytes, struct chunk *chunk) {
-    struct page page = {.type = PAGE_DICTIONARY,
-                        .encoding = ENCODING_PLAIN,
-                        .nr_values = nr_distinct,
-                        .raw_bytes = parquet->raw.used};
-    struct seep_error *error =
-        pack(parquet, &parquet->raw, &parquet->packed, &parquet->packed_capacity, &page.packed_bytes);
-    chunk->dictionary_off = parquet->at;
+    chunk->data_off = parquet->at;
     if (!error)
-        error = write_page(parquet, &page, parquet->packed);
-    page = (struct page){.type = PAGE_DATA,
-                         .encoding = ENCODING_DICTIONARY,
-                         .nr_values = parquet->group_rows,
-                         .raw_bytes = parquet->other.used,
-                         .packed_bytes = packed_bytes};
-    chunk->data_off = parquet->at;
-    chunk->encoding = ENCODING_DICTIONARY;
-    chunk->raw_bytes = parquet->raw.used + parquet->other.used;
-    return error ? error : write_page(parquet, &page, parquet->packed_other);
+        error = write_page(parquet, &parquet->data, PAGE_DATA, chunk->encoding, parquet->group_rows);
+    if (!error)
+        put_chunk(parquet, chunk);
+    return error;
 }
 
-static struct seep_error *pack_indexes(struct seep_parquet *parquet, const uint32_t *indexes,
-                                       uint32_t nr_distinct, size_t *ret_packed_bytes) {
-    put_indexes(&parquet->other, indexes, parquet->group_rows, nr_distinct);
-    return pack(parquet, &parquet->other, &parquet->packed_other, &parquet->packed_other_capacity,
-                ret_packed_bytes);
+// Packs the column in one more encoding, and keeps it where it is shorter than *best.
+static struct seep_error *try_encoding(struct seep_parquet *parquet, const int64_t *values, int encoding,
+                                       uint32_t nr_distinct, size_t *best, struct chunk *chunk) {
+    struct seep_parquet_page *page = &parquet->trial;
+    struct seep_error *error = NULL;
+    size_t nr_bytes = 0;
+    page->raw.used = 0;
+    if (encoding == ENCODING_DELTA) {
+        put_deltas(&page->raw, values, parquet->group_rows);
+    } else if (encoding == ENCODING_PLAIN) {
+        put_plain_numbers(&page->raw, values, parquet->group_rows);
+    } else {
+        sort_distinct(parquet, nr_distinct);
+        put_indexes(&page->raw, parquet->indexes, parquet->group_rows, nr_distinct);
+        parquet->dictionary.raw.used = 0;
+        put_plain_numbers(&parquet->dictionary.raw, parquet->distinct, nr_distinct);
+        error = pack(parquet, &parquet->dictionary);
+        nr_bytes = parquet->dictionary.nr_packed;
+    }
+    if (!error)
+        error = pack(parquet, page);
+    nr_bytes += page->nr_packed;
+    if (error || nr_bytes >= *best)
+        return error;
+    struct seep_parquet_page longer = parquet->data;
+    parquet->data = *page;
+    *page = longer;
+    *best = nr_bytes;
+    chunk->encoding = encoding;
+    return NULL;
 }
 
-static struct seep_error *write_deltas(struct seep_parquet *parquet, size_t packed_bytes,
-                                       struct chunk *chunk) {
-    struct page page = {.type = PAGE_DATA,
-                        .encoding = ENCODING_DELTA,
-                        .nr_values = parquet->group_rows,
-                        .raw_bytes = parquet->raw.used,
-                        .packed_bytes = packed_bytes};
-    chunk->data_off = parquet->at;
-    chunk->encoding = ENCODING_DELTA;
-    chunk->raw_bytes = parquet->raw.used;
-    return write_page(parquet, &page, parquet->packed);
-}
-
-// By differences or with a dictionary, whichever is shorter once it is packed.
+// In the encoding that is shortest once it is packed. All are tried in each eighth group, as a program goes
+// on as it began.
 struct seep_error *seep_parquet_numbers(struct seep_parquet *parquet, const int64_t *values) {
+    static const unsigned char encodings[] = {ENCODING_DICTIONARY, ENCODING_DELTA, ENCODING_PLAIN};
+    enum { GROUPS = 8, FEW = 256 };
     struct chunk chunk = {.has_range = parquet->columns[parquet->column].type == SEEP_PARQUET_INT64};
+    unsigned char *known = &parquet->encodings[parquet->column];
     uint32_t nr_distinct = 0;
-    size_t nr_deltas = 0, nr_indexes = 0;
-    bool fits = find_distinct(parquet, values, &nr_distinct);
+    bool all = parquet->nr_groups % GROUPS == 0;
+    bool fits = (all || *known == ENCODING_DICTIONARY) && find_distinct(parquet, values, &nr_distinct);
+    all |= *known == ENCODING_DICTIONARY && !fits;
     chunk.least = chunk.most = parquet->group_rows ? values[0] : 0;
     for (uint64_t i = 1; i < parquet->group_rows; i++) {
         chunk.least = SEEP_MIN(chunk.least, values[i]);
         chunk.most = SEEP_MAX(chunk.most, values[i]);
     }
     struct seep_error *error = NULL;
-    parquet->raw.used = parquet->other.used = 0;
-    if (!fits || nr_distinct > 256) {
-        put_deltas(&parquet->raw, values, parquet->group_rows);
-        error = pack(parquet, &parquet->raw, &parquet->packed, &parquet->packed_capacity, &nr_deltas);
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(encodings); i++) {
+        bool can = encodings[i] == ENCODING_DICTIONARY ? fits : !fits || nr_distinct > FEW;
+        if (can && (all || encodings[i] == *known))
+            error = try_encoding(parquet, values, encodings[i], nr_distinct, &best, &chunk);
     }
-    if (!error && fits)
-        error = pack_indexes(parquet, parquet->indexes, nr_distinct, &nr_indexes);
-    if (error)
-        return error;
-    if (fits && (!nr_deltas || nr_indexes + (size_t)nr_distinct * 4 < nr_deltas)) {
-        parquet->raw.used = 0;
-        put_plain_numbers(&parquet->raw, parquet->distinct, nr_distinct);
-        error = write_with_dictionary(parquet, nr_distinct, nr_indexes, &chunk);
-    } else {
-        error = write_deltas(parquet, nr_deltas, &chunk);
-    }
-    if (!error)
-        put_chunk(parquet, &chunk);
-    return error;
+    *known = (unsigned char)chunk.encoding;
+    return error ? error : write_column(parquet, &chunk, nr_distinct);
 }
 
 struct seep_error *seep_parquet_texts(struct seep_parquet *parquet, const uint32_t *indexes,
                                       const char *const *texts, uint32_t nr_texts) {
-    struct chunk chunk = {.has_range = false};
-    parquet->raw.used = parquet->other.used = 0;
+    struct chunk chunk = {.encoding = ENCODING_DICTIONARY};
+    struct seep_put *put = &parquet->dictionary.raw;
+    parquet->data.raw.used = put->used = 0;
     for (uint32_t i = 0; i < nr_texts; i++) {
         uint32_t nr = (uint32_t)strlen(texts[i]);
         unsigned char length[4] = {(unsigned char)nr, (unsigned char)(nr >> 8), (unsigned char)(nr >> 16),
                                    (unsigned char)(nr >> 24)};
-        seep_put_bytes(&parquet->raw, length, sizeof(length));
-        seep_put_bytes(&parquet->raw, texts[i], nr);
+        seep_put_bytes(put, length, sizeof(length));
+        seep_put_bytes(put, texts[i], nr);
     }
-    size_t nr_indexes = 0;
-    struct seep_error *error = pack_indexes(parquet, indexes, nr_texts, &nr_indexes);
+    put_indexes(&parquet->data.raw, indexes, parquet->group_rows, nr_texts);
+    struct seep_error *error = pack(parquet, &parquet->dictionary);
     if (!error)
-        error = write_with_dictionary(parquet, nr_texts, nr_indexes, &chunk);
-    if (!error)
-        put_chunk(parquet, &chunk);
-    return error;
+        error = pack(parquet, &parquet->data);
+    return error ? error : write_column(parquet, &chunk, nr_texts);
 }
 
 // ---- the file --------------------------------------------------------------------------------------------
@@ -401,7 +451,9 @@ struct seep_error *seep_parquet_init(struct seep_parquet *ret_parquet, FILE *out
     parquet.distinct = malloc(DISTINCT_MAX * sizeof(*parquet.distinct));
     parquet.indexes = malloc(SEEP_PARQUET_ROWS * sizeof(*parquet.indexes));
     parquet.slots = malloc(sizeof(*parquet.slots) << SLOT_BITS);
-    if (!parquet.zstd || !parquet.distinct || !parquet.indexes || !parquet.slots) {
+    parquet.encodings = calloc(nr_columns, sizeof(*parquet.encodings));
+    if (!parquet.zstd || !set_parameters(parquet.zstd) || !parquet.distinct || !parquet.indexes ||
+        !parquet.slots || !parquet.encodings) {
         seep_parquet_deinit(&parquet);
         return seep_error_no_memory();
     }
@@ -476,15 +528,20 @@ struct seep_error *seep_parquet_finish(struct seep_parquet *parquet) {
     return error;
 }
 
+static void page_deinit(struct seep_parquet_page *page) {
+    free(page->packed);
+    seep_put_deinit(&page->raw);
+}
+
 void seep_parquet_deinit(struct seep_parquet *parquet) {
     ZSTD_freeCCtx(parquet->zstd);
     free(parquet->distinct);
     free(parquet->indexes);
     free(parquet->slots);
-    free(parquet->packed);
-    free(parquet->packed_other);
+    free(parquet->encodings);
+    page_deinit(&parquet->data);
+    page_deinit(&parquet->trial);
+    page_deinit(&parquet->dictionary);
     seep_put_deinit(&parquet->groups);
     seep_put_deinit(&parquet->chunks);
-    seep_put_deinit(&parquet->raw);
-    seep_put_deinit(&parquet->other);
 }

@@ -23,6 +23,14 @@ struct seep_parquet_column {
     enum seep_parquet_type type;
 };
 
+// A page that is not written yet.
+struct seep_parquet_page {
+    struct seep_put raw;
+    void *packed;
+    size_t capacity;
+    size_t nr_packed;
+};
+
 struct seep_parquet {
     FILE *out;
     const struct seep_parquet_column *columns;
@@ -35,13 +43,11 @@ struct seep_parquet {
     uint32_t nr_groups;
     struct seep_put groups; // their metadata, for the end of the file
     struct seep_put chunks; // of the columns of this group
-    struct seep_put raw;    // of a page
-    struct seep_put other;  // the same page in another encoding
-    void *packed;
-    size_t packed_capacity;
-    void *packed_other;
-    size_t packed_other_capacity;
-    int64_t *distinct; // of a column with a dictionary
+    struct seep_parquet_page data;
+    struct seep_parquet_page trial; // the same in another encoding
+    struct seep_parquet_page dictionary;
+    unsigned char *encodings; // by column: the shortest, when all were tried last
+    int64_t *distinct;        // of a column with a dictionary
     uint32_t *indexes;
     struct seep_parquet_slot *slots;
     void *zstd; // ZSTD_CCtx
