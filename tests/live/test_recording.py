@@ -311,6 +311,10 @@ def test_a_tool_that_takes_nothing_is_taken_over_from(number, tmp_path):
         assert 'events_strange' not in codes(made), made['health']
         for key in FIGURES:
             assert made['totals'][key] == process['totals'][key], key
+        need('strace')  # the file was there and is not when it is read, as if its process ended just then
+        gone = run(['strace', '-f', '-o', '/dev/null', '-P', rest, '-e', 'trace=openat', '-e', 'inject=openat:error=ENOENT:when=3',
+                    SEEP, 'report', trace])
+        assert gone.code == 0 and b'health: complete' in gone.out, gone
         small = [tmp_path / 'one', tmp_path / 'both', tmp_path / 'other']
         for output, files in zip(small, ([trace], [trace, rest], [rest, trace])):  # `seep shrink NAME*` names the rest too
             assert run([SEEP, 'shrink', *files, '-o', output]).code == 0

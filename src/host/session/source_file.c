@@ -20,12 +20,36 @@ static bool was_cut_short(const struct seep_session *session) {
     return seep_profile_has_note(session->profiles[0], SEEP_NOTE_IMAGE_CUT);
 }
 
-static struct seep_error *snapshot(struct seep_source *source, struct seep_session **ret_session) {
+static struct seep_error *load(const struct seep_source *source, struct seep_session **ret_session) {
     const struct seep_source_options *only = &source->options;
-    struct seep_error *err =
-        only->only_pid || only->program
-            ? seep_session_load_some(source->spec, only->only_pid, only->program, ret_session)
-            : seep_session_load(source->spec, ret_session);
+    return only->only_pid || only->program
+               ? seep_session_load_some(source->spec, only->only_pid, only->program, ret_session)
+               : seep_session_load(source->spec, ret_session);
+}
+
+// `error`: that of load(). Owner: it is taken. A file beside the recording (NAME.PID) gets its last name when
+// its process ends, and goes when its events are in the recording. One that was found and is not there any
+// more is a reason to look again.
+static struct seep_error *recover(const struct seep_source *source, struct seep_error *error,
+                                  struct seep_session **ret_session) {
+    enum { TURNS = 3 };
+    for (int turn = 1; error && error->code == SEEP_E_FORMAT; turn++) {
+        struct seep_error *other = seep_rebuild_recover(source->spec, ret_session);
+        if (other && other->code == SEEP_E_FORMAT) { // the error of the whole says more
+            seep_error_destroy(other);
+            return error;
+        }
+        seep_error_destroy(error);
+        if (!other || other->code == SEEP_E_MEMORY || turn == TURNS)
+            return other;
+        seep_error_destroy(other);
+        error = load(source, ret_session);
+    }
+    return error;
+}
+
+static struct seep_error *snapshot(struct seep_source *source, struct seep_session **ret_session) {
+    struct seep_error *err = load(source, ret_session);
     if (!err && was_cut_short(*ret_session) && seep_rebuild_is_recording(source->spec)) {
         err = seep_rebuild_fill(*ret_session, source->spec);
         if (err)
@@ -34,9 +58,7 @@ static struct seep_error *snapshot(struct seep_source *source, struct seep_sessi
     }
     if (!err || err->code != SEEP_E_FORMAT || !seep_rebuild_is_recording(source->spec))
         return err;
-    struct seep_error *other = seep_rebuild_recover(source->spec, ret_session);
-    seep_error_destroy(other ? other : err);
-    return other ? err : NULL;
+    return recover(source, err, ret_session);
 }
 
 // A trace has no memory; `seep run` and `seep scan -o` have looked when there was some.
