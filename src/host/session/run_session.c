@@ -535,9 +535,9 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
     struct seep_process *process = &profile->process;
     bool is_open = process->exit_kind == SEEP_EXIT_RUNNING;
     // It could not tell, and no image came of the program that it became: that one is what ended.
-    bool gone_on = is_open && profile->health.lost[SEEP_LOST_EXEC];
+    bool became_untold = is_open && profile->health.lost[SEEP_LOST_EXEC];
     // Where libc has no way to tell the status at exit (musl), the image has the end without it.
-    bool left_open = profile->health.events && is_open && WIFEXITED(run->wait_status) && !gone_on;
+    bool left_open = profile->health.events && is_open && WIFEXITED(run->wait_status) && !became_untold;
     process->exit_kind = WIFSIGNALED(run->wait_status) ? SEEP_EXIT_SIGNAL : SEEP_EXIT_CODE;
     process->exit_value =
         WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status) : WEXITSTATUS(run->wait_status);
@@ -549,7 +549,7 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
         err = note_no_exit(profile,
                            "the program left by a system call, not through exit(), as Go does; '--scan no' "
                            "counts the blocks that it held");
-    if (!err && !gone_on)
+    if (!err && !became_untold)
         err = note_not_looked(gathering, profile);
     if (!err)
         err = seep_watching_note_memory(&gathering->watching, run, profile);
