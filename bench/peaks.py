@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who held the memory at the peak: seep beside heaptrack, site by site.
 
-A program is run once: `seep run --allocator` puts heaptrack's library behind seep's, so both see the same calls. The events of heaptrack are counted here, up to
-the first moment with the most bytes, and their sum must be what heaptrack_print has at the peak. A site is its innermost
-DEPTH frames as offsets in modules: names of both tools differ, offsets do not. A difference is a share of the peak: that of
-the site that differs most, and of all sites together. A program fails if the former is above AIM and above the error that
-the report tells.
+A program is run once: `seep run --allocator` puts heaptrack's library behind seep's, so both see the same calls. The
+events of heaptrack are counted here, up to the first moment with the most bytes. Their sum must be what heaptrack_print
+has at the peak. A site is its innermost DEPTH frames as offsets in modules: names of both tools differ, offsets do not. A
+difference is a share of the peak: that of the site that differs most, and of all sites together. A program fails if the
+former is above AIM and above the error that the report tells.
 """
 import argparse
 import collections

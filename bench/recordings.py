@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What recordings cost: bytes an event, time over live mode, and how fast they are read; heaptrack beside it.
 
-    recordings.py --build DIR [--rounds N] [--bounds]
+    recordings.py --build DIR [--rounds N] [--bounds | --parquet]
 
 Each round runs every program untraced, in live mode, recorded by the tool, and recorded by the library alone, one after the other;
 the ratio of a round is taken within it, and the median counts. Times are of the wall clock, but for the column of processor time, which
@@ -10,6 +10,8 @@ is of the program and the tool together: other work of the machine hardly change
 
 --bounds says instead where the time over live mode goes: recorded, recorded by a library that reads no clock (it is built for that),
 recorded with --drop, where no thread waits for the tool, and the last two together.
+
+--parquet says what `seep export --format parquet` makes of each recording: bytes a row, and processor time a row.
 """
 import argparse
 import json
@@ -136,6 +138,19 @@ def measure_bounds(build, folder, programs, rounds):
     print("| geometric mean | %s |" % " | ".join("%.2f" % mean(means[way]) for way in ways))
 
 
+def measure_parquet(build, folder, programs):
+    seep, trace, table = os.path.join(build, "seep"), os.path.join(folder, "recorded.seep"), os.path.join(folder, "events.parquet")
+    print("| program | rows | bytes/row | us/row |\n| --- | ---: | ---: | ---: |")
+    sizes = []
+    for name, (command, stdin) in programs.items():
+        run([seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", trace, "--"] + command, stdin)
+        rows = int(subprocess.run([seep, "sql", "--csv", trace, "select count(*) from event"], stdout=subprocess.PIPE, check=True).stdout.split()[-1])
+        _, cpu = run([seep, "export", "--format", "parquet", trace, "-o", table], None)
+        sizes.append(os.path.getsize(table) / rows)
+        print("| %s | %s | %.2f | %.2f |" % (name, format(rows, ","), sizes[-1], cpu * 1e6 / rows), flush=True)
+    print("| geometric mean | | %.2f | |" % mean(sizes))
+
+
 def written_alone(folder):
     """Bytes and number of the events in the files of the library: what stands before the image of the heap."""
     size = events = 0
@@ -183,6 +198,7 @@ def main():
     arguments.add_argument("--build", required=True)
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--bounds", action="store_true")
+    arguments.add_argument("--parquet", action="store_true")
     options = arguments.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -191,9 +207,12 @@ def main():
         server = os.path.join(folder, "server")
         subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", server, os.path.join(folder, "server.c")], check=True)
         programs = dict(PROGRAMS, **{"server, random sizes": ([server], None)})
+        found = {name: program for name, program in programs.items() if shutil.which(program[0][0])}
         if options.bounds:
-            found = {name: program for name, program in programs.items() if shutil.which(program[0][0])}
             measure_bounds(os.path.abspath(options.build), folder, found, options.rounds)
+            return 0
+        if options.parquet:
+            measure_parquet(os.path.abspath(options.build), folder, found)
             return 0
         print("| program | events | bytes/event | alone | time / live mode | CPU / live mode | ns/event over it | alone / live mode | "
               "read, events/us | heaptrack, bytes/event |")

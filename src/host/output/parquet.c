@@ -219,7 +219,7 @@ static int compare_slots(const void *left, const void *right) {
     return (a->value > b->value) - (a->value < b->value);
 }
 
-// Rising values pack better than those in the order of the rows, and their indexes as well.
+// Of the dictionary; the indexes follow.
 static void sort_distinct(struct seep_parquet *parquet, uint32_t nr) {
     _Static_assert(2 * DISTINCT_MAX <= 1 << SLOT_BITS, "there is room for two of each");
     struct seep_parquet_slot *sorted = parquet->slots, *rank_of = parquet->slots + nr;
@@ -349,85 +349,113 @@ static void put_chunk(struct seep_parquet *parquet, const struct chunk *chunk) {
 // The pages of a column, which are packed, and what the end of the file says of them.
 static struct seep_error *write_column(struct seep_parquet *parquet, struct chunk *chunk,
                                        uint32_t nr_distinct) {
+    const struct seep_parquet_pages *pages = &parquet->pages;
     struct seep_error *error = NULL;
-    chunk->raw_bytes = parquet->data.raw.used;
+    chunk->raw_bytes = pages->data.raw.used;
     if (chunk->encoding == ENCODING_DICTIONARY) {
-        chunk->raw_bytes += parquet->dictionary.raw.used;
+        chunk->raw_bytes += pages->dictionary.raw.used;
         chunk->dictionary_off = parquet->at;
-        error = write_page(parquet, &parquet->dictionary, PAGE_DICTIONARY, ENCODING_PLAIN, nr_distinct);
+        error = write_page(parquet, &pages->dictionary, PAGE_DICTIONARY, ENCODING_PLAIN, nr_distinct);
     }
     chunk->data_off = parquet->at;
     if (!error)
-        error = write_page(parquet, &parquet->data, PAGE_DATA, chunk->encoding, parquet->group_rows);
+        error = write_page(parquet, &pages->data, PAGE_DATA, chunk->encoding, parquet->group_rows);
     if (!error)
         put_chunk(parquet, chunk);
     return error;
 }
 
-// Packs the column in one more encoding, and keeps it where it is shorter than *best.
-static struct seep_error *try_encoding(struct seep_parquet *parquet, const int64_t *values, int encoding,
-                                       uint32_t nr_distinct, size_t *best, struct chunk *chunk) {
-    struct seep_parquet_page *page = &parquet->trial;
+// How numbers can be written. Indexes of a dictionary in the order of the rows repeat each other more where
+// blocks are used again soon; those of a sorted one, and the dictionary itself, where addresses rise.
+enum way { WAY_IN_ORDER, WAY_SORTED, WAY_DELTAS, WAY_PLAIN, WAYS };
+static const unsigned char encoding_of[WAYS] = {ENCODING_DICTIONARY, ENCODING_DICTIONARY, ENCODING_DELTA,
+                                                ENCODING_PLAIN};
+
+static bool has_dictionary(enum way way) {
+    return encoding_of[way] == ENCODING_DICTIONARY;
+}
+
+// Packs the column in one more way, and keeps it where it is shorter than *best. WAY_SORTED comes after
+// WAY_IN_ORDER.
+static struct seep_error *try_way(struct seep_parquet *parquet, const int64_t *values, enum way way,
+                                  uint32_t nr_distinct, size_t *best, enum way *best_way) {
+    struct seep_parquet_pages *pages = &parquet->trial;
     struct seep_error *error = NULL;
     size_t nr_bytes = 0;
-    page->raw.used = 0;
-    if (encoding == ENCODING_DELTA) {
-        put_deltas(&page->raw, values, parquet->group_rows);
-    } else if (encoding == ENCODING_PLAIN) {
-        put_plain_numbers(&page->raw, values, parquet->group_rows);
-    } else {
+    pages->data.raw.used = pages->dictionary.raw.used = 0;
+    if (way == WAY_SORTED)
         sort_distinct(parquet, nr_distinct);
-        put_indexes(&page->raw, parquet->indexes, parquet->group_rows, nr_distinct);
-        parquet->dictionary.raw.used = 0;
-        put_plain_numbers(&parquet->dictionary.raw, parquet->distinct, nr_distinct);
-        error = pack(parquet, &parquet->dictionary);
-        nr_bytes = parquet->dictionary.nr_packed;
+    if (way == WAY_DELTAS) {
+        put_deltas(&pages->data.raw, values, parquet->group_rows);
+    } else if (way == WAY_PLAIN) {
+        put_plain_numbers(&pages->data.raw, values, parquet->group_rows);
+    } else {
+        put_indexes(&pages->data.raw, parquet->indexes, parquet->group_rows, nr_distinct);
+        put_plain_numbers(&pages->dictionary.raw, parquet->distinct, nr_distinct);
+        error = pack(parquet, &pages->dictionary);
+        nr_bytes = pages->dictionary.nr_packed;
     }
     if (!error)
-        error = pack(parquet, page);
-    nr_bytes += page->nr_packed;
+        error = pack(parquet, &pages->data);
+    nr_bytes += pages->data.nr_packed;
     if (error || nr_bytes >= *best)
         return error;
-    struct seep_parquet_page longer = parquet->data;
-    parquet->data = *page;
-    *page = longer;
+    struct seep_parquet_pages longer = parquet->pages;
+    parquet->pages = *pages;
+    *pages = longer;
     *best = nr_bytes;
-    chunk->encoding = encoding;
+    *best_way = way;
     return NULL;
 }
 
-// In the encoding that is shortest once it is packed. All are tried in each eighth group, as a program goes
-// on as it began.
+// Tries one way, or each (WAYS). *ret_bytes: SIZE_MAX where a dictionary is asked for and would be too large.
+static struct seep_error *try_ways(struct seep_parquet *parquet, const int64_t *values, enum way only,
+                                   uint32_t *ret_nr_distinct, size_t *ret_bytes, enum way *ret_way) {
+    enum { FEW = 256 }; // values, of which a dictionary is the shortest
+    bool all = only == WAYS;
+    bool fits = (all || has_dictionary(only)) && find_distinct(parquet, values, ret_nr_distinct);
+    struct seep_error *error = NULL;
+    *ret_bytes = SIZE_MAX;
+    for (enum way way = 0; !error && way < WAYS; way++) {
+        bool can = has_dictionary(way) ? fits : !all || !fits || *ret_nr_distinct > FEW;
+        if (can && (all || way == only))
+            error = try_way(parquet, values, way, *ret_nr_distinct, ret_bytes, ret_way);
+    }
+    return error;
+}
+
+// In the way that is shortest once it is packed. All are tried in each eighth group, and where the one that
+// was the shortest takes a quarter more for a row than it took then.
 struct seep_error *seep_parquet_numbers(struct seep_parquet *parquet, const int64_t *values) {
-    static const unsigned char encodings[] = {ENCODING_DICTIONARY, ENCODING_DELTA, ENCODING_PLAIN};
-    enum { GROUPS = 8, FEW = 256 };
+    enum { GROUPS = 8 };
     struct chunk chunk = {.has_range = parquet->columns[parquet->column].type == SEEP_PARQUET_INT64};
-    unsigned char *known = &parquet->encodings[parquet->column];
+    struct seep_parquet_choice *choice = &parquet->choices[parquet->column];
     uint32_t nr_distinct = 0;
-    bool all = parquet->nr_groups % GROUPS == 0;
-    bool fits = (all || *known == ENCODING_DICTIONARY) && find_distinct(parquet, values, &nr_distinct);
-    all |= *known == ENCODING_DICTIONARY && !fits;
     chunk.least = chunk.most = parquet->group_rows ? values[0] : 0;
     for (uint64_t i = 1; i < parquet->group_rows; i++) {
         chunk.least = SEEP_MIN(chunk.least, values[i]);
         chunk.most = SEEP_MAX(chunk.most, values[i]);
     }
+    enum way way = (enum way)choice->way;
+    size_t bytes = SIZE_MAX;
     struct seep_error *error = NULL;
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(encodings); i++) {
-        bool can = encodings[i] == ENCODING_DICTIONARY ? fits : !fits || nr_distinct > FEW;
-        if (can && (all || encodings[i] == *known))
-            error = try_encoding(parquet, values, encodings[i], nr_distinct, &best, &chunk);
+    if (parquet->nr_groups % GROUPS)
+        error = try_ways(parquet, values, way, &nr_distinct, &bytes, &way);
+    if (!error && (double)bytes > 1.25 * choice->bytes_a_row * (double)parquet->group_rows) {
+        error = try_ways(parquet, values, WAYS, &nr_distinct, &bytes, &way);
+        *choice = (struct seep_parquet_choice){(unsigned char)way,
+                                               (double)bytes / (double)SEEP_MAX(parquet->group_rows, 1u)};
     }
-    *known = (unsigned char)chunk.encoding;
+    chunk.encoding = encoding_of[way];
     return error ? error : write_column(parquet, &chunk, nr_distinct);
 }
 
 struct seep_error *seep_parquet_texts(struct seep_parquet *parquet, const uint32_t *indexes,
                                       const char *const *texts, uint32_t nr_texts) {
     struct chunk chunk = {.encoding = ENCODING_DICTIONARY};
-    struct seep_put *put = &parquet->dictionary.raw;
-    parquet->data.raw.used = put->used = 0;
+    struct seep_parquet_pages *pages = &parquet->pages;
+    struct seep_put *put = &pages->dictionary.raw;
+    pages->data.raw.used = put->used = 0;
     for (uint32_t i = 0; i < nr_texts; i++) {
         uint32_t nr = (uint32_t)strlen(texts[i]);
         unsigned char length[4] = {(unsigned char)nr, (unsigned char)(nr >> 8), (unsigned char)(nr >> 16),
@@ -435,10 +463,10 @@ struct seep_error *seep_parquet_texts(struct seep_parquet *parquet, const uint32
         seep_put_bytes(put, length, sizeof(length));
         seep_put_bytes(put, texts[i], nr);
     }
-    put_indexes(&parquet->data.raw, indexes, parquet->group_rows, nr_texts);
-    struct seep_error *error = pack(parquet, &parquet->dictionary);
+    put_indexes(&pages->data.raw, indexes, parquet->group_rows, nr_texts);
+    struct seep_error *error = pack(parquet, &pages->dictionary);
     if (!error)
-        error = pack(parquet, &parquet->data);
+        error = pack(parquet, &pages->data);
     return error ? error : write_column(parquet, &chunk, nr_texts);
 }
 
@@ -451,9 +479,9 @@ struct seep_error *seep_parquet_init(struct seep_parquet *ret_parquet, FILE *out
     parquet.distinct = malloc(DISTINCT_MAX * sizeof(*parquet.distinct));
     parquet.indexes = malloc(SEEP_PARQUET_ROWS * sizeof(*parquet.indexes));
     parquet.slots = malloc(sizeof(*parquet.slots) << SLOT_BITS);
-    parquet.encodings = calloc(nr_columns, sizeof(*parquet.encodings));
+    parquet.choices = calloc(nr_columns, sizeof(*parquet.choices));
     if (!parquet.zstd || !set_parameters(parquet.zstd) || !parquet.distinct || !parquet.indexes ||
-        !parquet.slots || !parquet.encodings) {
+        !parquet.slots || !parquet.choices) {
         seep_parquet_deinit(&parquet);
         return seep_error_no_memory();
     }
@@ -533,15 +561,19 @@ static void page_deinit(struct seep_parquet_page *page) {
     seep_put_deinit(&page->raw);
 }
 
+static void pages_deinit(struct seep_parquet_pages *pages) {
+    page_deinit(&pages->dictionary);
+    page_deinit(&pages->data);
+}
+
 void seep_parquet_deinit(struct seep_parquet *parquet) {
     ZSTD_freeCCtx(parquet->zstd);
     free(parquet->distinct);
     free(parquet->indexes);
     free(parquet->slots);
-    free(parquet->encodings);
-    page_deinit(&parquet->data);
-    page_deinit(&parquet->trial);
-    page_deinit(&parquet->dictionary);
+    free(parquet->choices);
+    pages_deinit(&parquet->pages);
+    pages_deinit(&parquet->trial);
     seep_put_deinit(&parquet->groups);
     seep_put_deinit(&parquet->chunks);
 }

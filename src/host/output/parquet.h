@@ -31,6 +31,18 @@ struct seep_parquet_page {
     size_t nr_packed;
 };
 
+// What a column has in a group. The dictionary is unused where the encoding has none.
+struct seep_parquet_pages {
+    struct seep_parquet_page dictionary;
+    struct seep_parquet_page data;
+};
+
+// The shortest way to write a column, when all were tried last.
+struct seep_parquet_choice {
+    unsigned char way; // of parquet.c
+    double bytes_a_row;
+};
+
 struct seep_parquet {
     FILE *out;
     const struct seep_parquet_column *columns;
@@ -41,13 +53,12 @@ struct seep_parquet {
     uint64_t group_bytes; // packed
     uint32_t column;      // that comes next
     uint32_t nr_groups;
-    struct seep_put groups; // their metadata, for the end of the file
-    struct seep_put chunks; // of the columns of this group
-    struct seep_parquet_page data;
-    struct seep_parquet_page trial; // the same in another encoding
-    struct seep_parquet_page dictionary;
-    unsigned char *encodings; // by column: the shortest, when all were tried last
-    int64_t *distinct;        // of a column with a dictionary
+    struct seep_put groups;              // their metadata, for the end of the file
+    struct seep_put chunks;              // of the columns of this group
+    struct seep_parquet_pages pages;     // of the column
+    struct seep_parquet_pages trial;     // the same column in another way
+    struct seep_parquet_choice *choices; // by column
+    int64_t *distinct;                   // of a column with a dictionary
     uint32_t *indexes;
     struct seep_parquet_slot *slots;
     void *zstd; // ZSTD_CCtx

@@ -207,13 +207,12 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
         "the program tell of fewer; all other figures are right",
     [SEEP_LOST_RING] = "events of the kernel that found no room in the ring buffer: totals are too low, and "
                        "a block whose free was lost counts as live; set a larger --buffer or a --sample-rate",
-    [SEEP_LOST_EXEC] = "programs executed as another user, in another root (chroot), under a filter of "
-                       "system calls or without "
-                       "a free descriptor: from there they cannot reach the tool, and those that are not in "
-                       "this report were "
-                       "not traced; run seep as that user or in that root, raise the limit of open files "
-                       "(ulimit -n), or use "
-                       "'seep attach'",
+    [SEEP_LOST_EXEC] =
+        "programs executed as another user, in another root (chroot), under a filter of system calls or "
+        "without a free descriptor: from there they cannot reach the tool, and those that are not in this "
+        "report were not traced; run seep as that user or in that root, raise the limit of open files "
+        "(ulimit "
+        "-n), or use 'seep attach'",
     [SEEP_LOST_SWAPPED] =
         "times that records of seep were swapped out and could not all be read back: totals are too low; "
         "give the system more memory, or trace with --sample",

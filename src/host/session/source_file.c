@@ -22,18 +22,27 @@ static bool was_cut_short(const struct seep_session *session) {
 
 static struct seep_error *load(const struct seep_source *source, struct seep_session **ret_session) {
     const struct seep_source_options *only = &source->options;
-    return only->only_pid || only->program
-               ? seep_session_load_some(source->spec, only->only_pid, only->program, ret_session)
-               : seep_session_load(source->spec, ret_session);
+    struct seep_error *error =
+        only->only_pid || only->program
+            ? seep_session_load_some(source->spec, only->only_pid, only->program, ret_session)
+            : seep_session_load(source->spec, ret_session);
+    if (error || !was_cut_short(*ret_session) || !seep_rebuild_is_recording(source->spec))
+        return error;
+    error = seep_rebuild_fill(*ret_session, source->spec);
+    if (error)
+        seep_session_destroy(*ret_session);
+    return error;
 }
 
-// `error`: that of load(). Owner: it is taken. A file beside the recording (NAME.PID) gets its last name when
-// its process ends, and goes when its events are in the recording. One that was found and is not there any
-// more is a reason to look again.
-static struct seep_error *recover(const struct seep_source *source, struct seep_error *error,
-                                  struct seep_session **ret_session) {
+// A recording that is still written has files beside it (NAME.PID). Such a file gets its last name when its
+// process ends, and goes when its events are in the recording. One that was found and is not there any more
+// is a reason to look again.
+static struct seep_error *snapshot(struct seep_source *source, struct seep_session **ret_session) {
     enum { TURNS = 3 };
-    for (int turn = 1; error && error->code == SEEP_E_FORMAT; turn++) {
+    for (int turn = 1;; turn++) {
+        struct seep_error *error = load(source, ret_session);
+        if (!error || error->code != SEEP_E_FORMAT || !seep_rebuild_is_recording(source->spec))
+            return error;
         struct seep_error *other = seep_rebuild_recover(source->spec, ret_session);
         if (other && other->code == SEEP_E_FORMAT) { // the error of the whole says more
             seep_error_destroy(other);
@@ -43,22 +52,7 @@ static struct seep_error *recover(const struct seep_source *source, struct seep_
         if (!other || other->code == SEEP_E_MEMORY || turn == TURNS)
             return other;
         seep_error_destroy(other);
-        error = load(source, ret_session);
     }
-    return error;
-}
-
-static struct seep_error *snapshot(struct seep_source *source, struct seep_session **ret_session) {
-    struct seep_error *err = load(source, ret_session);
-    if (!err && was_cut_short(*ret_session) && seep_rebuild_is_recording(source->spec)) {
-        err = seep_rebuild_fill(*ret_session, source->spec);
-        if (err)
-            seep_session_destroy(*ret_session);
-        return err;
-    }
-    if (!err || err->code != SEEP_E_FORMAT || !seep_rebuild_is_recording(source->spec))
-        return err;
-    return recover(source, err, ret_session);
 }
 
 // A trace has no memory; `seep run` and `seep scan -o` have looked when there was some.

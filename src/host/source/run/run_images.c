@@ -72,18 +72,21 @@ static pid_t parent_of(pid_t pid) {
                : 0;
 }
 
-// A child of vfork makes the image of the process whose memory it is, where that has none yet, and says
-// whose.
-static pid_t owner_of(const struct seep_listener_message *message) {
-    pid_t parent = message->own_pid == (uint32_t)message->pid || message->own_pid == seep_own_id(message->pid)
-                       ? 0
-                       : parent_of(message->pid);
-    return parent > 0 && seep_own_id(parent) == message->own_pid ? parent : message->pid;
-}
-
 struct seep_run_image *seep_run_last_image(const struct seep_run_supervisor *supervisor, pid_t pid) {
     uint64_t *last = seep_map_find(&supervisor->last_of_pid, (uint64_t)pid);
     return last && *last ? &supervisor->run->images[*last - 1] : NULL;
+}
+
+// A child of vfork makes the image of the process whose memory it is, and says whose. Only for a process that
+// has none yet: no program can put an image in the place of its parent's.
+static pid_t owner_of(const struct seep_run_supervisor *supervisor,
+                      const struct seep_listener_message *message) {
+    pid_t parent = message->own_pid == (uint32_t)message->pid || message->own_pid == seep_own_id(message->pid)
+                       ? 0
+                       : parent_of(message->pid);
+    bool is_its =
+        parent > 0 && seep_own_id(parent) == message->own_pid && !seep_run_last_image(supervisor, parent);
+    return is_its ? parent : message->pid;
 }
 
 // The notice that is open for a process, if there is one, is not open any more.
@@ -205,7 +208,7 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
         return take_notice(supervisor, message);
     if (message->fd < 0)
         return take_parked(supervisor, message);
-    pid_t pid = owner_of(message);
+    pid_t pid = owner_of(supervisor, message);
     // What the environment did not reach: a child that made its own.
     if (supervisor->ignore_children && pid != run->main_pid) {
         close(message->fd);
