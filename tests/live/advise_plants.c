@@ -12,7 +12,7 @@ enum { IS_FIXED = 0 };
 #endif
 
 #if !defined(TIMES)
-#define TIMES 1000 // how often it is done, in thousandths
+#define TIMES 1000 // how often it is done, or how large it is, in thousandths
 #endif
 #define OFTEN(nr) ((int)((long)(nr)*TIMES / 1000))
 
@@ -107,14 +107,14 @@ static void run(void) {
 static unsigned char *kept;
 __attribute__((noinline)) static void plant(size_t bytes) {
     if (!IS_FIXED || !kept)
-        kept = malloc(IS_FIXED ? 35 << 20 : bytes);
+        kept = malloc(IS_FIXED ? OFTEN(35 << 20) : bytes);
     use(kept, bytes);
     if (!IS_FIXED)
         free(kept);
 }
 static void run(void) {
-    for (int i = 0; i < OFTEN(8); i++)
-        plant((33 << 20) + i * 4096);
+    for (int i = 0; i < 8; i++) // each larger than the one before: mapped anew, not from the heap
+        plant(OFTEN(33 << 20) + i * 4096);
 }
 #elif defined(ARENA)
 enum { NR = 4000 };
@@ -172,15 +172,16 @@ static void run(void) {
 }
 #elif defined(TUNABLE)
 // What is at the top of the heap is trimmed each time, and faulted in again.
+enum { NR = 150 };
+static void *blocks[NR];
 __attribute__((noinline)) static void *plant(size_t bytes) {
     return malloc(bytes);
 }
 static void run(void) {
-    static void *blocks[600];
     for (int round = 0; round < OFTEN(15); round++) {
-        for (int i = 0; i < 600; i++)
+        for (int i = 0; i < NR; i++)
             use(blocks[i] = plant(30000), 30000);
-        for (int i = 599; i >= 0; i--)
+        for (int i = NR - 1; i >= 0; i--)
             free(blocks[i]);
     }
 }

@@ -9,9 +9,9 @@ from harness import SEEP, need, run
 HERE = Path(__file__).parent
 HUGE_PAGES = Path('/sys/kernel/mm/transparent_hugepage/enabled')
 
-# Kind, and how often what was planted is done, in thousandths.
-PLANTS = {'STACK': ('stack', 100), 'RESERVE': ('reserve', 60), 'BUFFER': ('buffer', 1000), 'ARENA': ('arena', 100),
-          'POOL': ('pool', 100), 'PACK': ('pack', 150), 'HUGE': ('huge pages', 200), 'TUNABLE': ('tunable', 140)}
+# Kind, and how often what was planted is done, or how large it is, in thousandths: as little as an advice is given for.
+PLANTS = {'STACK': ('stack', 100), 'RESERVE': ('reserve', 60), 'BUFFER': ('buffer', 30), 'ARENA': ('arena', 100),
+          'POOL': ('pool', 100), 'PACK': ('pack', 150), 'HUGE': ('huge pages', 100), 'TUNABLE': ('tunable', 140)}
 
 
 def record(folder, source, *options):
