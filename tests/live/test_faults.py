@@ -34,8 +34,8 @@ COVERS = [
 
 FAULTY = BUILD / 'tests/live/libseep-faults.so'
 MOST_CALLS = 3000
-# All processes make these when they start. They fail one by one in one program only, in the others every third, behind them
-# every fourth: others each time. All with SEEP_ALL_FAULTS=1 (make hostile).
+# All processes make these when they start. They fail one by one in one program only, in the others every sixth, behind them
+# every eighth: others each time. All with SEEP_ALL_FAULTS=1 (make hostile).
 FIRST_CALLS = 110
 ALL_FAULTS = bool(os.environ.get('SEEP_ALL_FAULTS'))
 COMMANDS = {
@@ -53,8 +53,8 @@ def calls(each_first):
     """The numbers of the calls that fail, one after the other."""
     if ALL_FAULTS:
         return range(1, MOST_CALLS)
-    first = range(1, FIRST_CALLS) if each_first else range(1 + random.randrange(3), FIRST_CALLS, 3)
-    return [*first, *range(FIRST_CALLS + random.randrange(4), MOST_CALLS, 4)]
+    first = range(1, FIRST_CALLS) if each_first else range(1 + random.randrange(6), FIRST_CALLS, 6)
+    return [*first, *range(FIRST_CALLS + random.randrange(8), MOST_CALLS, 8)]
 
 
 def all_figures(processes):
@@ -114,7 +114,7 @@ def test_all_calls_fail_from_one_on(name, error, tmp_path):
         assert right_or_said(processes, expected), (n, processes)
         if not reached:
             break
-        n = n + 1 + n // 6  # each early one, then every so often
+        n += 1 + (n // 6 if ALL_FAULTS else random.randrange(1 + 2 * (n // 3)))  # each early one, then every so often
 
 
 # Three threads make some 25 calls before each has its first block recorded; where the log is no file, each line makes some.
