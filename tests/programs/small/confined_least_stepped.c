@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Children that limit their address space to 16 MiB in a signal handler. The signal of each comes an instruction later
-// than that of the child before: first before malloc, in the end after free. DEPTH: frames of the handler.
+// than that of the child before: first before malloc, in the end after free. The argument: how many children. DEPTH:
+// frames of the handler.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILDREN = 300, MIB = 1 << 20 };
+enum { MIB = 1 << 20 };
 
 static volatile sig_atomic_t is_limited;
 
@@ -35,9 +36,9 @@ static void child(void) {
     _exit(0);
 }
 
-int main(void) {
-    int crashed = 0, status;
-    for (int i = 0; i < CHILDREN; i++) {
+int main(int argc, char **argv) {
+    int crashed = 0, status, children = argc == 2 ? atoi(argv[1]) : 0;
+    for (int i = 0; i < children; i++) {
         pid_t pid = fork();
         if (pid == 0)
             child();
