@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'live'))
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / 'live'), str(Path(__file__).resolve().parent.parent)]
 from recording import decode, sections  # noqa: E402
 
 CORPUS = Path(__file__).resolve().parent / 'corpus'

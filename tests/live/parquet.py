@@ -1,18 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A small reader of Parquet, written from its specification and from nothing of src: flat tables without nulls."""
-import ctypes
-import ctypes.util
 import struct
 
-
-def unpack(packed, nr_bytes):
-    """zstd, by the system's library."""
-    zstd = ctypes.CDLL(ctypes.util.find_library('zstd') or 'libzstd.so.1')
-    zstd.ZSTD_decompress.restype = ctypes.c_size_t
-    out = ctypes.create_string_buffer(nr_bytes or 1)
-    nr = zstd.ZSTD_decompress(out, ctypes.c_size_t(nr_bytes), packed, ctypes.c_size_t(len(packed)))
-    assert nr == nr_bytes, (nr, nr_bytes)
-    return out.raw[:nr_bytes]
+from libraries import unzstd
 
 
 class Bytes:
@@ -123,7 +113,7 @@ def read_column(raw, meta):
     dictionary, values = None, []
     while len(values) < meta[5]:
         head = thrift(data)
-        page = Bytes(unpack(data.take(head[3]), head[2]))
+        page = Bytes(unzstd(data.take(head[3]), head[2]))
         if head[1] == 2:
             dictionary = plain(page, meta[1], head[7][1])
             continue

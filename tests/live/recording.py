@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A second reader of recordings, by docs/trace-format.md alone: the events of a trace, chunk by chunk."""
 import collections
-import ctypes
-import ctypes.util
 import struct
+
+from libraries import unzstd
 
 EVENTS, GIVEN = 27, 38
 ALLOCATION, FREE, KEPT = 1, 2, 8
@@ -12,15 +12,6 @@ NEAR = 0x20
 Event = collections.namedtuple('Event', 'stamp address size site slot kind')
 Section = collections.namedtuple('Section', 'kind version flags raw at end')
 Chunk = collections.namedtuple('Chunk', 'pid start begin end net most events')
-
-
-def unzstd(stored, raw_bytes):
-    zstd = ctypes.CDLL(ctypes.util.find_library('zstd') or 'libzstd.so.1')
-    zstd.ZSTD_decompress.restype = ctypes.c_size_t
-    raw = ctypes.create_string_buffer(max(raw_bytes, 1))
-    done = zstd.ZSTD_decompress(raw, ctypes.c_size_t(raw_bytes), stored, ctypes.c_size_t(len(stored)))
-    assert done == raw_bytes, (done, raw_bytes)
-    return raw.raw[:raw_bytes]
 
 
 def all_sections(data):
