@@ -102,17 +102,24 @@ void seep_put_bytes(struct seep_put *put, const void *bytes, size_t nr_bytes);
 void seep_put_text(struct seep_put *put, const char *text);
 void seep_put_deinit(struct seep_put *put);
 
-// Appends LEB128, at most 10 bytes. Without memory nothing is appended, and `failed` is set.
-SEEP_INLINE void seep_put_leb(struct seep_put *put, uint64_t value) {
-    if (SEEP_UNLIKELY(put->capacity - put->used < 10) && !seep_put_room(put, 10))
-        return;
-    unsigned char *at = put->bytes + put->used;
+#define SEEP_LEB_BYTES_MOST 10u
+
+// LEB128 at `at`, where there is room for it. Returns the place behind it.
+SEEP_INLINE unsigned char *seep_store_leb(unsigned char *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (unsigned char)(value | 0x80);
         value >>= 7;
     }
     *at++ = (unsigned char)value;
-    put->used = (size_t)(at - put->bytes);
+    return at;
+}
+
+// Appends LEB128. Without memory nothing is appended, and `failed` is set.
+SEEP_INLINE void seep_put_leb(struct seep_put *put, uint64_t value) {
+    if (SEEP_UNLIKELY(put->capacity - put->used < SEEP_LEB_BYTES_MOST) &&
+        !seep_put_room(put, SEEP_LEB_BYTES_MOST))
+        return;
+    put->used = (size_t)(seep_store_leb(put->bytes + put->used, value) - put->bytes);
 }
 
 // As seep_put_leb, for numbers of either sign.

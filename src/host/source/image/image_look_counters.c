@@ -61,18 +61,24 @@ static int compare_claims(const void *left, const void *right) {
     return (a->owner > b->owner) - (a->owner < b->owner);
 }
 
-// In four lanes, so that one multiplication does not wait for another.
+// A sum for each counter, so that no multiplication waits for another. The multiplier is odd: a change of one
+// counter always changes the hash.
 static uint64_t hash_counters(const struct seep_image_counters *counters, size_t nr) {
-    uint64_t lanes[4] = {1, 2, 3, 4}, words[8];
-    _Static_assert(sizeof(words) == sizeof(*counters), "all of it");
-    for (size_t i = 0; i < nr; i++) {
-        memcpy(words, &counters[i], sizeof(words));
-        for (unsigned j = 0; j < 8; j++) {
-            uint64_t mixed = (lanes[j % 4] ^ words[j]) * UINT64_C(0x9e3779b97f4a7c15);
-            lanes[j % 4] = mixed ^ mixed >> 29;
-        }
+    const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+    _Static_assert(sizeof(*counters) == 8 * sizeof(a), "all of it");
+    for (const struct seep_image_counters *at = counters; at < counters + nr; at++) {
+        a = a * odd + at->allocations;
+        b = b * odd + at->allocated_bytes;
+        c = c * odd + at->frees;
+        d = d * odd + at->freed_bytes;
+        e = e * odd + at->temporary;
+        f = f * odd + at->peak_bytes;
+        g = g * odd + at->size_min_inverted;
+        h = h * odd + at->size_max;
     }
-    return seep_hash64(lanes[0] ^ seep_hash64(lanes[1] ^ seep_hash64(lanes[2] ^ seep_hash64(lanes[3]))));
+    const uint64_t sums[] = {a, b, c, d, e, f, g, h};
+    return seep_hash_bytes(sums, sizeof(sums));
 }
 
 static struct seep_error *read_chunk(const struct work *work, const struct seep_page_claim *claim,

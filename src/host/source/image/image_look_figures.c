@@ -9,15 +9,21 @@
 
 void seep_look_put_figures(struct seep_put *put, const struct seep_figures *now,
                            const struct seep_figures *before) {
-    uint64_t mask = 0;
-    for (unsigned i = 0; i < SEEP_FIGURES; i++)
-        mask |= (uint64_t)(now->values[i] != (before ? before->values[i] : 0)) << i;
-    seep_put_leb(put, mask);
-    for (unsigned i = 0; i < SEEP_FIGURES; i++)
-        if (mask >> i & 1 && before)
-            seep_put_zigzag(put, (int64_t)(now->values[i] - before->values[i]));
-        else if (mask >> i & 1)
-            seep_put_leb(put, now->values[i]);
+    uint64_t told[SEEP_FIGURES];
+    unsigned mask = 0, nr = 0;
+    if (!seep_put_room(put, (1 + SEEP_FIGURES) * SEEP_LEB_BYTES_MOST))
+        return;
+    for (unsigned i = 0; i < SEEP_FIGURES; i++) {
+        uint64_t more = now->values[i] - (before ? before->values[i] : 0);
+        if (!more)
+            continue;
+        mask |= 1u << i;
+        told[nr++] = before ? seep_zigzag((int64_t)more) : more;
+    }
+    unsigned char *at = seep_store_leb(put->bytes + put->used, mask);
+    for (unsigned i = 0; i < nr; i++)
+        at = seep_store_leb(at, told[i]);
+    put->used = (size_t)(at - put->bytes);
 }
 
 struct seep_take seep_look_take_of(const unsigned char *bytes, size_t nr_bytes) {
