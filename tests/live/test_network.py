@@ -128,6 +128,20 @@ def test_who_has_not_the_key(shop, network, tmp_path):  # noqa: F811
 
 
 @needs_network
+def test_peers_without_the_key_keep_no_owner_out(shop, network):  # noqa: F811
+    """They take all of the 100 places and say nothing. Who comes then takes the place of the one that has been silent for longest."""
+    server = network(shop().pid)
+    silent = [socket.create_connection(('127.0.0.1', server.port), timeout=30) for _ in range(105)]
+    server.client().pull()
+    assert [link.recv(1) for link in silent[:6]] == [b''] * 6
+    silent[-1].setblocking(False)
+    with pytest.raises(BlockingIOError):
+        silent[-1].recv(1)
+    for link in silent:
+        link.close()
+
+
+@needs_network
 def test_bytes_that_are_no_greeting_or_are_changed(shop, network):  # noqa: F811
     program = shop()
     server = network(program.pid)

@@ -78,6 +78,12 @@ static void client_close(struct seep_server *server, struct seep_server_client *
     munmap(client, sizeof(*client));
 }
 
+static void remove_client(struct seep_server *server, struct seep_server_client *client) {
+    server->clients[client->place] = server->clients[--server->nr_clients];
+    server->clients[client->place]->place = client->place;
+    client_close(server, client);
+}
+
 void seep_server_destroy(struct seep_server *server) {
     if (!server)
         return;
@@ -301,11 +307,41 @@ static bool is_ours(int fd) {
            (peer.uid == getuid() || peer.uid == 0);
 }
 
+// The client that has not greeted for the longest time; NULL: all have.
+static struct seep_server_client *oldest_silent(const struct seep_server *server) {
+    struct seep_server_client *oldest = NULL;
+    for (size_t i = 0; i < server->nr_clients; i++) {
+        struct seep_server_client *client = server->clients[i];
+        if (!client->greeted && (!oldest || client->until_ns < oldest->until_ns))
+            oldest = client;
+    }
+    return oldest;
+}
+
+// Whether a client that comes now is taken.
+static bool has_place(const struct seep_server *server) {
+    return server->nr_clients < SEEP_SERVER_CLIENTS || oldest_silent(server);
+}
+
+// Peers without the key may be so many that they take all places, and each has ten seconds: the owner of the
+// key does not wait for them.
+static void make_place(struct seep_server *server) {
+    struct seep_server_client *client = oldest_silent(server);
+    if (server->nr_clients < SEEP_SERVER_CLIENTS || !client)
+        return;
+    for (size_t i = 0; client->is_due && i < server->nr_due; i++)
+        if (server->due[i] == client)
+            server->due[i] = server->due[--server->nr_due];
+    remove_client(server, client);
+}
+
 static void accept_one(struct seep_server *server) {
     int fd = seep_accept(server->listen_fd, &server->deaf_until_ns);
     if (fd < 0)
         return;
     bool may = server->has_key || is_ours(fd);
+    if (may)
+        make_place(server);
     struct seep_error *error = !may              ? NULL
                                : server->has_key ? add_locked(server, fd)
                                                  : seep_server_add(server, fd, fd);
@@ -590,12 +626,6 @@ static struct seep_error *watch_client(const struct seep_server *server, struct 
     return error;
 }
 
-static void remove_client(struct seep_server *server, struct seep_server_client *client) {
-    server->clients[client->place] = server->clients[--server->nr_clients];
-    server->clients[client->place]->place = client->place;
-    client_close(server, client);
-}
-
 static struct seep_error *serve_due(struct seep_server *server) {
     size_t nr = server->nr_due;
     server->nr_due = 0;
@@ -645,8 +675,7 @@ static void check_room(struct seep_server *server) {
 // *ret_calls: a client wants to be accepted.
 static struct seep_error *wait_for_clients(struct seep_server *server, bool *ret_calls) {
     struct epoll_event events[64];
-    bool room = server->listen_fd >= 0 && server->nr_clients < SEEP_SERVER_CLIENTS &&
-                seep_monotonic_ns() >= server->deaf_until_ns;
+    bool room = server->listen_fd >= 0 && has_place(server) && seep_monotonic_ns() >= server->deaf_until_ns;
     struct seep_error *error =
         seep_server_watch_set(server->epoll_fd, &server->watch_listen, server->listen_fd, room ? EPOLLIN : 0);
     if (!error)
