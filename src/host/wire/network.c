@@ -13,8 +13,9 @@
 #include "wire/network.h"
 #include "wire/resolve.h"
 
-#define CONNECT_MS 5000
-#define SILENCE_S  15 // after which a peer counts as gone
+#define CONNECT_MS      5000
+#define CONNECT_STEP_MS 100 // between looks whether it is to end
+#define SILENCE_S       15  // after which a peer counts as gone
 
 static struct seep_error *resolve(const char *name, struct seep_address *ret_found, size_t *ret_nr) {
     char host[256];
@@ -63,8 +64,10 @@ static unsigned port_of(int fd) {
 
 // A socket at the first address of `name` for which `ready` is true; where it is not, it leaves errno.
 static struct seep_error *first_of(const char *name,
-                                   bool (*ready)(int fd, const struct seep_address *address),
-                                   const char *what, const char *hint, int *ret_fd) {
+                                   bool (*ready)(int fd, const struct seep_address *address,
+                                                 const struct seep_network_wait *wait),
+                                   const struct seep_network_wait *wait, const char *what, const char *hint,
+                                   int *ret_fd) {
     struct seep_address found[SEEP_ADDRESSES_MAX];
     size_t nr = 0;
     struct seep_error *error = resolve(name, found, &nr);
@@ -73,7 +76,7 @@ static struct seep_error *first_of(const char *name,
     int trouble = 0;
     for (size_t i = 0; i < nr; i++) {
         int fd = socket(found[i].name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd >= 0 && ready(fd, &found[i])) {
+        if (fd >= 0 && ready(fd, &found[i], wait)) {
             *ret_fd = fd;
             return NULL;
         }
@@ -85,7 +88,7 @@ static struct seep_error *first_of(const char *name,
     return hint ? seep_error_hint(error, "%s", hint) : error;
 }
 
-static bool listen_at(int fd, const struct seep_address *at) {
+static bool listen_at(int fd, const struct seep_address *at, const struct seep_network_wait *unused) {
     const int one = 1;
     return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
            bind(fd, (const struct sockaddr *)&at->name, at->bytes) == 0 && listen(fd, 16) == 0;
@@ -93,7 +96,7 @@ static bool listen_at(int fd, const struct seep_address *at) {
 
 struct seep_error *seep_network_listen(const char *name, int *ret_fd, unsigned *ret_port) {
     int fd;
-    struct seep_error *error = first_of(name, listen_at, "listen on", NULL, &fd);
+    struct seep_error *error = first_of(name, listen_at, NULL, "listen on", NULL, &fd);
     if (error)
         return error;
     *ret_fd = fd;
@@ -102,25 +105,27 @@ struct seep_error *seep_network_listen(const char *name, int *ret_fd, unsigned *
 }
 
 // Within a time: a host that does not answer is not waited for as long as the kernel would.
-static bool connect_within(int fd, const struct seep_address *to) {
+static bool connect_within(int fd, const struct seep_address *to, const struct seep_network_wait *wait) {
     if (connect(fd, (const struct sockaddr *)&to->name, to->bytes) == 0)
         return true;
     if (errno != EINPROGRESS)
         return false;
-    struct pollfd wait = {.fd = fd, .events = POLLOUT};
-    int trouble = ETIMEDOUT;
+    struct pollfd writable = {.fd = fd, .events = POLLOUT};
+    int trouble = ETIMEDOUT, ready = 0;
     socklen_t size = sizeof(trouble);
-    if (poll(&wait, 1, CONNECT_MS) == 1 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &trouble, &size) == 0 &&
-        !trouble)
+    for (int waited_ms = 0; ready <= 0 && waited_ms < CONNECT_MS && !wait->is_over(wait->data);
+         waited_ms += CONNECT_STEP_MS)
+        ready = poll(&writable, 1, CONNECT_STEP_MS);
+    if (ready == 1 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &trouble, &size) == 0 && !trouble)
         return true;
     errno = trouble;
     return false;
 }
 
-struct seep_error *seep_network_connect(const char *name, int *ret_fd) {
+struct seep_error *seep_network_connect(const char *name, const struct seep_network_wait *wait, int *ret_fd) {
     int fd;
     struct seep_error *error =
-        first_of(name, connect_within, "connect to",
+        first_of(name, connect_within, wait, "connect to",
                  "'seep serve --listen tcp:HOST:PORT --key FILE PID' listens there", &fd);
     if (error)
         return error;

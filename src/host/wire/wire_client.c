@@ -21,14 +21,16 @@
 #include "wire/wire_address.h"
 #include "wire/wire_client.h"
 
-#define GREETING_MS   INT64_C(30000) // ssh may ask for a password first
-#define LOCK_MS       INT64_C(10000)
-#define ACCEPT_S      5    // a server that does not take a connection, or what is sent to it
-#define WAIT_MS       100  // between looks whether it is to end
-#define LEAVE_MS      1000 // for the program of a link to end
-#define LEAVE_STEP_MS 5
-#define ANSWER_MS     INT64_C(120000)     // between two pieces of an answer: a scan takes its time
-#define CANCEL_NS     INT64_C(2000000000) // for the end of an answer that was cancelled
+#define GREETING_MS    INT64_C(30000) // ssh may ask for a password first
+#define LOCK_MS        INT64_C(10000)
+#define ACCEPT_S       5             // a server that does not take what is sent to it
+#define ACCEPT_MS      INT64_C(5000) // or a connection
+#define ACCEPT_STEP_MS 20
+#define WAIT_MS        100  // between looks whether it is to end
+#define LEAVE_MS       1000 // for the program of a link to end
+#define LEAVE_STEP_MS  5
+#define ANSWER_MS      INT64_C(120000)     // between two pieces of an answer: a scan takes its time
+#define CANCEL_NS      INT64_C(2000000000) // for the end of an answer that was cancelled
 
 struct seep_wire_client {
     char *name; // as the user typed it
@@ -57,18 +59,40 @@ struct seep_wire_client {
 
 #define OTHER_USER_HINT "a server answers its own user and root: be one of them"
 
+// Whether the user or the command has ended what is under way.
+static bool is_over(const struct seep_wire_client *client) {
+    // Relaxed: with it comes nothing else.
+    return atomic_load_explicit(&client->leaves, memory_order_relaxed) || (client->stop && *client->stop);
+}
+
+static struct seep_error *interrupted(void) {
+    return seep_error_create(SEEP_E_UNSUPPORTED, "it was interrupted: the server does not answer");
+}
+
+// A server that is stopped accepts nothing. Where others wait already, the kernel would wait for ever.
+static bool connect_patiently(const struct seep_wire_client *client, int fd, const struct sockaddr_un *to) {
+    int64_t waited_ms = 0;
+    while (connect(fd, (const struct sockaddr *)to, sizeof(*to)) != 0) {
+        if (errno != EAGAIN || waited_ms >= ACCEPT_MS || is_over(client))
+            return false;
+        poll(NULL, 0, ACCEPT_STEP_MS);
+        waited_ms += ACCEPT_STEP_MS;
+    }
+    return true;
+}
+
 static struct seep_error *connect_unix(struct seep_wire_client *client, const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(address.sun_path))
         return seep_error_create(SEEP_E_USAGE, "%s: too long for a socket", path);
     memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return seep_error_system(errno, "no socket");
-    // A server that is stopped accepts nothing: where others wait already, the kernel would wait for ever.
     const struct timeval patience = {.tv_sec = ACCEPT_S};
     if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0 ||
-        connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        !connect_patiently(client, fd, &address) ||
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) != 0) {
         int trouble = errno == EAGAIN ? ETIMEDOUT : errno;
         struct seep_error *error = seep_error_system(trouble, "cannot connect to %s", path);
         close(fd);
@@ -210,15 +234,14 @@ static struct seep_error *cancel(struct seep_wire_client *client) {
 // Where the question is to end: tells the server, which ends its answer. The link is broken off where the
 // server does not end it, or where there is no question: the greeting.
 static struct seep_error *end_early(struct seep_wire_client *client) {
-    // Relaxed: with it comes nothing else.
-    bool leaves = atomic_load_explicit(&client->leaves, memory_order_relaxed);
-    if (!leaves && !(client->stop && *client->stop))
+    if (!is_over(client))
         return NULL;
+    bool leaves = atomic_load_explicit(&client->leaves, memory_order_relaxed);
     if (!leaves && client->stream && !client->cancelled)
         return cancel(client);
     if (!leaves && client->stream && seep_monotonic_ns() - client->cancelled_ns < CANCEL_NS)
         return NULL;
-    return seep_error_create(SEEP_E_UNSUPPORTED, "it was interrupted: the server does not answer");
+    return interrupted();
 }
 
 static struct seep_error *read_raw(struct seep_wire_client *client, unsigned char *bytes, size_t nr,
@@ -360,8 +383,13 @@ static struct seep_error *lock(struct seep_wire_client *client) {
     return error;
 }
 
+static bool wait_is_over(void *client) {
+    return is_over(client);
+}
+
 static struct seep_error *connect_tcp(struct seep_wire_client *client) {
-    struct seep_error *error = seep_network_connect(client->address.rest, &client->in_fd);
+    const struct seep_network_wait wait = {wait_is_over, client};
+    struct seep_error *error = seep_network_connect(client->address.rest, &wait, &client->in_fd);
     client->out_fd = client->in_fd;
     return error ? error : lock(client);
 }
@@ -374,6 +402,12 @@ static struct seep_error *connect_to(struct seep_wire_client *client) {
                                                              : connect_program(client);
     if (!error)
         error = greet(client);
+    if (error && is_over(client)) {
+        seep_error_destroy(error);
+        error = interrupted();
+        disconnect(client);
+        return error;
+    }
     if (error && client->program && !error->hint)
         error = seep_error_hint(
             error, "%s",
