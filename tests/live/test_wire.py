@@ -824,7 +824,7 @@ def test_a_line_whose_client_takes_nothing_any_more_ends(shop):  # noqa: F811
 
 
 class Liar:
-    """A server that says what it is told to say."""
+    """A server that says what it is told to say: the same to each question, or `frames` of the kind of the question."""
 
     def __init__(self, folder, frames, questions=1):
         self.questions = questions
@@ -852,7 +852,7 @@ class Liar:
                     if len(question) < 8:
                         break
                     stream = struct.unpack('<IBBH', question[:8])[3]
-                    for kind, payload, flags in self.frames:
+                    for kind, payload, flags in self.frames(question[4]) if callable(self.frames) else self.frames:
                         link.sendall(wire_client.frame(kind, stream, payload, flags))
                 link.shutdown(socket.SHUT_WR)
             except OSError:
@@ -981,6 +981,17 @@ def test_an_answer_to_a_scan_without_a_scan(shop, serve, tmp_path):  # noqa: F81
         liar.serve(process)
         out, err = process.communicate(timeout=60)
         assert process.returncode == code and told in out and not err, (words, out, err)
+
+
+def test_a_trace_that_is_larger_than_what_was_told(shop, serve, tmp_path):  # noqa: F811
+    client = wire_client.connect(serve(shop().pid).path)
+    frames = [(kind, reader.data, 0) for kind, reader in client.ask(2, b'\0\0\0')]
+    liar = Liar(tmp_path, lambda kind: frames if kind == 2 else [(23, b'x' * 1000000, 0)] * 70 + [(31, b'', 0)], questions=9)
+    process = subprocess.Popen([SEEP, 'connect', '--json', '-e', 'dump', f'unix:{liar.path}'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=environment())
+    liar.serve(process)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1 and 'more than 64 MiB' in json.loads(out)['error'], out
 
 
 def test_a_server_that_begins_again_and_again(tmp_path, sanitized):

@@ -166,6 +166,9 @@ SEEP_MUST_CHECK struct seep_error *seep_replica_take(struct seep_replica *replic
 // What it is now, as a session of its own.
 SEEP_MUST_CHECK struct seep_error *seep_replica_session(const struct seep_replica *replica,
                                                         struct seep_session **ret_session);
+// Bytes that a trace may have for the sites and blocks of the latest answer: 1 KiB for a site, because there
+// may be many marks, and 64 for a node of the tree of stacks or a block. At most UINT64_MAX.
+uint64_t seep_replica_trace_bytes(const struct seep_replica *replica);
 // Of the latest answer. Borrowed; valid until the next frame is taken.
 const struct seep_wire_look *seep_replica_look(const struct seep_replica *replica);
 

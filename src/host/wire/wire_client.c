@@ -2,6 +2,7 @@
 // A client of `seep serve`, see wire_client.h.
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,8 +30,9 @@
 #define WAIT_MS        100  // between looks whether it is to end
 #define LEAVE_MS       1000 // for the program of a link to end
 #define LEAVE_STEP_MS  5
-#define ANSWER_MS      INT64_C(120000)     // between two pieces of an answer: a scan takes its time
-#define CANCEL_NS      INT64_C(2000000000) // for the end of an answer that was cancelled
+#define ANSWER_MS      INT64_C(120000)      // between two pieces of an answer: a scan takes its time
+#define TRACE_LEAST    (UINT64_C(64) << 20) // bytes of a trace that any program may have
+#define CANCEL_NS      INT64_C(2000000000)  // for the end of an answer that was cancelled
 
 struct seep_wire_client {
     char *name; // as the user typed it
@@ -583,28 +585,41 @@ struct seep_error *seep_wire_client_pull(struct seep_wire_client *client, struct
     return error;
 }
 
+struct trace {
+    struct seep_put put;
+    uint64_t most; // bytes
+};
+
 static struct seep_error *take_trace(void *data, uint8_t type, const unsigned char *bytes, size_t nr,
                                      bool *ret_ended) {
-    struct seep_put *put = data;
+    struct trace *trace = data;
     *ret_ended = type == SEEP_WIRE_END;
+    if (type == SEEP_WIRE_BYTES && nr > trace->most - trace->put.used)
+        return seep_error_create(SEEP_E_FORMAT,
+                                 "the server's answer has more than %" PRIu64
+                                 " MiB, too many for the sites and blocks that it told of",
+                                 trace->most >> 20);
     if (type == SEEP_WIRE_BYTES)
-        seep_put_bytes(put, bytes, nr);
-    return put->failed ? seep_error_no_memory() : NULL;
+        seep_put_bytes(&trace->put, bytes, nr);
+    return trace->put.failed ? seep_error_no_memory() : NULL;
 }
 
 static struct seep_error *ask_trace(struct seep_wire_client *client, enum seep_wire_type type,
                                     const struct seep_put *payload, unsigned char **ret_bytes,
                                     size_t *ret_nr) {
-    struct seep_put trace = {NULL};
+    struct trace trace = {{NULL}, .most = SEEP_WIRE_ANSWER_MAX};
     pthread_mutex_lock(&client->lock);
+    uint64_t more = seep_replica_trace_bytes(client->replica);
+    if (more < SEEP_WIRE_ANSWER_MAX - TRACE_LEAST)
+        trace.most = TRACE_LEAST + more;
     struct seep_error *error = question(client, type, payload, take_trace, &trace);
     pthread_mutex_unlock(&client->lock);
     if (error) {
-        seep_put_deinit(&trace);
+        seep_put_deinit(&trace.put);
         return error;
     }
-    *ret_bytes = trace.bytes;
-    *ret_nr = trace.used;
+    *ret_bytes = trace.put.bytes;
+    *ret_nr = trace.put.used;
     return NULL;
 }
 

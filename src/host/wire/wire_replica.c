@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/sum.h"
 #include "base/text_copy.h"
 #include "profile/verdict.h"
 #include "wire/wire.h"
@@ -123,6 +124,20 @@ struct seep_error *seep_replica_ask(const struct seep_replica *replica, size_t m
 
 const struct seep_wire_look *seep_replica_look(const struct seep_replica *replica) {
     return &replica->look;
+}
+
+uint64_t seep_replica_trace_bytes(const struct seep_replica *replica) {
+    uint64_t nr_bytes = 0;
+    for (size_t i = 0; i < replica->nr_images; i++) {
+        const struct replica_image *image = &replica->images[i];
+        nr_bytes += UINT64_C(64) * image->nr_nodes + UINT64_C(1024) * image->nr_sites;
+        for (uint32_t k = 0; k < image->nr_sites; k++) {
+            const struct seep_counters *c = &image->sites[k].counters;
+            uint64_t nr_blocks = seep_above(c->allocations, c->frees);
+            seep_add_up(&nr_bytes, SEEP_MIN(nr_blocks, UINT64_MAX / 64) * 64);
+        }
+    }
+    return nr_bytes;
 }
 
 static struct seep_error *bad(const char *what) {
