@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Commands that read recordings: right use, wrong use, and what they say of files that have no events."""
 import ctypes
+import fcntl
 import json
 import os
 import pty
@@ -507,6 +508,18 @@ def test_import_of_text(run, seep, tmp_path):
     one_line(run(seep, "import", tmp_path / "input", "--format", "log"), 2, "-o")
     for place in (tmp_path / "nothing", tmp_path):
         one_line(run(seep, "import", place, "--format", "log", "-o", tmp_path / "x"), 1, "name the file that the other tool")
+
+
+def test_import_that_is_killed_leaves_nothing(seep, tmp_path):
+    """All that was given is in the pipe or read; the pipe has less room, so the trace was begun."""
+    given = b"@ a:[0x10] + 0x%x 0x10\n"
+    with subprocess.Popen([seep, "import", "-", "--format", "mtrace", "-o", tmp_path / "new.seep"], stdin=subprocess.PIPE,
+                          env=dict(os.environ, TMPDIR=str(tmp_path))) as tool:
+        fcntl.fcntl(tool.stdin, fcntl.F_SETPIPE_SZ, 4096)
+        tool.stdin.write(b"= Start\n" + b"".join(given % (16 * i) for i in range(1, 4096)))
+        tool.stdin.flush()
+        tool.kill()
+    assert not list(tmp_path.iterdir())
 
 
 def test_import_names_lines_of_another_kind(run, seep, tmp_path):

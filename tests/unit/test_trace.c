@@ -255,7 +255,7 @@ static void test_without_commit_nothing_changes(void **state) {
     fclose(file);
     struct seep_trace_writer *writer;
     assert_null(seep_trace_writer_create(path, &writer));
-    assert_int_equal(nr_files(), 2);
+    assert_in_range(nr_files(), 1, 2); // two where the file system makes no files without a name
     assert_null(seep_trace_writer_section(writer, SEEP_TRACE_SESSION, 1, "\1", 1));
     seep_trace_writer_destroy(writer);
     assert_int_equal(nr_files(), 1);

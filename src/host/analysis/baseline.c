@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/new_file.h"
 #include "base/words.h"
 #include "base/sum.h"
 #include "base/text_file.h"
@@ -306,13 +307,15 @@ static struct seep_error *cannot_write(int trouble, const char *path) {
 
 struct seep_error *seep_baseline_write(const char *path, struct seep_baseline_entry *entries,
                                        size_t nr_entries) {
-    char *temporary;
-    if (asprintf(&temporary, "%s.%ld", path, (long)getpid()) < 0)
-        return seep_error_no_memory();
-    FILE *out = fopen(temporary, "wxe");
+    struct seep_new_file file;
+    int fd = seep_new_file_create(path, 0666, &file);
+    if (fd < 0)
+        return cannot_write(errno, path);
+    FILE *out = fdopen(fd, "w");
     if (!out) {
         struct seep_error *error = cannot_write(errno, path);
-        free(temporary);
+        close(fd);
+        seep_new_file_forget(&file, false);
         return error;
     }
     fputs(VERSION_LINE
@@ -324,14 +327,11 @@ struct seep_error *seep_baseline_write(const char *path, struct seep_baseline_en
         qsort(entries, nr_entries, sizeof(*entries), compare_keys);
     for (size_t i = 0; i < nr_entries; i++)
         put_entry(out, &entries[i]);
-    bool failed = ferror(out) != 0;
     errno = 0;
+    bool failed = fflush(out) != 0 || ferror(out) || !seep_new_file_give_name(&file, fd);
     failed |= fclose(out) != 0;
-    if (!failed && rename(temporary, path) != 0)
-        failed = true;
+    failed = failed || rename(file.path, path) != 0;
     struct seep_error *error = failed ? cannot_write(errno ? errno : EIO, path) : NULL;
-    if (failed)
-        unlink(temporary);
-    free(temporary);
+    seep_new_file_forget(&file, !failed);
     return error;
 }

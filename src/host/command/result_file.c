@@ -79,13 +79,10 @@ struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_r
         return seep_error_hint(
             seep_error_create(SEEP_E_USAGE, "%s: a trace, which is not written over", path),
             "name another file, or remove it first");
-    char *real = in_place ? NULL : realpath(path, NULL); // a link stays
-    if (!in_place && asprintf(&result.temp_path, "%s.XXXXXX", real ? real : path) < 0) {
-        free(real);
+    if (!in_place && !(result.real = realpath(path, NULL)) && !(result.real = strdup(path))) // a link stays
         return seep_error_no_memory();
-    }
-    free(real);
-    int fd = in_place ? open(path, O_WRONLY | O_CLOEXEC) : mkostemp(result.temp_path, O_CLOEXEC);
+    int fd = in_place ? open(path, O_WRONLY | O_CLOEXEC)
+                      : seep_new_file_create(result.real, 0600, &result.new_file);
     result.out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (result.out) {
         result.buffer = malloc(SEEP_OUTPUT_BUFFER_BYTES);
@@ -99,7 +96,8 @@ struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_r
         seep_error_hint(seep_error_system(trouble, "%s: cannot be written", path), "%s", hint_of(trouble));
     if (fd >= 0)
         close(fd);
-    free(result.temp_path);
+    seep_new_file_forget(&result.new_file, false);
+    free(result.real);
     return error;
 }
 
@@ -110,22 +108,17 @@ struct seep_error *seep_result_end(struct seep_result *result, struct seep_error
     if (!error)
         error = seep_stream_check(result->out, result->path);
     is_write |= error && error->code == SEEP_E_IO;
-    if (fclose(result->out) != 0 && !error) {
+    if (!error && result->real && !seep_new_file_give_name(&result->new_file, fileno(result->out)))
         error = seep_error_system(errno, "cannot write %s", result->path);
-        is_write = true;
-    }
+    if (fclose(result->out) != 0 && !error)
+        error = seep_error_system(errno, "cannot write %s", result->path);
     free(result->buffer);
+    is_write |= error && error->code == SEEP_E_IO;
     if (is_write && !error->hint)
         error = seep_error_hint(error, "nothing is left of it: make room there, or name a file elsewhere");
-    size_t nr = result->temp_path ? strlen(result->temp_path) - strlen(".XXXXXX") : 0;
-    char *real = result->temp_path ? seep_text_copy(result->temp_path, nr) : NULL;
-    if (result->temp_path && !real && !error)
-        error = seep_error_no_memory();
-    if (!error && real && rename(result->temp_path, real) != 0)
+    if (!error && result->real && rename(result->new_file.path, result->real) != 0)
         error = seep_error_system(errno, "cannot write %s", result->path);
-    if (error && result->temp_path)
-        unlink(result->temp_path);
-    free(real);
-    free(result->temp_path);
+    seep_new_file_forget(&result->new_file, !error);
+    free(result->real);
     return error;
 }

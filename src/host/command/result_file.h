@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 
 // Closes it. An error where not everything was written; such a file is removed, if it is a regular one.
 // `what`: "the report"; `hint`: what to do now.
@@ -23,14 +24,14 @@ void seep_result_drop(const char *path);
 // Reports can have hundreds of megabytes: by the 4 KiB of stdio a third of the time is spent in write().
 #define SEEP_OUTPUT_BUFFER_BYTES ((size_t)64 << 10)
 
-// A file that is replaced as a whole, or left as it was: written under a name of its own beside it. What is
-// no regular file is written as it is, and a trace is not replaced. The file is for its owner alone, as
-// traces are.
+// A file that is replaced as a whole, or left as it was. What is no regular file is written as it is, and a
+// trace is not replaced. The file is for its owner alone, as traces are.
 struct seep_result {
     FILE *out;
     const char *path; // borrowed
-    char *temp_path;  // NULL: written in place
-    char *buffer;     // of out
+    char *real;       // its path without links; NULL: written in place
+    struct seep_new_file new_file;
+    char *buffer; // of out
 };
 SEEP_MUST_CHECK struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_result);
 // Takes `error`, with which writing failed (NULL: it did not); what comes of it is returned.

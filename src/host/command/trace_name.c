@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/new_file.h"
 #include "base/text_copy.h"
 #include "command/trace_name.h"
 #include "output/format.h"
@@ -39,20 +40,16 @@ struct seep_error *seep_trace_name(const char *pattern, const char *program, uin
     return NULL;
 }
 
-// Makes a file in `folder` and removes it: rights alone do not tell of a /proc, or of a full file system.
-static struct seep_error *try_folder(const char *folder) {
-    char *probe = NULL;
-    if (asprintf(&probe, "%s/.seep-XXXXXX", folder) < 0)
-        return seep_error_no_memory();
-    int fd = mkostemp(probe, O_CLOEXEC);
-    struct seep_error *err =
-        fd < 0 ? seep_error_system(errno, "%s: cannot save the trace there", folder) : NULL;
-    if (fd >= 0) {
-        unlink(probe);
-        close(fd);
-    }
-    free(probe);
-    return err;
+// Makes a file where `output` is to be, and drops it: rights alone do not tell of a /proc, or of a full file
+// system.
+static struct seep_error *try_folder(const char *folder, const char *output) {
+    struct seep_new_file file;
+    int fd = seep_new_file_create(output, 0600, &file);
+    if (fd < 0)
+        return seep_error_system(errno, "%s: cannot save the trace there", folder);
+    close(fd);
+    seep_new_file_forget(&file, false);
+    return NULL;
 }
 
 char *seep_folder_of(const char *path) {
@@ -79,7 +76,7 @@ struct seep_error *seep_trace_place_check(const char *output) {
     char *folder = seep_folder_of(real ? real : output);
     struct seep_error *err = folder ? NULL : seep_error_no_memory();
     if (!err && !strchr(folder, '%'))
-        err = try_folder(folder);
+        err = try_folder(folder, real ? real : output);
     free(folder);
     free(real);
     return err;

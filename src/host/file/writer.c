@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/new_file.h"
 #include "base/pack.h"
 #include "base/read_at.h"
 #include "file/trace.h"
@@ -43,12 +44,12 @@ struct gap {
 struct seep_trace_writer {
     int fd;
     bool owns_fd;
-    char *name;                  // for messages
-    char *path;                  // the name it takes at commit; NULL: written in place
-    char *temp_path;             // exists on disk as long as this is set
-    bool keeps_others;           // no file is replaced but `own`
-    struct seep_trace_file own;  // inode 0: none
-    struct seep_trace_file file; // the one that it writes; inode 0: it is not its own
+    char *name;                    // for messages
+    char *path;                    // the name it takes at commit; NULL: written in place
+    struct seep_new_file new_file; // what gets that name
+    bool keeps_others;             // no file is replaced but `own`
+    struct seep_trace_file own;    // inode 0: none
+    struct seep_trace_file file;   // the one that it writes; inode 0: it is not its own
     struct seep_packer *packer;
     unsigned char *packed; // scratch
     size_t packed_capacity;
@@ -128,23 +129,13 @@ static struct seep_error *write_header(struct seep_trace_writer *writer) {
     return write_all(writer, header, sizeof(header));
 }
 
-// The temporary stands beside the file, as rename cannot leave its file system.
 static struct seep_error *open_temporary(struct seep_trace_writer *writer) {
-    const char *slash = strrchr(writer->path, '/');
-    int dir_length = slash ? (int)(slash - writer->path + 1) : 0;
-    if (asprintf(&writer->temp_path, "%.*s.seep-XXXXXX", dir_length, writer->path) < 0) {
-        writer->temp_path = NULL;
-        return seep_error_no_memory();
-    }
-    writer->fd = mkostemp(writer->temp_path, O_CLOEXEC); // mode 0600: a trace tells much of its process
-    if (writer->fd < 0) {
-        int sys_errno = errno;
-        free(writer->temp_path);
-        writer->temp_path = NULL;
+    // 0600: a trace tells much of its process.
+    writer->fd = seep_new_file_create(writer->path, 0600, &writer->new_file);
+    if (writer->fd < 0)
         return seep_error_hint(
-            seep_error_system(sys_errno, "%s: cannot make the trace in its directory", writer->name),
+            seep_error_system(errno, "%s: cannot make the trace in its directory", writer->name),
             "write to another place");
-    }
     struct stat status;
     if (fstat(writer->fd, &status) == 0)
         writer->file = (struct seep_trace_file){status.st_dev, status.st_ino};
@@ -245,14 +236,12 @@ void seep_trace_writer_destroy(struct seep_trace_writer *writer) {
         return;
     if (writer->owns_fd && writer->fd >= 0)
         close(writer->fd);
-    if (writer->temp_path)
-        unlink(writer->temp_path);
+    seep_new_file_forget(&writer->new_file, false);
     seep_packer_destroy(writer->packer);
     for (size_t i = 0; i < KEPT_SECTIONS; i++)
         free(writer->kept[i].bytes);
     free(writer->packed);
     free(writer->held);
-    free(writer->temp_path);
     free(writer->path);
     free(writer->name);
     free(writer);
@@ -648,6 +637,8 @@ static struct seep_error *close_target(struct seep_trace_writer *writer, bool la
         return NULL;
     if (lasting && writer->path && fsync(writer->fd) != 0)
         return write_error(writer, errno);
+    if (writer->new_file.path && !seep_new_file_give_name(&writer->new_file, writer->fd))
+        return write_error(writer, errno);
     int failed = close(writer->fd); // EINTR too: on Linux the descriptor is gone either way
     writer->fd = -1;
     return failed && errno != EINTR ? write_error(writer, errno) : NULL;
@@ -675,7 +666,7 @@ static bool is_own(const struct seep_trace_writer *writer, const char *path) {
 // What has the name is seen when the two have changed places, not before: others may put something there at
 // any moment, and get it back. false: it is not our file.
 static bool replace_own(const struct seep_trace_writer *writer) {
-    const char *from = writer->temp_path, *to = writer->path;
+    const char *from = writer->new_file.path, *to = writer->path;
     if (!writer->own.inode)
         return false;
     if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, EXCHANGE) != 0)
@@ -694,12 +685,12 @@ static struct seep_error *take_free_name(struct seep_trace_writer *writer) {
     size_t length = strlen(writer->path), of_ending = sizeof(ending) - 1;
     bool ends = length > of_ending && strcmp(writer->path + length - of_ending, ending) == 0;
     length -= ends ? of_ending : 0;
-    bool done = rename_to_new(writer->temp_path, writer->path);
+    bool done = rename_to_new(writer->new_file.path, writer->path);
     for (int i = 2; !done && errno == EEXIST && i < NAMES_MAX; i++) {
         char *name = NULL;
         if (asprintf(&name, "%.*s.%d%s", (int)length, writer->path, i, ends ? ending : "") < 0)
             return seep_error_no_memory();
-        done = rename_to_new(writer->temp_path, name);
+        done = rename_to_new(writer->new_file.path, name);
         if (done) {
             free(writer->path);
             writer->path = name;
@@ -713,17 +704,18 @@ static struct seep_error *take_free_name(struct seep_trace_writer *writer) {
 }
 
 struct seep_error *seep_trace_writer_show(struct seep_trace_writer *writer) {
-    if (!writer->temp_path)
+    if (!writer->new_file.path)
         return NULL;
     struct seep_error *error = NULL;
+    if (!seep_new_file_give_name(&writer->new_file, writer->fd))
+        return write_error(writer, errno);
     if (writer->keeps_others)
         error = replace_own(writer) ? NULL : take_free_name(writer);
-    else if (rename(writer->temp_path, writer->path) != 0)
+    else if (rename(writer->new_file.path, writer->path) != 0)
         error = write_error(writer, errno);
     if (error)
         return error;
-    free(writer->temp_path);
-    writer->temp_path = NULL;
+    seep_new_file_forget(&writer->new_file, true);
     return NULL;
 }
 
@@ -734,7 +726,7 @@ struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer, bo
     struct seep_error *error = write_section(writer, SEEP_TRACE_END, 1, 0, end, sizeof(end), sizeof(end));
     if (!error)
         error = close_target(writer, lasting);
-    if (error || !writer->temp_path)
+    if (error || !writer->new_file.path)
         return error;
     error = seep_trace_writer_show(writer);
     if (!error && lasting)
