@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/regex_size.h"
 #include "base/sum.h"
 #include "live/live_table.h"
 
@@ -61,9 +62,10 @@ static int64_t measure(const void *data, uint32_t process, uint32_t site) {
 
 // ---- the filter ----
 
-// What is no regular expression, as an unfinished one is while it is typed, is the text itself.
+// What is no regular expression, as an unfinished one is while it is typed, or is too large a one, is the
+// text itself.
 static bool filter_compile(const char *text, regex_t *ret_regex) {
-    if (regcomp(ret_regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB) == 0)
+    if (seep_regex_is_small(text) && regcomp(ret_regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB) == 0)
         return true;
     char literal[512];
     size_t nr = 0;
