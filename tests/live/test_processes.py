@@ -164,6 +164,16 @@ def test_fault_handler_that_forks_in_the_making_of_an_image(tmp_path):
     assert child['health']['lost'] == {'passive': 1} and not child['health']['complete']
 
 
+def test_child_killed_while_it_leaves(tmp_path):
+    """The kernel tells it from Linux 6.15 on; an older one leaves what the child said itself."""
+    program = built_program('killed_in_exit.c', tmp_path)
+    under = traced([program], tmp_path)
+    assert (under.code, under.err) == (0, b'killed\nleft\n'), under
+    told = tuple(int(part) for part in os.uname().release.split('-')[0].split('.')[:2]) >= (6, 15)
+    exits = [process['process']['exit'] for process in under.report()]
+    assert exits == [{'code': 0}, {'signal': signal.SIGPIPE} if told else {'code': 1}, {'code': 1}], exits
+
+
 @pytest.mark.parametrize('how', [[], ['raw']], ids=['fork', 'clone'])
 def test_a_new_thread_of_a_child_allocates_first(how, tmp_path):
     """The thread that forked is another one, with a slot of its own: each has what it allocated."""

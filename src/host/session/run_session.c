@@ -218,6 +218,16 @@ static struct seep_error *note_no_exit(struct seep_profile *profile, const char 
     return seep_profile_note(profile, SEEP_NOTE_SCAN_NO_EXIT, "%s", why);
 }
 
+// A process that a signal kills while it leaves through exit(), or that a handler makes leave with another
+// status, has told a status that is not its own.
+static void correct_exit(const struct seep_run_image *image, struct seep_process *process) {
+    int status;
+    if (process->exit_kind != SEEP_EXIT_CODE || !seep_run_image_status(image, &status))
+        return;
+    process->exit_kind = WIFSIGNALED(status) ? SEEP_EXIT_SIGNAL : SEEP_EXIT_CODE;
+    process->exit_value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 // The exit as far as the image and its process tell; that of the program itself is set later.
 static struct seep_error *set_exit(const struct gathering *gathering, const struct seep_run_image *image,
                                    struct seep_profile *profile) {
@@ -233,8 +243,11 @@ static struct seep_error *set_exit(const struct gathering *gathering, const stru
     }
     if (image->is_main)
         return NULL;
-    if (process->exit_kind != SEEP_EXIT_RUNNING)
-        return note_not_looked(gathering, profile);
+    if (process->exit_kind != SEEP_EXIT_RUNNING) {
+        struct seep_error *err = note_not_looked(gathering, profile);
+        correct_exit(image, process);
+        return err;
+    }
     if (!image->reused && !seep_run_image_ended(image))
         return seep_profile_note(profile, SEEP_NOTE_STILL_RUNNING,
                                  "the process was still running when it was looked at: 'seep report "

@@ -25,8 +25,7 @@ void seep_run_destroy(struct seep_run *run) {
     if (!run)
         return;
     for (size_t i = 0; i < run->nr_images; i++)
-        if (run->images[i].fd >= 0)
-            close(run->images[i].fd);
+        seep_run_image_close(&run->images[i]);
     for (size_t i = 0; i < run->nr_notices; i++) {
         free(run->notices[i].path);
         free(run->notices[i].why);

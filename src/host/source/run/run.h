@@ -40,6 +40,7 @@ struct seep_run_options {
 // One image: a process from its start, exec or fork on.
 struct seep_run_image {
     int fd;                    // owned by the run; -1: taken early
+    int end_fd;                // owned by the run: the process; -1: there is none
     pid_t pid;                 // as we see it
     uint32_t own_pid;          // as it sees itself
     size_t order;              // of arrival
@@ -142,5 +143,8 @@ void seep_run_destroy(struct seep_run *run); // takes NULL; closes the images
 
 // Whether the process of an image is gone.
 bool seep_run_image_ended(const struct seep_run_image *image);
+// What the process ended with, as wait() has it. false: the kernel does not tell, or not any more, or not
+// yet.
+bool seep_run_image_status(const struct seep_run_image *image, int *ret_status);
 
 #endif

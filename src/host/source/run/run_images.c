@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,6 +43,14 @@ bool seep_run_image_ended(const struct seep_run_image *image) {
 }
 
 // ---- images ---------------------------------------------------------------------------------------
+
+void seep_run_image_close(struct seep_run_image *image) {
+    if (image->fd >= 0)
+        close(image->fd);
+    if (image->end_fd >= 0)
+        close(image->end_fd);
+    image->fd = image->end_fd = -1;
+}
 
 void seep_run_release(struct seep_run_parked *parked) {
     if (parked->peer >= 0)
@@ -201,6 +210,20 @@ static struct seep_error *take_notice(struct seep_run_supervisor *supervisor,
     return kept->path ? NULL : seep_error_no_memory();
 }
 
+#ifdef SEEP_AGENT // it tells of no end
+#define open_end(pid) (-1)
+#else
+// -1: the process has no descriptor. Where these are short, images come first.
+static int open_end(pid_t pid) {
+    struct rlimit limit;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0 || (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd < limit.rlim_cur / 2))
+        return fd;
+    close(fd);
+    return -1;
+}
+#endif
+
 static struct seep_error *take_message(void *data, const struct seep_listener_message *message) {
     struct seep_run_supervisor *supervisor = data;
     struct seep_run *run = supervisor->run;
@@ -226,6 +249,7 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
     bool forked = seep_image_head_try(message->fd, &head) && head.header.flags & SEEP_FLAG_FORKED;
     int64_t start_realtime_ns = start_of(run, head.header.start_ns);
     const struct seep_run_notice *notice = forked ? NULL : answer_notice(supervisor, pid);
+    int end_fd = -1;
     if (*last) {
         struct seep_run_image *before = &run->images[*last - 1];
         // One that was taken early had ended.
@@ -233,8 +257,15 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
         before->reused = forked || left;
         before->replaced = !before->reused;
         before->replaced_ns = seep_monotonic_ns();
+        if (before->replaced) { // the process is the same
+            end_fd = before->end_fd;
+            before->end_fd = -1;
+        }
     }
+    if (end_fd < 0 && pid != run->main_pid)
+        end_fd = open_end(pid);
     run->images[run->nr_images] = (struct seep_run_image){.fd = message->fd,
+                                                          .end_fd = end_fd,
                                                           .pid = pid,
                                                           .own_pid = message->own_pid,
                                                           .order = run->nr_images,
@@ -302,8 +333,7 @@ static struct seep_error *sweep(struct seep_run_supervisor *supervisor) {
         if (!is_over(supervisor, image))
             continue;
         err = supervisor->events->early(supervisor->events->data, image);
-        close(image->fd);
-        image->fd = -1;
+        seep_run_image_close(image);
         supervisor->nr_held--;
     }
     supervisor->sweep_at = SEEP_MAX((size_t)SEEP_RUN_IMAGES_HELD, supervisor->nr_held * 2);

@@ -82,6 +82,7 @@ void seep_run_raise_own_limit(void);
 
 // ---- run_images.c ----
 
+void seep_run_image_close(struct seep_run_image *image); // what is open of it
 // The latest image of a process; NULL: none came. Valid until the next one comes.
 struct seep_run_image *seep_run_last_image(const struct seep_run_supervisor *supervisor, pid_t pid);
 // Whether a process runs; not one that only waits for its parent to notice its end.
