@@ -374,6 +374,12 @@ def test_a_thread_that_waits_for_io_uring_sleeps_on(submits, tmp_path):
         assert (done.code, done.out, done.err) == (0, b'', b''), done
 
 
+def test_threads_whose_calls_have_done_a_part_sleep_on(tmp_path):
+    """A stop would end a write to a full pipe, and each relative of it, with a short count."""
+    done = harness.traced([built_program('exit_scan_parts.c', tmp_path)], tmp_path)
+    assert (done.code, done.out, done.err) == (0, b'', b''), done
+
+
 def test_threads_that_wait_on_sockets_with_a_time_limit_sleep_on(tmp_path):
     """The kernel ends these calls with EINTR after a stop, even without a handler (signal(7)). seep restarts them."""
     program = built_program('exit_scan_timed_sockets.c', tmp_path)

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,10 +18,39 @@
 enum { NR_IO_URING_ENTER = 426, NR_FUTEX_WAITV = 449, NR_FUTEX_WAIT = 455 };
 // Of i386; on x86-64 the first is that of a call that does not wait, and the other of none.
 enum { NR_NARROW_FUTEX = 240, NR_NARROW_FUTEX_TIME64 = 422 };
+// Of i386 and ARM.
+enum { NR_NARROW_WRITE = 4, NR_NARROW_WRITEV = 146 };
+
+static bool is_narrow(const struct seep_futex_wait *wait) {
+    return (wait->sp_rt | wait->pc_rt) <= UINT32_MAX;
+}
+
+// Interrupted after a part of its work, the call returns that part, which looks like a normal return.
+static bool works_in_parts(long number, const struct seep_futex_wait *wait) {
+    switch (number) {
+    case SYS_write:
+    case SYS_writev:
+    case SYS_pwritev2:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_sendfile:
+    case SYS_splice:
+        return true;
+    case SYS_recvmmsg: // with that flag, it does not wait after the first message
+        return !(wait->arguments[3] & MSG_WAITFORONE);
+    case SYS_recvfrom:
+        return wait->arguments[3] & MSG_WAITALL;
+    case SYS_recvmsg:
+        return wait->arguments[2] & MSG_WAITALL;
+    default:
+        return is_narrow(wait) && (number == NR_NARROW_WRITE || number == NR_NARROW_WRITEV);
+    }
+}
 
 static bool is_simple_futex(long number, const struct seep_futex_wait *wait) {
-    bool narrow = (wait->sp_rt | wait->pc_rt) <= UINT32_MAX;
-    return number == SYS_futex || (narrow && (number == NR_NARROW_FUTEX || number == NR_NARROW_FUTEX_TIME64));
+    return number == SYS_futex ||
+           (is_narrow(wait) && (number == NR_NARROW_FUTEX || number == NR_NARROW_FUTEX_TIME64));
 }
 
 static bool is_futex(long number, const struct seep_futex_wait *wait) {
@@ -53,9 +83,8 @@ bool seep_futex_wait_find(pid_t pid, pid_t tid, struct seep_futex_wait *ret_wait
                        " %" SCNx64,
                        &number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &wait.sp_rt, &wait.pc_rt) != 9)
         return false;
-    // An interrupted call returns the number of submissions, without a completion. A normal return looks the
-    // same.
-    if (number == NR_IO_URING_ENTER && (uint32_t)a[1]) {
+    // An interrupted io_uring_enter returns the number of submissions, without a completion: a part, too.
+    if (works_in_parts(number, &wait) || (number == NR_IO_URING_ENTER && (uint32_t)a[1])) {
         wait.stop_ends_it = true;
         *ret_wait = wait;
         return true;

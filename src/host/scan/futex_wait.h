@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A thread that sleeps in the kernel, in a wait that a stop may change: on a futex, or in io_uring_enter
-// after it submitted something. What /proc tells of it without a stop.
+// A thread that sleeps in the kernel, in a wait that a stop may change: on a futex, or in a call that may
+// have done a part of its work (write to a pipe, send, io_uring_enter). What /proc tells of it without a
+// stop.
 #ifndef SEEP_SCAN_FUTEX_WAIT_H
 #define SEEP_SCAN_FUTEX_WAIT_H
 

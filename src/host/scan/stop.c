@@ -371,7 +371,10 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
         return seep_error_no_memory();
     struct seep_futex_wait wait = {.stop_ends_it = false};
     bool sleeps = stopped->leaving && seep_futex_wait_find(stopped->pid, tid, &wait);
-    return sleeps && wait.stop_ends_it ? leave_asleep(stopped, tid, &wait) : stop_it(stopped, tid, sleeps);
+    // A write to a disk is not interrupted, and will be over soon.
+    if (sleeps && wait.stop_ends_it && state_of(stopped->pid, tid) != 'D')
+        return leave_asleep(stopped, tid, &wait);
+    return stop_it(stopped, tid, sleeps && !wait.stop_ends_it);
 }
 
 // One look at all threads; *ret_new: there was one that had to be stopped.

@@ -62,9 +62,9 @@ SEEP_MUST_CHECK struct seep_error *seep_stop_process(pid_t pid, struct seep_stop
 // The same for a process that leaves and waits for us with one of its threads. Memory that other threads wait
 // for may have died; a wait on a futex that is interrupted begins anew, and ends at once where its word is
 // another by then. So a thread whose word is another already is left asleep in the kernel, where it cannot
-// touch anything, and the others sleep again before any thread goes on. A thread in io_uring_enter that
-// submitted something is left asleep too, because an interrupted call would return without a completion. It
-// may wake meanwhile.
+// touch anything, and the others sleep again before any thread goes on. A thread in a call that may have done
+// a part of its work (write to a pipe, send, io_uring_enter) is left asleep too, because the interrupted call
+// would return that part. It may wake meanwhile.
 SEEP_MUST_CHECK struct seep_error *seep_stop_leaving(pid_t pid, struct seep_stopped **ret_stopped);
 // As the first, without waiting for another seep.
 SEEP_MUST_CHECK struct seep_error *seep_stop_process_now(pid_t pid, struct seep_stopped **ret_stopped);
