@@ -20,6 +20,7 @@ MAKE_ROOM = "make room there, or write to another place"
 # ---- what a trace does not have ----
 DO_NOT_GROW = "not grow without bound: "
 NO_MARK = "there is no mark '%s' in it"
+CHECK_NOTHING_PASSES = "no stack of the run passes "
 PEAK_NOT_KEPT = "recording knows it: "
 NO_MARK_OR_SNAPSHOT = "there is no mark and no snapshot '%s' in it"
 GROWTH_NEEDS_SNAPSHOTS = "--sort growth needs snapshots"

@@ -101,9 +101,35 @@ def test_budgets(run, seep, app, options, broken):
 
 def test_filters_on_stacks_hold(run, seep, app):
     for options, leaked in ((["--function", "read_name"], 30), (["--file", r"app\.c$"], 530), (["--module", "/app$"], 530),
-                            (["--module", "libc"], 530), (["--function", "strdup"], 30), (["--module", "nothing"], 0)):
+                            (["--module", "libc"], 530), (["--function", "strdup"], 30), (["--program", "/app$"], 530)):
         done = run(seep, "check", *options, app)
-        assert (done.returncode, "%d bytes" % leaked in done.stderr) == ((1, True) if leaked else (0, False)), done
+        assert (done.returncode, "%d bytes" % leaked in done.stderr) == (1, True), done
+
+
+@pytest.mark.parametrize("options, passes", [
+    (["--function", "reed_name"], False),
+    (["--file", r"other\.c$"], False),
+    (["--module", "nothing"], False),
+    (["--function", "read_name", "--file", r"other\.c$"], False),
+    (["--function", "^main$"], True),  # it frees what it allocates
+    (["--module", r"libc\.so"], True),
+])
+def test_a_filter_that_nothing_passes_is_no_success(run, seep, app, options, passes):
+    done = run(seep, "check", *options, app, "clean")
+    assert done.returncode == (0 if passes else 1), done
+    assert (messages.CHECK_NOTHING_PASSES in done.stderr) != passes, done
+
+
+def test_only_a_program_that_is_named(run, seep, app):
+    for program, status, leaks in (("^sh$", 0, False), ("/app$", 1, True), ("nothing", 1, False)):
+        done = run(seep, "check", "--program", program, "sh", "-c", f"{app}; true")
+        assert (done.returncode, "530 bytes in 6 blocks" in done.stderr) == (status, leaks), done
+
+
+def test_filters_of_the_report_do_not_pretend(run, seep, app):
+    for option in (["--thread", "x"], ["--min-size", "1M"], ["--max-size", "1"], ["--older", "1h"], ["--since", "start"]):
+        done = run(seep, "check", *option, app)
+        assert done.returncode == 2 and done.stderr.startswith(f"seep: {option[0]} "), done
 
 
 def test_suppressions_come_first(run, seep, app, tmp_path):

@@ -18,6 +18,8 @@
 struct builder {
     struct seep_check *check;
     struct seep_stacks *stacks;
+    uint32_t **nodes;  // by process, by node of its profile: the node of stacks
+    bool *node_passes; // by node of stacks; NULL: all stacks pass
     size_t leaks_capacity;
     size_t wrong_frees_capacity;
     size_t holders_capacity;
@@ -213,20 +215,8 @@ static struct seep_error *add_share(struct builder *builder, struct seep_leak *l
     return NULL;
 }
 
-static bool matches(const regex_t *regex, const char *text) {
-    return text && regexec(regex, text, 0, NULL, 0) == 0;
-}
-
-// As the filters of a view: each by a frame of its own.
-static bool passes(const struct seep_check_options *options, const struct seep_check_stack *stack) {
-    bool function = !options->function, file = !options->file, module = !options->module;
-    for (uint32_t i = 0; i < stack->nr_frames && !(function && file && module); i++) {
-        const struct seep_leak_frame *frame = &stack->frames[i];
-        function |= options->function && matches(options->function, frame->function);
-        file |= options->file && matches(options->file, frame->file);
-        module |= options->module && matches(options->module, frame->module);
-    }
-    return function && file && module;
+static bool passes(const struct builder *builder, uint32_t node) {
+    return !builder->node_passes || builder->node_passes[node];
 }
 
 // What leaked of a site, and what its blocks lead to.
@@ -241,9 +231,9 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
     const struct seep_site *s = &profile->sites[site];
     struct seep_check_stack stack = {NULL};
     struct seep_leak *leak = NULL;
-    struct seep_error *error = expand(builder, process, node, &stack);
-    if (!error && !passes(&builder->check->options, &stack))
+    if (!passes(builder, node))
         return NULL;
+    struct seep_error *error = expand(builder, process, node, &stack);
     if (!error && !make_key(builder, &stack, s->via))
         error = seep_error_no_memory();
     if (!error)
@@ -269,10 +259,14 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
 // ---- frees in a wrong way ----
 
 static struct seep_error *add_wrong_free(struct builder *builder, uint32_t process,
-                                         const struct seep_wrong_release *wrong, const uint32_t *nodes) {
+                                         const struct seep_wrong_release *wrong) {
     struct seep_check *check = builder->check;
     const struct seep_profile *profile = check->session->profiles[process];
-    if (seep_profile_may_be_right(profile, wrong))
+    const uint32_t *nodes = builder->nodes[process];
+    uint32_t freed = nodes[profile->sites[wrong->release_site].node];
+    uint32_t allocated = nodes[profile->sites[wrong->site].node];
+    if (seep_profile_may_be_right(profile, wrong) ||
+        !(passes(builder, freed) || (wrong->site && passes(builder, allocated))))
         return NULL;
     struct seep_wrong_free fresh = {.kind = wrong->kind,
                                     .process = process,
@@ -283,10 +277,10 @@ static struct seep_error *add_wrong_free(struct builder *builder, uint32_t proce
     struct seep_error *error = seep_is_own_operator(builder->stacks, profile, nodes, wrong, &is_none);
     if (error || is_none)
         return error;
-    error = expand(builder, process, nodes[profile->sites[wrong->release_site].node], &fresh.freed);
+    error = expand(builder, process, freed, &fresh.freed);
     if (!error && wrong->site)
-        error = expand(builder, process, nodes[profile->sites[wrong->site].node], &fresh.allocated);
-    if (error || !(passes(&check->options, &fresh.freed) || passes(&check->options, &fresh.allocated)))
+        error = expand(builder, process, allocated, &fresh.allocated);
+    if (error)
         return error;
     if (seep_profile_is_uncertain(profile, wrong)) {
         seep_add_up(&check->nr_uncertain, wrong->count);
@@ -354,9 +348,9 @@ static struct seep_error *find_peak_holders(struct builder *builder) {
     if (check->peak_bytes <= check->options.max_peak || !profile->at_peak.counted)
         return NULL;
     struct at_peak *sites = calloc(profile->nr_sites, sizeof(*sites));
-    uint32_t *nodes = NULL, nr = 0;
-    struct seep_error *error =
-        sites ? seep_stacks_add(builder->stacks, profile, &nodes) : seep_error_no_memory();
+    const uint32_t *nodes = builder->nodes[check->peak_process];
+    uint32_t nr = 0;
+    struct seep_error *error = sites ? NULL : seep_error_no_memory();
     for (uint32_t i = 1; !error && i < profile->nr_sites; i++)
         if (profile->sites[i].counters.at_peak_bytes)
             sites[nr++] = (struct at_peak){i, profile->sites[i].counters.at_peak_bytes};
@@ -374,7 +368,6 @@ static struct seep_error *find_peak_holders(struct builder *builder) {
     if (check->nr_peak_holders)
         qsort(check->peak_holders, check->nr_peak_holders, sizeof(*check->peak_holders), compare_holders);
     check->peak_known_bytes = profile->at_peak_bytes;
-    free(nodes);
     free(sites);
     return error;
 }
@@ -480,18 +473,65 @@ static struct seep_error *add_process(struct builder *builder, uint32_t process)
         seep_add_up(&check->possible_bytes, profile->leaks.bytes[SEEP_KIND_POSSIBLE]);
     }
     struct site_leaks *leaks = leaks_of_sites(check, profile);
-    uint32_t *nodes = NULL;
+    const uint32_t *nodes = builder->nodes[process];
     if (!leaks)
         return seep_error_no_memory();
-    error = seep_stacks_add(builder->stacks, profile, &nodes);
     for (uint32_t i = 1; !error && i < profile->nr_sites; i++)
         if (leaks[i].own.blocks)
             error = add_site(builder, process, i, nodes[profile->sites[i].node], &leaks[i]);
     for (uint32_t i = 0; !error && i < profile->nr_wrong_releases; i++)
-        error = add_wrong_free(builder, process, &profile->wrong_releases[i], nodes);
-    free(nodes);
+        error = add_wrong_free(builder, process, &profile->wrong_releases[i]);
     free(leaks);
     return error;
+}
+
+// ---- filters ----
+
+static struct seep_error *make_stacks(struct builder *builder) {
+    const struct seep_check_options *options = &builder->check->options;
+    const struct seep_session *session = builder->check->session;
+    const struct seep_stacks_wanted wanted = {
+        .function = options->function, .file = options->file, .module = options->module};
+    builder->nodes = calloc(SEEP_MAX(session->nr_profiles, (size_t)1), sizeof(*builder->nodes));
+    struct seep_error *error = builder->nodes ? NULL : seep_error_no_memory();
+    for (size_t i = 0; !error && i < session->nr_profiles; i++)
+        error = seep_stacks_add(builder->stacks, session->profiles[i], &builder->nodes[i]);
+    if (!error && (options->function || options->file || options->module))
+        error = seep_stacks_match(builder->stacks, &wanted, &builder->node_passes);
+    return error;
+}
+
+// A library that was loaded and allocated nothing is no misspelt one.
+static bool is_loaded(const struct seep_profile *profile, const regex_t *module) {
+    for (uint32_t i = 1; i < profile->nr_modules; i++)
+        if (regexec(module, profile->modules[i].path, 0, NULL, 0) == 0)
+            return true;
+    return false;
+}
+
+static bool has_passing(const struct builder *builder, size_t process) {
+    const struct seep_check_options *options = &builder->check->options;
+    const struct seep_profile *profile = builder->check->session->profiles[process];
+    for (uint32_t i = 1; i < profile->nr_sites; i++)
+        if (passes(builder, builder->nodes[process][profile->sites[i].node]))
+            return true;
+    return !options->function && !options->file && is_loaded(profile, options->module);
+}
+
+// A filter that nothing passes leaves nothing to judge: a misspelt one would pass for ever.
+static struct seep_error *judge_filters(struct builder *builder) {
+    struct seep_check *check = builder->check;
+    const struct seep_check_options *options = &check->options;
+    bool passing = !builder->node_passes;
+    for (size_t i = 0; !passing && i < check->session->nr_profiles; i++)
+        passing = has_passing(builder, i);
+    if (passing || check->processes[0].unsure)
+        return NULL;
+    const char *why = seep_arena_printf(
+        &check->arena, "no stack of the run passes%s%s%s, so nothing was held against the budget of leaks",
+        options->function ? " --function" : "", options->file ? " --file" : "",
+        options->module ? " --module" : "");
+    return why ? say_unsure(check, 0, why) : seep_error_no_memory();
 }
 
 // ---- baseline and budgets ----
@@ -577,10 +617,18 @@ struct seep_error *seep_check_create(const struct seep_session *session, struct 
     struct builder builder = {.check = check};
     struct seep_error *error =
         check->processes ? seep_stacks_create(symbols, &builder.stacks) : seep_error_no_memory();
+    if (!error)
+        error = make_stacks(&builder);
     for (uint32_t i = 0; !error && i < session->nr_profiles; i++)
         error = add_process(&builder, i);
     if (!error && session->nr_profiles)
         error = find_peak_holders(&builder);
+    if (!error && session->nr_profiles)
+        error = judge_filters(&builder);
+    for (size_t i = 0; builder.nodes && i < session->nr_profiles; i++)
+        free(builder.nodes[i]);
+    free(builder.nodes);
+    free(builder.node_passes);
     seep_stacks_destroy(builder.stacks);
     seep_map_deinit(&builder.by_key);
     free(builder.text);

@@ -8,6 +8,8 @@
 #ifndef SEEP_VIEW_STACKS_H
 #define SEEP_VIEW_STACKS_H
 
+#include <regex.h>
+
 #include "base/arena.h"
 #include "base/ids.h"
 #include "base/map.h"
@@ -124,6 +126,20 @@ SEEP_MUST_CHECK struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks
 SEEP_MUST_CHECK struct seep_error *seep_stacks_caller(struct seep_stacks *stacks, uint32_t node,
                                                       uint32_t frame, unsigned inlined, uint32_t *ret_frame,
                                                       unsigned *ret_inlined);
+
+// What a stack passes that has a frame of each of these, inlined ones too. NULL: not asked for. Borrowed.
+struct seep_stacks_wanted {
+    const regex_t *function;
+    const regex_t *file;
+    const regex_t *module;
+    const regex_t *any; // of the three
+};
+
+// (*ret_passes)[i]: the stack of node i passes. malloc'ed, the caller frees it. Asks each frame once, and
+// resolves it if more than its module is asked for.
+SEEP_MUST_CHECK struct seep_error *seep_stacks_match(struct seep_stacks *stacks,
+                                                     const struct seep_stacks_wanted *wanted,
+                                                     bool **ret_passes);
 
 // Which modules and files are shown: resolves the frames of the stacks of `nodes`.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *nodes,

@@ -407,7 +407,7 @@ static void build_deinit(struct seep_view_build *build) {
             build->view->site_rows[p] = build->parts[p].site_row;
     }
     free(build->parts);
-    free(build->node_match);
+    free(build->node_passes);
     free(build->rows);
     free(build->labels);
     seep_map_deinit(&build->row_of_key);

@@ -51,8 +51,8 @@ struct seep_view_build {
     struct seep_stacks *stacks;
     struct seep_view_part *parts;
     size_t nr_parts;
-    uint8_t *node_match; // by node: bits of the filters that a frame of the stack matches
-    bool scanned;        // one of the session's processes, at least
+    bool *node_passes; // by node: its stack passes the filters on frames
+    bool scanned;      // one of the session's processes, at least
     bool filter_frames;
     bool filter_blocks;    // by size, age or kind: live comes from the blocks
     bool filter_ages;      // among that by age, or when it was born

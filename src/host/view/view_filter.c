@@ -11,60 +11,8 @@
 #include "profile/marks.h"
 #include "view/view_build.h"
 
-enum { MATCH_FUNCTION = 1, MATCH_FILE = 2, MATCH_MODULE = 4, MATCH_ANY = 8 };
-
-// ---- frames ----
-
 static bool matches(const regex_t *regex, const char *text) {
     return text && regexec(regex, text, 0, NULL, 0) == 0;
-}
-
-static struct seep_error *match_frame(struct seep_view_build *build, uint32_t frame, uint8_t *ret_bits) {
-    const struct seep_view_options *options = &build->view->options;
-    struct seep_stacks *stacks = build->stacks;
-    uint8_t bits = 0;
-    if (options->module && matches(options->module, stacks->modules[stacks->frames[frame].module].path))
-        bits |= MATCH_MODULE;
-    if (options->any && matches(options->any, stacks->modules[stacks->frames[frame].module].path))
-        bits |= MATCH_ANY;
-    if (options->function || options->file || (options->any && !(bits & MATCH_ANY))) {
-        const struct seep_symbol *symbol;
-        struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
-        if (error)
-            return error;
-        for (unsigned i = 0; i < symbol->nr_frames; i++) {
-            if (options->function && matches(options->function, symbol->frames[i].function))
-                bits |= MATCH_FUNCTION;
-            if (options->file && matches(options->file, symbol->frames[i].file))
-                bits |= MATCH_FILE;
-            if (options->any && (matches(options->any, symbol->frames[i].function) ||
-                                 matches(options->any, symbol->frames[i].file)))
-                bits |= MATCH_ANY;
-        }
-    }
-    *ret_bits = bits;
-    return NULL;
-}
-
-// What each stack matches: its parent's bits and its own frame's.
-static struct seep_error *match_nodes(struct seep_view_build *build) {
-    const struct seep_stacks *stacks = build->stacks;
-    uint8_t *node_bits = calloc(stacks->nr_nodes, 1);
-    uint8_t *frame_bits = calloc(SEEP_MAX(stacks->nr_frames, (size_t)1), 1);
-    struct seep_error *error = node_bits && frame_bits ? NULL : seep_error_no_memory();
-    for (uint32_t i = 0; !error && i < stacks->nr_frames; i++)
-        error = match_frame(build, i, &frame_bits[i]);
-    for (uint32_t i = 1; !error && i < stacks->nr_nodes; i++) {
-        const struct seep_stack_node *node = &stacks->nodes[i];
-        node_bits[i] = node_bits[node->parent] | (node->frame == SEEP_NO_FRAME ? 0 : frame_bits[node->frame]);
-    }
-    free(frame_bits);
-    if (error) {
-        free(node_bits);
-        return error;
-    }
-    build->node_match = node_bits;
-    return NULL;
 }
 
 // ---- blocks and threads ----
@@ -116,12 +64,9 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
     part->site_row = calloc(nr_sites, sizeof(*part->site_row));
     if (!part->site_ok || !part->thread_ok || !part->site_row)
         return seep_error_no_memory();
-    uint8_t wanted = (options->function ? MATCH_FUNCTION : 0) | (options->file ? MATCH_FILE : 0) |
-                     (options->module ? MATCH_MODULE : 0) | (options->any ? MATCH_ANY : 0);
     for (uint32_t i = 1; i < profile->nr_sites; i++)
         part->site_ok[i] = (!options->site || i == options->site) &&
-                           (!build->filter_frames ||
-                            (build->node_match[part->nodes[profile->sites[i].node]] & wanted) == wanted);
+                           (!build->filter_frames || build->node_passes[part->nodes[profile->sites[i].node]]);
     for (uint32_t i = 0; i < profile->nr_threads; i++)
         part->thread_ok[i] = !options->thread || thread_matches(options->thread, &profile->threads[i]);
     return NULL;
@@ -263,6 +208,8 @@ static struct seep_error *add_stacks(struct seep_view_build *build, size_t p) {
 struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     const struct seep_view_options *options = &view->options;
+    const struct seep_stacks_wanted wanted = {options->function, options->file, options->module,
+                                              options->any};
     build->filter_frames = options->function || options->file || options->module || options->any;
     for (size_t p = 0; p < view->session->nr_profiles; p++)
         build->scanned |= view->session->profiles[p]->leaks.known;
@@ -277,7 +224,7 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
         error = add_stacks(build, p);
     seep_stacks_complete(build->stacks);
     if (!error && build->filter_frames)
-        error = match_nodes(build);
+        error = seep_stacks_match(build->stacks, &wanted, &build->node_passes);
     bool of_threads = options->thread;
     for (size_t p = 0; p < build->nr_parts; p++)
         of_threads |= seep_view_by_threads(options, build->parts[p].profile);
