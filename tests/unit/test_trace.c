@@ -586,6 +586,8 @@ static void test_what_processes_have_in_common_is_there_once(void **state) {
     seep_session_destroy(session);
     assert_null(seep_session_load(path, &session));
     struct seep_profile *a = session->profiles[0], *b = session->profiles[1], *c = session->profiles[2];
+    assert_non_null(a->arena.from); // not a malloc for each piece of each process
+    assert_ptr_equal(a->arena.from, c->arena.from);
     assert_ptr_equal(a->nodes, b->nodes);
     assert_ptr_equal(a->at_peak.sites, b->at_peak.sites);
     assert_ptr_equal(a->sites[1].held, b->sites[1].held);

@@ -20,7 +20,7 @@ struct seep_arena_chunk {
 };
 
 void seep_arena_deinit(struct seep_arena *arena) {
-    struct seep_arena_chunk *chunk = arena->chunks;
+    struct seep_arena_chunk *chunk = arena->from ? NULL : arena->chunks;
     while (chunk) {
         struct seep_arena_chunk *next = chunk->next;
         if (chunk->mapped_bytes)
@@ -32,10 +32,12 @@ void seep_arena_deinit(struct seep_arena *arena) {
     arena->chunks = NULL;
 }
 
-static struct seep_arena_chunk *new_chunk(size_t room) {
+static struct seep_arena_chunk *new_chunk(struct seep_arena *from, size_t room) {
     size_t bytes = sizeof(struct seep_arena_chunk) + room;
-    bool mapped = bytes >= SEEP_LARGE_BYTES;
-    struct seep_arena_chunk *fresh = mapped ? seep_large_map(&bytes) : calloc(1, bytes);
+    bool mapped = !from && bytes >= SEEP_LARGE_BYTES;
+    struct seep_arena_chunk *fresh = from     ? seep_arena_alloc(from, 1, bytes)
+                                     : mapped ? seep_large_map(&bytes)
+                                              : calloc(1, bytes);
     if (!fresh)
         return NULL;
     fresh->size_bytes = bytes - sizeof(*fresh);
@@ -55,7 +57,7 @@ void *seep_arena_alloc(struct seep_arena *arena, size_t count, size_t size) {
         size_t next =
             chunk ? SEEP_MIN(chunk->size_bytes + chunk->size_bytes / 4, (size_t)1 << 20) : FIRST_BYTES;
         bool alone = chunk && bytes > next / 4;
-        struct seep_arena_chunk *fresh = new_chunk(alone ? bytes : SEEP_MAX(bytes, next));
+        struct seep_arena_chunk *fresh = new_chunk(arena->from, alone ? bytes : SEEP_MAX(bytes, next));
         if (!fresh)
             return NULL;
         fresh->next = alone ? chunk->next : chunk;

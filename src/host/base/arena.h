@@ -11,11 +11,12 @@
 struct seep_arena_chunk;
 struct seep_arena {
     struct seep_arena_chunk *chunks;
+    struct seep_arena *from; // borrowed: its memory is of that one, and ends with that; NULL: malloc'ed
 };
 
 // An empty one, which holds no memory. _deinit frees all that came from it.
 #define SEEP_ARENA_INIT                                                                                      \
-    { NULL }
+    { NULL, NULL }
 void seep_arena_deinit(struct seep_arena *arena);
 
 // Zeroed, aligned to 16. `count * size` may not overflow: then NULL.

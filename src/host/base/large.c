@@ -103,6 +103,13 @@ void seep_large_unmap(void *memory, size_t nr_bytes) {
     munmap(memory, nr_bytes);
 }
 
+void seep_large_reuse(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, SEEP_LARGE_BYTES); // it would no longer move, because of the other
+    mallopt(M_TRIM_THRESHOLD, 16 * SEEP_LARGE_BYTES);
+#endif
+}
+
 void seep_large_keep(void) {
     keeps = true;
 #ifdef __GLIBC__

@@ -25,6 +25,10 @@ SEEP_MUST_CHECK bool seep_large_grow(void *array, size_t *capacity, size_t eleme
 SEEP_MUST_CHECK void *seep_large_map(size_t *nr_bytes);
 void seep_large_unmap(void *memory, size_t nr_bytes);
 
+// What is freed serves the next array, too, unless it is large: glibc returns what is free at the end of
+// its memory from 128 KiB on, and the kernel has to clear it anew. Once, before there are threads.
+void seep_large_reuse(void);
+
 // For a command that makes one large thing after the other and ends: what is freed from now on serves the
 // next array, where otherwise the kernel would take it back and clear as much again. Once, before there are
 // threads.

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/large.h"
 #include "base/standard_streams.h"
 #include "base/version.h"
 #include "command/command.h"
@@ -95,6 +96,7 @@ static void enlarge_output(void) {
 
 int main(int argc, char **argv) {
     seep_hold_standard_streams();
+    seep_large_reuse();
     enlarge_output();
     survive_file_limit();
     return close_output(seep_on_large_stack(dispatch, argc, argv));

@@ -13,6 +13,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/large.h"
 #include "base/map.h"
 #include "source/image/image_decode.h"
 #include "source/image/raw_file.h"
@@ -259,7 +260,10 @@ struct seep_error *seep_trace_section_unpack(const struct seep_trace_reader *rea
         *ret_raw = raw;
         return NULL;
     }
-    size_t done = ZSTD_decompress(raw, raw_bytes, section->stored, (size_t)section->stored_bytes);
+    size_t stored_bytes = (size_t)section->stored_bytes;
+    size_t done = reader->unpacker
+                      ? ZSTD_decompressDCtx(reader->unpacker, raw, raw_bytes, section->stored, stored_bytes)
+                      : ZSTD_decompress(raw, raw_bytes, section->stored, stored_bytes);
     if (!ZSTD_isError(done) && done == raw_bytes) {
         *ret_raw = raw;
         return NULL;
@@ -298,13 +302,31 @@ uint64_t seep_trace_most_bytes(int fd) {
     return fstat(fd, &status) == 0 ? most_of(fd, &status) : 0;
 }
 
-// Reads to the end of the file, behind the first `used` bytes of *ret_bytes. The size in its status is not
-// used, because it may be wrong.
+// Room for what is left of a file by its status, and a byte to see that it ends there.
+static void make_room(int fd, uint64_t most, size_t used, unsigned char **bytes, size_t *capacity) {
+    struct stat status;
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || at < 0 || at >= status.st_size)
+        return;
+    uint64_t room = used + (uint64_t)(status.st_size - at) + 1;
+    unsigned char *larger = room <= most ? seep_large_alloc((size_t)room, 1) : NULL;
+    if (!larger)
+        return;
+    memcpy(larger, *bytes, used);
+    free(*bytes);
+    *bytes = larger;
+    *capacity = (size_t)room;
+}
+
+// Reads to the end of the file, behind the first `used` bytes of *ret_bytes. The size in its status may be
+// wrong, and is only what room is made for at first.
 static struct seep_error *slurp(int fd, const char *name, uint64_t most, unsigned char **ret_bytes,
                                 size_t used, size_t *ret_size) {
     unsigned char *bytes = *ret_bytes;
     size_t capacity = used;
     *ret_bytes = NULL;
+    if (worth_reading(bytes, used))
+        make_room(fd, most, used, &bytes, &capacity);
     for (;;) {
         if (used == capacity && capacity > most) {
             free(bytes);

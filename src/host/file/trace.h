@@ -113,12 +113,13 @@ struct seep_trace_reader {
     size_t at;
     const char *name; // borrowed: for messages
     uint16_t minor;
-    bool is_part;         // the bytes are whole sections of a larger file: no end section follows
-    uint64_t part_off;    // where they begin in it
-    uint64_t nr_sections; // seen so far
-    bool ended;           // the end section was seen and agrees with the file
-    bool cut;             // the file stops before its end section
-    uint64_t cut_at;      // where the whole sections end
+    bool is_part;                 // the bytes are whole sections of a larger file: no end section follows
+    uint64_t part_off;            // where they begin in it
+    uint64_t nr_sections;         // seen so far
+    bool ended;                   // the end section was seen and agrees with the file
+    bool cut;                     // the file stops before its end section
+    uint64_t cut_at;              // where the whole sections end
+    struct ZSTD_DCtx_s *unpacker; // borrowed: for many sections; NULL: each makes its own
 };
 
 struct seep_trace_section {

@@ -5,6 +5,8 @@
 // Everything in the file is hostile. Invariant: an array of the profile is allocated only when its
 // sections have been unpacked, for as many elements as those bytes can hold, and an id is stored
 // only after it was compared with the array it points into.
+#include <zstd.h>
+
 #include "base/map.h"
 #include "growth/growth.h"
 #include "source/image/image_decode.h"
@@ -62,7 +64,10 @@ static struct seep_error *load_session(struct loader *loader, const struct seep_
     loader->has_session = true;
     loader->nr_processes = seep_take_leb(take);
     struct seep_error *error = check_take(loader, section, take);
-    return error || loader->nr_processes < 2 ? error : seep_trace_same_init(&loader->same);
+    if (error || loader->nr_processes < 2)
+        return error;
+    loader->reader.unpacker = ZSTD_createDCtx();
+    return loader->reader.unpacker ? seep_trace_same_init(&loader->same) : seep_error_no_memory();
 }
 
 static struct seep_error *load_args(struct loader *loader, const struct seep_trace_section *section,
@@ -87,7 +92,7 @@ static struct seep_error *load_args(struct loader *loader, const struct seep_tra
 
 static struct seep_error *load_process(struct loader *loader, const struct seep_trace_section *section,
                                        struct seep_take *take) {
-    struct seep_error *error = seep_profile_create(&loader->arrays.profile);
+    struct seep_error *error = seep_profile_create_sharing(loader->same.shared, &loader->arrays.profile);
     if (error)
         return error;
     struct seep_process *process = &loader->arrays.profile->process;
@@ -463,9 +468,10 @@ static struct seep_error *check_session(struct loader *loader) {
 
 static void loader_deinit(struct loader *loader) {
     seep_trace_arrays_deinit(&loader->arrays);
+    seep_profile_destroy(loader->arrays.profile);
     seep_trace_same_deinit(&loader->same);
     free(loader->group_offs);
-    seep_profile_destroy(loader->arrays.profile);
+    ZSTD_freeDCtx(loader->reader.unpacker);
 }
 
 static struct seep_error *load_trace(const void *bytes, size_t size, const char *name,

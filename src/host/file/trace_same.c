@@ -150,7 +150,5 @@ struct seep_error *seep_trace_same_finish(struct seep_trace_same *same, struct s
     if (!good)
         return seep_error_no_memory();
     seep_arena_deinit(&same->decoded);
-    profile->shared = shared;
-    shared->nr_owners++;
     return NULL;
 }

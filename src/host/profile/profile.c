@@ -16,9 +16,19 @@
 #include "profile/shared.h"
 
 struct seep_error *seep_profile_create(struct seep_profile **ret_profile) {
+    return seep_profile_create_sharing(NULL, ret_profile);
+}
+
+struct seep_error *seep_profile_create_sharing(struct seep_shared *shared,
+                                               struct seep_profile **ret_profile) {
     struct seep_profile *profile = calloc(1, sizeof(*profile));
     if (!profile)
         return seep_error_no_memory();
+    if (shared) {
+        profile->arena.from = &shared->arena;
+        profile->shared = shared;
+        shared->nr_owners++;
+    }
     profile->modules = seep_arena_alloc(&profile->arena, 1, sizeof(*profile->modules));
     profile->nodes = seep_arena_alloc(&profile->arena, 1, sizeof(*profile->nodes));
     profile->sites = seep_arena_alloc(&profile->arena, 1, sizeof(*profile->sites));

@@ -480,6 +480,9 @@ struct seep_session {
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_profile_create(struct seep_profile **ret_profile);
+// Its memory is that of `shared`, and ends with that: of a thousand profiles it fills a few large pieces.
+SEEP_MUST_CHECK struct seep_error *seep_profile_create_sharing(struct seep_shared *shared,
+                                                               struct seep_profile **ret_profile);
 void seep_profile_destroy(struct seep_profile *profile); // takes NULL
 
 SEEP_MUST_CHECK struct seep_error *seep_session_create(struct seep_session **ret_session);
