@@ -105,7 +105,7 @@ void seep_large_unmap(void *memory, size_t nr_bytes) {
 
 void seep_large_reuse(void) {
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, SEEP_LARGE_BYTES); // it would no longer move, because of the other
+    mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES); // where it would end by itself: set, it no longer moves
     mallopt(M_TRIM_THRESHOLD, 16 * SEEP_LARGE_BYTES);
 #endif
 }
