@@ -363,6 +363,20 @@ def test_daemon_that_is_not_waited_for_any_longer(order, tmp_path):
         assert not has_ended(pid)
 
 
+def test_who_runs_on_after_an_order_to_end(tmp_path):
+    """The order ended the program, and comes once, as from timeout(1): the tool does not wait for what is left."""
+    words = [str(a) for a in (SEEP, 'run', '-o', tmp_path / 't.seep', '--', '/bin/sh', '-c', 'setsid sleep 1000 & echo $!; wait')]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as tool:
+        pid = int(tool.stdout.readline())
+        try:
+            tool.send_signal(signal.SIGTERM)
+            assert tool.wait(TIMEOUT) == 128 + signal.SIGTERM
+            left = [p for p in report(tmp_path / 't.seep') if p['process']['pid'] == pid]
+            assert left and 'still_running' in report_json.codes(left[-1]), left
+        finally:
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_a_killed_process_that_nobody_waits_for_has_ended(tmp_path):
     """Its parent has ended, and who got it then never asks for its end: the reaper of a container, for a while."""
     command = [str(SEEP), 'run', '-q', '-o', str(tmp_path / 'z.seep'), '--', 'sh', '-c', "sh -c 'kill -KILL $$' & exit 3"]

@@ -135,7 +135,8 @@ struct seep_run_events {
 };
 
 // Returns when the program has ended, and with `wait` when no descendant is left, or SIGINT, SIGTERM or
-// SIGHUP came after the program's end. On failure *ret_status is what a shell would exit with.
+// SIGHUP came after the program's end, or SIGTERM or SIGHUP before it, and a second has passed since. On
+// failure *ret_status is what a shell would exit with.
 SEEP_MUST_CHECK struct seep_error *seep_run_program(const struct seep_run_options *options,
                                                     const struct seep_run_events *events,
                                                     struct seep_run **ret_run, int *ret_status);

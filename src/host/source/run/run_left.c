@@ -92,7 +92,10 @@ static int pause_ms(const struct seep_run_supervisor *supervisor, int64_t look_n
 }
 
 struct seep_error *seep_run_wait_for_left(struct seep_run_supervisor *supervisor) {
-    int64_t say_ns = supervisor->events->waiting ? seep_monotonic_ns() + SAY_WAITING_NS : INT64_MAX;
+    int64_t later_ns = seep_monotonic_ns() + SAY_WAITING_NS;
+    int64_t say_ns = supervisor->events->waiting ? later_ns : INT64_MAX;
+    // An order to end comes once, as from timeout(1): where the program took it, none follows for the tool.
+    int64_t end_ns = supervisor->signals.told_to_end ? later_ns : INT64_MAX;
     int64_t look_ns = supervisor->events->look_on ? 0 : INT64_MAX;
     struct seep_error *err = take_signals(supervisor);
     while (!err && !supervisor->stopped) {
@@ -114,12 +117,14 @@ struct seep_error *seep_run_wait_for_left(struct seep_run_supervisor *supervisor
             seep_run_read_signals(supervisor);
             continue;
         }
+        if (seep_monotonic_ns() >= end_ns)
+            break;
         if (seep_monotonic_ns() >= say_ns) {
             say_ns = INT64_MAX;
             supervisor->events->waiting(supervisor->events->data, supervisor->left, supervisor->nr_left);
         }
         seep_run_look_on(supervisor, &look_ns);
-        err = seep_run_poll_once(supervisor, pause_ms(supervisor, look_ns, say_ns), &ready);
+        err = seep_run_poll_once(supervisor, pause_ms(supervisor, look_ns, SEEP_MIN(say_ns, end_ns)), &ready);
         seep_run_read_signals(supervisor);
     }
     forget_left(supervisor);
