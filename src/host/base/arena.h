@@ -14,7 +14,7 @@ struct seep_arena {
     struct seep_arena *from; // borrowed: its memory is of that one, and ends with that; NULL: malloc'ed
 };
 
-// An empty one, which holds no memory. _deinit frees all that came from it.
+// An empty one, which holds no memory. _deinit frees all that came from it, unless it is `from` another.
 #define SEEP_ARENA_INIT                                                                                      \
     { NULL, NULL }
 void seep_arena_deinit(struct seep_arena *arena);

@@ -105,8 +105,9 @@ void seep_large_unmap(void *memory, size_t nr_bytes) {
 
 void seep_large_reuse(void) {
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES); // where it would end by itself: set, it no longer moves
-    mallopt(M_TRIM_THRESHOLD, 16 * SEEP_LARGE_BYTES);
+    // Where it would end by itself: once one of the two is set, it no longer moves.
+    if (mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES))
+        mallopt(M_TRIM_THRESHOLD, 16 * SEEP_LARGE_BYTES);
 #endif
 }
 

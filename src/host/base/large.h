@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Large arrays that are read here and there: in huge pages, where the kernel has them, most of the time that
-// such reads take goes away. free() gives them back.
+// such reads take goes away.
 #ifndef SEEP_BASE_LARGE_H
 #define SEEP_BASE_LARGE_H
 
@@ -25,8 +25,9 @@ SEEP_MUST_CHECK bool seep_large_grow(void *array, size_t *capacity, size_t eleme
 SEEP_MUST_CHECK void *seep_large_map(size_t *nr_bytes);
 void seep_large_unmap(void *memory, size_t nr_bytes);
 
-// What is freed serves the next array, too, unless it is large: glibc returns what is free at the end of
-// its memory from 128 KiB on, and the kernel has to clear it anew. Once, before there are threads.
+// What is freed serves the next array, too, below 32 MiB, and up to 16 MiB that are free at the end of
+// glibc's memory are kept: it returns more than 128 KiB, and the kernel has to clear them anew. Once, before
+// there are threads.
 void seep_large_reuse(void);
 
 // For a command that makes one large thing after the other and ends: what is freed from now on serves the

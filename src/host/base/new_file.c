@@ -14,6 +14,7 @@
 // As long as an ending of own_path() is.
 #define NO_ENDING    "......"
 #define ENDING_BYTES (sizeof(NO_ENDING) - 1)
+#define NAMES_MAX    100000u // that others have
 
 // Other names than this one are tried from `number` on.
 static void own_path(const struct seep_new_file *file, unsigned long number) {
@@ -22,11 +23,11 @@ static void own_path(const struct seep_new_file *file, unsigned long number) {
 
 static int open_named(struct seep_new_file *file, mode_t mode) {
     unsigned long number = (unsigned long)getpid();
-    int fd;
-    do {
+    int fd = -1;
+    for (unsigned i = 0; fd < 0 && (i == 0 || errno == EEXIST) && i < NAMES_MAX; i++) {
         own_path(file, number++);
         fd = open(file->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
-    } while (fd < 0 && errno == EEXIST);
+    }
     file->is_named = fd >= 0;
     return fd;
 }
@@ -36,13 +37,14 @@ int seep_new_file_create(const char *target, mode_t mode, struct seep_new_file *
     int nr_folder = slash ? (int)(slash - target + 1) : 0;
     struct seep_new_file file = {NULL, false};
     char *folder = slash ? seep_text_copy(target, (size_t)nr_folder) : strdup(".");
-    // Beside the last name, as rename() cannot leave its file system.
+    // Beside the target, as rename() cannot leave its file system.
     if (!folder || asprintf(&file.path, "%.*s.seep-" NO_ENDING, nr_folder, target) < 0) {
         free(folder);
         errno = ENOMEM;
         return -1;
     }
-    bool can_be_named = access("/proc/self/fd", X_OK) == 0;
+    // Before Linux 6.0 such a file has the mode as it is given, without the umask, where there are no ACLs.
+    bool can_be_named = !(mode & 077) && access("/proc/self/fd", X_OK) == 0;
     int fd = can_be_named ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
     free(folder);
     if (fd < 0)
@@ -57,13 +59,11 @@ int seep_new_file_create(const char *target, mode_t mode, struct seep_new_file *
 bool seep_new_file_give_name(struct seep_new_file *file, int fd) {
     char from[32];
     snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
-    for (unsigned long number = (unsigned long)getpid(); !file->is_named; number++) {
-        own_path(file, number);
+    for (unsigned i = 0; !file->is_named && (i == 0 || errno == EEXIST) && i < NAMES_MAX; i++) {
+        own_path(file, (unsigned long)getpid() + i);
         file->is_named = linkat(AT_FDCWD, from, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) == 0;
-        if (!file->is_named && errno != EEXIST)
-            return false;
     }
-    return true;
+    return file->is_named;
 }
 
 void seep_new_file_forget(struct seep_new_file *file, bool taken) {

@@ -12,13 +12,14 @@ struct size {
     uint64_t choices;
 };
 
-// A group that is open: what is behind its last alternative's piece, and that piece, which may be repeated.
+// A group that is open: what comes before its last piece, and that piece, which may still be repeated.
 struct group {
     struct size before;
     struct size piece;
 };
 
 static const struct size one_atom = {1, 0};
+static const struct size one_choice = {1, 1}; // a group or an anchor too: what is empty is passed
 
 static struct size sum(struct size a, struct size b) {
     return (struct size){a.atoms + b.atoms, a.choices + b.choices};
@@ -68,10 +69,15 @@ static const char *skip_set(const char *at) {
         if (*at != '[' || !at[1] || !strchr(":.=", at[1]))
             continue;
         const char closing[] = {at[1], ']', 0}, *end = strstr(at + 2, closing);
-        if (end)
-            at = end + 1;
+        if (!end)
+            return strchr(at, 0);
+        at = end + 1;
     }
     return *at ? at + 1 : at;
+}
+
+static bool is_anchor(const char *at) {
+    return *at == '^' || *at == '$' || (*at == '\\' && at[1] && strchr("bB<>`'", at[1]));
 }
 
 bool seep_regex_is_small(const char *text) {
@@ -81,17 +87,17 @@ bool seep_regex_is_small(const char *text) {
         bool repeats = *at && strchr("*+?{", *at);
         if (closes) {
             struct size whole = sum(group->before, group->piece);
-            (--group)->piece = sum(whole, one_atom);
+            (--group)->piece = sum(whole, one_choice);
         } else if (!repeats) {
             group->before = sum(group->before, group->piece);
-            group->piece = one_atom;
+            group->piece = is_anchor(at) ? one_choice : one_atom;
         }
         if (opens && group == groups + SEEP_REGEX_DEPTH_MAX)
             return false;
         if (opens)
             *++group = (struct group){{0, 0}, {0, 0}};
         if (*at == '|')
-            group->piece = (struct size){1, 1};
+            group->piece = one_choice;
         if (*at == '{')
             at = repeat(at, &group->piece);
         else if (*at == '[')

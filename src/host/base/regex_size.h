@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-// Written out, it has at most so many characters, and so many places where a match can go on in two ways. The
-// memory of glibc grows with the square of these: 2,000 take some 100 MB.
+// Written out, it has at most so many characters, and so many places where a match goes on without one or in
+// two ways. The memory of glibc grows with the square of these places: 2,000 take some 200 MB.
 enum { SEEP_REGEX_ATOMS_MAX = 65536, SEEP_REGEX_CHOICES_MAX = 2000, SEEP_REGEX_DEPTH_MAX = 200 };
 
 // `text`: POSIX extended syntax, right or wrong. Takes time in the order of its length.

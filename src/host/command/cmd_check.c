@@ -170,10 +170,11 @@ static void put_verdict(const struct checking *checking, const struct seep_check
         seep_check_put_findings(stderr, check, top == SEEP_TOP_DEFAULT ? 10 : top);
 }
 
-static struct seep_error *judge_some(struct checking *checking, const struct seep_session *session,
-                                     struct seep_symbols *symbols, bool quiet, int failure_status,
-                                     int *status) {
+static struct seep_error *judge(void *data, const struct seep_session *session, struct seep_symbols *symbols,
+                                bool quiet, int failure_status, int *status) {
+    struct checking *checking = data;
     const struct check_values *values = checking->values;
+    checking->judged = true;
     const struct seep_check_options options = {
         .ignore_last = checking->view->ignore_last,
         .max_leaked = values->max_leaked,
@@ -202,20 +203,6 @@ static struct seep_error *judge_some(struct checking *checking, const struct see
     if (!err && passed && !quiet) // last, because everything before it may fail
         put_verdict(checking, check, quiet);
     seep_check_destroy(check);
-    return err;
-}
-
-static struct seep_error *judge(void *data, const struct seep_session *session, struct seep_symbols *symbols,
-                                bool quiet, int failure_status, int *status) {
-    struct checking *checking = data;
-    const struct seep_view_options *view = checking->view;
-    struct seep_session some;
-    struct seep_error *err = seep_session_select(session, view->pid, view->program, &some);
-    if (err)
-        return err;
-    checking->judged = true;
-    err = judge_some(checking, &some, symbols, quiet, failure_status, status);
-    free(some.profiles);
     return err;
 }
 
@@ -252,12 +239,14 @@ static struct seep_error *check_values(const struct check_values *values) {
     return err;
 }
 
-// What narrows a report and not the check would leave out nothing of what it judges.
-static struct seep_error *check_filters(const struct seep_view_options *view) {
+// What narrows the report and not the check would leave out nothing of what it judges.
+static struct seep_error *check_filters(const struct seep_view_options *view, bool update_baseline) {
     const struct {
         bool given;
         const char *option;
-    } unfit[] = {{view->thread, "--thread"},
+    } unfit[] = {{view->program, "--program"},
+                 {view->pid > 0, "--pid"},
+                 {view->thread, "--thread"},
                  {view->min_size > 0, "--min-size"},
                  {view->max_size < UINT64_MAX, "--max-size"},
                  {view->older_ns >= 0, "--older"},
@@ -267,8 +256,13 @@ static struct seep_error *check_filters(const struct seep_view_options *view) {
         if (unfit[i].given)
             return seep_error_hint(
                 seep_error_create(SEEP_E_USAGE, "%s does not narrow a check", unfit[i].option),
-                "--function, --file, --module, --program, --kind and --ignore-last do; for a report of less, "
-                "save the trace with -o");
+                "--function, --file, --module, --kind and --ignore-last do; for a report of less, save the "
+                "trace "
+                "with -o");
+    if (update_baseline && (view->function || view->file || view->module))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--update-baseline writes the leaks of the whole run"),
+            "leave out --function, --file and --module: what they leave out would be accepted no longer");
     return NULL;
 }
 
@@ -291,7 +285,7 @@ static struct seep_error *run_check(const struct seep_arguments *arguments, int 
     struct checking checking = {.values = seep_arguments_values(arguments, &check_group),
                                 .view = seep_arguments_values(arguments, &seep_report_group),
                                 .baseline = SEEP_BASELINE_INIT};
-    struct seep_error *err = check_filters(checking.view);
+    struct seep_error *err = check_filters(checking.view, checking.values->update_baseline);
     if (!err)
         err = check_values(checking.values);
     if (!err)

@@ -210,8 +210,9 @@ static struct seep_error *parse_regex(const char *what, const char *text, regex_
     if (!seep_regex_is_small(text))
         return seep_error_hint(
             seep_error_create(SEEP_E_USAGE, "%s: the regular expression '%s' is too large", what, text),
-            "written out, at most %d characters, %d alternatives and optional repetitions, %d groups in one "
-            "another",
+            "written out, at most %d characters, %d groups, anchors, alternatives and optional repetitions, "
+            "%d "
+            "groups in one another",
             SEEP_REGEX_ATOMS_MAX, SEEP_REGEX_CHOICES_MAX, SEEP_REGEX_DEPTH_MAX);
     regex_t *regex = calloc(1, sizeof(*regex));
     if (!regex)

@@ -62,8 +62,8 @@ static int64_t measure(const void *data, uint32_t process, uint32_t site) {
 
 // ---- the filter ----
 
-// What is no regular expression, as an unfinished one is while it is typed, or is too large a one, is the
-// text itself.
+// A text that is no regular expression, as one that is being typed, or too large a one, is looked for as it
+// stands.
 static bool filter_compile(const char *text, regex_t *ret_regex) {
     if (seep_regex_is_small(text) && regcomp(ret_regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB) == 0)
         return true;

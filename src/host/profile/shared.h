@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Memory that the profiles of one trace share, because what is in it is the same for many processes: a forked
-// process has its parent's stacks and pointers. It ends with the last of the profiles.
+// Memory of the profiles of one trace: what is the same for many processes, as a forked process has its
+// parent's stacks and pointers, and what each has for itself. It ends with the last of the profiles.
 //
-// Invariant: nothing in it changes once a profile shows it; what must change there is copied first.
+// Invariant: nothing that several show changes; what must change there is copied first.
 // Not thread-safe: profiles of one trace are used by one thread.
 #ifndef SEEP_PROFILE_SHARED_H
 #define SEEP_PROFILE_SHARED_H

@@ -36,9 +36,13 @@ static bool works_in_parts(long number, const struct seep_futex_wait *wait) {
     case SYS_sendmmsg:
     case SYS_sendfile:
     case SYS_splice:
+    case SYS_vmsplice:
+    case SYS_tee:
         return true;
-    case SYS_recvmmsg: // with that flag, it does not wait after the first message
-        return !(wait->arguments[3] & MSG_WAITFORONE);
+    case SYS_io_getevents:
+        return wait->arguments[1] > 1;
+    case SYS_recvmmsg: // with MSG_WAITFORONE, it does not wait after the first message
+        return !(wait->arguments[3] & MSG_WAITFORONE) || (wait->arguments[3] & MSG_WAITALL);
     case SYS_recvfrom:
         return wait->arguments[3] & MSG_WAITALL;
     case SYS_recvmsg:

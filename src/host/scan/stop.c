@@ -31,6 +31,7 @@
 #define WAIT_THREAD_US     200   // the same once more for each thread that has stopped
 #define OTHER_SEEP_MAX_MS  10000 // how long another seep may go on to read the process
 #define SLEEP_MAX_MS       100   // in which threads that were woken, or timed out, wait again
+#define DISK_TRIES         20    // a call that first reads a disk and then waits
 #define EXEC_TRIES         10    // a thread that executes a program or ends is over by then
 #define EPERM_TRIES        10    // a tracer may let go between its refusal and our asking who it was
 #define PARKED_STACK_BYTES ((uint64_t)64 << 10) // that libseep.so takes to park: much more than it does
@@ -371,7 +372,12 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
         return seep_error_no_memory();
     struct seep_futex_wait wait = {.stop_ends_it = false};
     bool sleeps = stopped->leaving && seep_futex_wait_find(stopped->pid, tid, &wait);
-    // A write to a disk is not interrupted, and will be over soon.
+    // A write to a disk is not interrupted, and is over soon; sendfile(2) goes on to wait for its peer.
+    for (int i = 0; i < DISK_TRIES && sleeps && wait.stop_ends_it && state_of(stopped->pid, tid) == 'D';
+         i++) {
+        pause_ms(1);
+        sleeps = seep_futex_wait_find(stopped->pid, tid, &wait);
+    }
     if (sleeps && wait.stop_ends_it && state_of(stopped->pid, tid) != 'D')
         return leave_asleep(stopped, tid, &wait);
     return stop_it(stopped, tid, sleeps && !wait.stop_ends_it);

@@ -307,13 +307,20 @@ static bool is_ours(int fd) {
            (peer.uid == getuid() || peer.uid == 0);
 }
 
-// The client that has not greeted for the longest time; NULL: all have.
+// The client that has not shown the key for the longest time; NULL: all have, or none is asked for. A first
+// message that somebody recorded and sends again shows it, too: of those the ones that do not greet come
+// last.
 static struct seep_server_client *oldest_silent(const struct seep_server *server) {
     struct seep_server_client *oldest = NULL;
-    for (size_t i = 0; i < server->nr_clients; i++) {
+    bool oldest_shows = false;
+    for (size_t i = 0; server->has_key && i < server->nr_clients; i++) {
         struct seep_server_client *client = server->clients[i];
-        if (!client->greeted && (!oldest || client->until_ns < oldest->until_ns))
-            oldest = client;
+        bool shows = client->noise && seep_noise_is_open(client->noise);
+        if (client->greeted || (oldest && (shows > oldest_shows ||
+                                           (shows == oldest_shows && client->until_ns >= oldest->until_ns))))
+            continue;
+        oldest = client;
+        oldest_shows = shows;
     }
     return oldest;
 }

@@ -219,10 +219,13 @@ static struct seep_error *note_no_exit(struct seep_profile *profile, const char 
 }
 
 // A process that a signal kills while it leaves through exit(), or that a handler makes leave with another
-// status, has told a status that is not its own.
-static void correct_exit(const struct seep_run_image *image, struct seep_process *process) {
+// status, has told one that the kernel does not have. Without a look at its memory it stays one that left:
+// what was live is what it left behind.
+static void correct_exit(const struct seep_run_image *image, struct seep_profile *profile) {
+    struct seep_process *process = &profile->process;
     int status;
-    if (process->exit_kind != SEEP_EXIT_CODE || !seep_run_image_status(image, &status))
+    if (process->exit_kind != SEEP_EXIT_CODE || !seep_run_image_status(image, &status) ||
+        (WIFSIGNALED(status) && !profile->leaks.known))
         return;
     process->exit_kind = WIFSIGNALED(status) ? SEEP_EXIT_SIGNAL : SEEP_EXIT_CODE;
     process->exit_value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
@@ -245,7 +248,7 @@ static struct seep_error *set_exit(const struct gathering *gathering, const stru
         return NULL;
     if (process->exit_kind != SEEP_EXIT_RUNNING) {
         struct seep_error *err = note_not_looked(gathering, profile);
-        correct_exit(image, process);
+        correct_exit(image, profile);
         return err;
     }
     if (!image->reused && !seep_run_image_ended(image))

@@ -25,7 +25,7 @@
 #define GREETING_MS    INT64_C(30000) // ssh may ask for a password first
 #define LOCK_MS        INT64_C(10000)
 #define ACCEPT_S       5             // a server that does not take what is sent to it
-#define ACCEPT_MS      INT64_C(5000) // or a connection
+#define ACCEPT_MS      INT64_C(5000) // one that does not take a connection
 #define ACCEPT_STEP_MS 20
 #define WAIT_MS        100  // between looks whether it is to end
 #define LEAVE_MS       1000 // for the program of a link to end
@@ -585,20 +585,21 @@ struct seep_error *seep_wire_client_pull(struct seep_wire_client *client, struct
     return error;
 }
 
-struct trace {
+struct trace_answer {
     struct seep_put put;
     uint64_t most; // bytes
 };
 
 static struct seep_error *take_trace(void *data, uint8_t type, const unsigned char *bytes, size_t nr,
                                      bool *ret_ended) {
-    struct trace *trace = data;
+    struct trace_answer *trace = data;
     *ret_ended = type == SEEP_WIRE_END;
     if (type == SEEP_WIRE_BYTES && nr > trace->most - trace->put.used)
-        return seep_error_create(SEEP_E_FORMAT,
-                                 "the server's answer has more than %" PRIu64
-                                 " MiB, too many for the sites and blocks that it told of",
-                                 trace->most >> 20);
+        return seep_error_hint(seep_error_create(SEEP_E_FORMAT,
+                                                 "the server's answer has more than %" PRIu64
+                                                 " MiB, too many for the sites and blocks that it told of",
+                                                 trace->most >> 20),
+                               "if the program has grown since, look again");
     if (type == SEEP_WIRE_BYTES)
         seep_put_bytes(&trace->put, bytes, nr);
     return trace->put.failed ? seep_error_no_memory() : NULL;
@@ -607,7 +608,7 @@ static struct seep_error *take_trace(void *data, uint8_t type, const unsigned ch
 static struct seep_error *ask_trace(struct seep_wire_client *client, enum seep_wire_type type,
                                     const struct seep_put *payload, unsigned char **ret_bytes,
                                     size_t *ret_nr) {
-    struct trace trace = {{NULL}, .most = SEEP_WIRE_ANSWER_MAX};
+    struct trace_answer trace = {{NULL}, .most = SEEP_WIRE_ANSWER_MAX};
     pthread_mutex_lock(&client->lock);
     uint64_t more = seep_replica_trace_bytes(client->replica);
     if (more < SEEP_WIRE_ANSWER_MAX - TRACE_LEAST)

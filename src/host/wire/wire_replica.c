@@ -130,7 +130,7 @@ uint64_t seep_replica_trace_bytes(const struct seep_replica *replica) {
     uint64_t nr_bytes = 0;
     for (size_t i = 0; i < replica->nr_images; i++) {
         const struct replica_image *image = &replica->images[i];
-        nr_bytes += UINT64_C(64) * image->nr_nodes + UINT64_C(1024) * image->nr_sites;
+        seep_add_up(&nr_bytes, UINT64_C(64) * image->nr_nodes + UINT64_C(1024) * image->nr_sites);
         for (uint32_t k = 0; k < image->nr_sites; k++) {
             const struct seep_counters *c = &image->sites[k].counters;
             uint64_t nr_blocks = seep_above(c->allocations, c->frees);

@@ -61,8 +61,8 @@ static int compare_claims(const void *left, const void *right) {
     return (a->owner > b->owner) - (a->owner < b->owner);
 }
 
-// A sum for each counter, so that no multiplication waits for another. The multiplier is odd: a change of one
-// counter always changes the hash.
+// A sum for each kind of counter, which does not wait for the others. The multiplier is odd: a change of one
+// counter changes its sum.
 static uint64_t hash_counters(const struct seep_image_counters *counters, size_t nr) {
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
