@@ -12,8 +12,9 @@ static unsigned next_random(void) {
     return (state = state * 1103515245u + 12345u) >> 8;
 }
 
+// So long that the page faults of a block of 400 KiB are less than a hundredth, where they are dear, too.
 static void work(int rounds) {
-    for (int i = 0; i < rounds * 1000; i++)
+    for (int i = 0; i < rounds * 4000; i++)
         sink += next_random();
 }
 
@@ -115,7 +116,7 @@ static void run(void) {
 static void *thread_main(void *argument) {
     unsigned char *own = filled(20000);
     unsigned long sum = 0;
-    for (int i = 0; i < 5000000; i++)
+    for (int i = 0; i < 50000000; i++)
         sum += own[i % 20000];
     sink += sum;
     free(own);

@@ -703,6 +703,20 @@ static struct seep_error *take_free_name(struct seep_trace_writer *writer) {
     return done ? NULL : write_error(writer, errno);
 }
 
+// A descriptor of a file that had no name when it was made never shows one in /proc/PID/fd: it is made anew
+// from the name, for lsof(8) and all that look there. Where that fails, it stays as it is.
+static void show_name(struct seep_trace_writer *writer) {
+    struct stat status;
+    off_t at = writer->fd < 0 ? -1 : lseek(writer->fd, 0, SEEK_CUR);
+    int fd = at < 0 ? -1 : open(writer->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) == 0 && status.st_dev == writer->file.device &&
+        status.st_ino == writer->file.inode && lseek(fd, at, SEEK_SET) == at)
+        (void)dup3(fd, writer->fd, O_CLOEXEC);
+    close(fd);
+}
+
 struct seep_error *seep_trace_writer_show(struct seep_trace_writer *writer) {
     if (!writer->new_file.path)
         return NULL;
@@ -716,6 +730,7 @@ struct seep_error *seep_trace_writer_show(struct seep_trace_writer *writer) {
     if (error)
         return error;
     seep_new_file_forget(&writer->new_file, true);
+    show_name(writer);
     return NULL;
 }
 
