@@ -380,6 +380,18 @@ def test_threads_whose_calls_have_done_a_part_sleep_on(tmp_path):
     assert (done.code, done.out, done.err) == (0, b'', b''), done
 
 
+def test_a_thread_that_its_peer_wakes_while_memory_is_read_is_said(tmp_path):
+    """Where it is awake at the beginning, as in one run of ten, it is stopped like any other."""
+    program, said = built_program('exit_scan_woken.c', tmp_path), False
+    for _ in range(10):
+        done = harness.traced([program], tmp_path)
+        assert (done.code, done.out, done.err) == (0, b'', b''), done
+        said = 'scan_woken' in report_json.codes(done.report()[0])
+        if said:
+            break
+    assert said
+
+
 def test_threads_that_wait_on_sockets_with_a_time_limit_sleep_on(tmp_path):
     """The kernel ends these calls with EINTR after a stop, even without a handler (signal(7)). seep restarts them."""
     program = built_program('exit_scan_timed_sockets.c', tmp_path)

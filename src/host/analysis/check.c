@@ -527,10 +527,11 @@ static struct seep_error *judge_filters(struct builder *builder) {
         passing = has_passing(builder, i);
     if (passing || check->processes[0].unsure)
         return NULL;
-    const char *why = seep_arena_printf(
-        &check->arena, "no stack of the run passes%s%s%s, so no leak and no wrong free was judged",
-        options->function ? " --function" : "", options->file ? " --file" : "",
-        options->module ? " --module" : "");
+    const char *why = seep_arena_printf(&check->arena,
+                                        "no stack of the run passes%s%s%s, so no leak and no wrong free was "
+                                        "judged; 'seep run' shows the names",
+                                        options->function ? " --function" : "",
+                                        options->file ? " --file" : "", options->module ? " --module" : "");
     return why ? say_unsure(check, 0, why) : seep_error_no_memory();
 }
 

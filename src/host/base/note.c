@@ -85,6 +85,7 @@ static const struct {
     [SEEP_NOTE_LOST_CYCLES] = {"lost_cycles", 0},
     [SEEP_NOTE_PAST_MALLOC] = {"past_malloc", 0},
     [SEEP_NOTE_PAST_FREE] = {"past_free", SEEP_NOTE_MISSING},
+    [SEEP_NOTE_SCAN_WOKEN] = {"scan_woken", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

@@ -89,6 +89,7 @@ enum seep_note_code {
     SEEP_NOTE_LOST_CYCLES,
     SEEP_NOTE_PAST_MALLOC,
     SEEP_NOTE_PAST_FREE,
+    SEEP_NOTE_SCAN_WOKEN,
     SEEP_NOTE_NR
 };
 

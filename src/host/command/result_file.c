@@ -107,7 +107,6 @@ struct seep_error *seep_result_end(struct seep_result *result, struct seep_error
         error = seep_error_prefix(error, "%s", result->path);
     if (!error)
         error = seep_stream_check(result->out, result->path);
-    is_write |= error && error->code == SEEP_E_IO;
     if (!error && result->real && !seep_new_file_give_name(&result->new_file, fileno(result->out)))
         error = seep_error_system(errno, "cannot write %s", result->path);
     if (fclose(result->out) != 0 && !error)

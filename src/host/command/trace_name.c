@@ -47,8 +47,8 @@ static struct seep_error *try_folder(const char *folder, const char *output) {
     int fd = seep_new_file_create(output, 0600, &file);
     if (fd < 0)
         return seep_error_system(errno, "%s: cannot save the trace there", folder);
-    bool can =
-        seep_new_file_give_name(&file, fd); // some file systems make a file without a name and give it none
+    // Some file systems make a file without a name, and give it none later.
+    bool can = seep_new_file_give_name(&file, fd);
     int trouble = errno;
     close(fd);
     seep_new_file_forget(&file, false);

@@ -21,6 +21,7 @@
 
 struct loader {
     struct seep_trace_reader reader;
+    ZSTD_DCtx *unpacker; // of a trace of several processes
     struct seep_session *session;
     uint64_t nr_processes; // as the SESSION section promises
     uint64_t *group_offs;  // malloc'ed: where the PROCESS sections begin, in the file
@@ -66,8 +67,8 @@ static struct seep_error *load_session(struct loader *loader, const struct seep_
     struct seep_error *error = check_take(loader, section, take);
     if (error || loader->nr_processes < 2)
         return error;
-    loader->reader.unpacker = ZSTD_createDCtx();
-    return loader->reader.unpacker ? seep_trace_same_init(&loader->same) : seep_error_no_memory();
+    loader->reader.unpacker = loader->unpacker = ZSTD_createDCtx();
+    return loader->unpacker ? seep_trace_same_init(&loader->same) : seep_error_no_memory();
 }
 
 static struct seep_error *load_args(struct loader *loader, const struct seep_trace_section *section,
@@ -471,7 +472,7 @@ static void loader_deinit(struct loader *loader) {
     seep_profile_destroy(loader->arrays.profile);
     seep_trace_same_deinit(&loader->same);
     free(loader->group_offs);
-    ZSTD_freeDCtx(loader->reader.unpacker);
+    ZSTD_freeDCtx(loader->unpacker);
 }
 
 static struct seep_error *load_trace(const void *bytes, size_t size, const char *name,

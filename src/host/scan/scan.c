@@ -39,6 +39,7 @@ struct seep_scan {
     uint32_t block;          // that is being fed
     int64_t pause_ns;
     uint32_t nr_threads;
+    bool one_woke; // a thread left asleep that ran while memory was read
 };
 
 static bool is_vtable(void *data, uint64_t word) {
@@ -312,6 +313,11 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
             scan->profile, SEEP_NOTE_SCAN_UNREAD,
             "%s bytes of memory could not be read: what only they point to is shown as lost",
             seep_format_count(leaks->unread_bytes).text);
+    if (!err && scan->one_woke)
+        err = seep_profile_note(scan->profile, SEEP_NOTE_SCAN_WOKEN,
+                                "a thread in a call that a stop would end early ran while memory was read: "
+                                "what it moved meanwhile "
+                                "may be shown as lost");
     uint64_t nr_cycles = 0;
     if (!err && leaks->blocks[SEEP_KIND_INDIRECT] && !seep_graph_count_cycles(scan->graph, &nr_cycles))
         err = seep_error_no_memory();
@@ -414,6 +420,7 @@ struct seep_error *seep_scan_look(const struct seep_scan_target *target,
     if (!err)
         err = options->cow ? look_at_copy(scan) : look_at_stopped(scan);
     scan->nr_threads = scan->stopped ? (uint32_t)scan->stopped->nr_threads : 0;
+    scan->one_woke = scan->stopped && scan->stopped->one_woke;
     seep_resume_process(scan->stopped);
     scan->stopped = NULL;
     if (err) {

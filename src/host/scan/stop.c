@@ -310,11 +310,16 @@ static int seize(struct seep_stopped *stopped, pid_t tid, long *ret_tracer) {
     return 0;
 }
 
+static long nr_sleeps(pid_t pid, pid_t tid) {
+    return seep_status_number(pid, tid, "voluntary_ctxt_switches:");
+}
+
 // Its stack pointer and the arguments of its call are all that is known of its registers.
 static struct seep_error *leave_asleep(struct seep_stopped *stopped, pid_t tid,
                                        const struct seep_futex_wait *wait) {
     struct seep_stopped_thread thread = {
         .tid = tid, .left_asleep = true, .in_system_call = true, .sp = wait->sp_rt, .pc = wait->pc_rt};
+    thread.nr_sleeps = nr_sleeps(stopped->pid, tid);
     thread.stack_from_rt = seep_stack_used_from(thread.sp);
     thread.tls = seep_thread_pointer_find(stopped->pid, thread.sp);
     thread.words = malloc(sizeof(wait->arguments));
@@ -603,9 +608,20 @@ static void put_to_sleep(struct seep_stopped *stopped) {
     }
 }
 
+// A peer of theirs, in another process, may have let them go on.
+static bool has_woken(const struct seep_stopped *stopped) {
+    bool has = false;
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        const struct seep_stopped_thread *thread = &stopped->threads[i];
+        has |= thread->left_asleep && nr_sleeps(stopped->pid, thread->tid) != thread->nr_sleeps;
+    }
+    return has;
+}
+
 void seep_stopped_release(struct seep_stopped *stopped) {
     if (stopped->released)
         return;
+    stopped->one_woke = has_woken(stopped);
     put_to_sleep(stopped);
     for (size_t i = 0; i < stopped->nr_threads; i++) {
         struct seep_stopped_thread *thread = &stopped->threads[i];

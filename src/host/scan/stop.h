@@ -36,6 +36,7 @@ struct seep_stopped_thread {
     uint64_t known_registers;                   // bits
     bool lost;                                  // it could not be detached
     bool left_asleep;                           // it was not stopped
+    long nr_sleeps;                             // of one left asleep: how often it has gone to sleep
     bool sleeps;                                // it was stopped in a wait on a futex
 };
 
@@ -52,6 +53,7 @@ struct seep_stopped {
     bool released;     // they run again; what is here is as it was
     pid_t *unburied;   // threads that ended while they were being stopped, and have not been waited for
     size_t nr_unburied, unburied_capacity;
+    bool one_woke;   // a thread left asleep ran before it was released
     bool was_killed; // before it was released: what was read of its memory may be nothing
 };
 
@@ -64,7 +66,7 @@ SEEP_MUST_CHECK struct seep_error *seep_stop_process(pid_t pid, struct seep_stop
 // another by then. So a thread whose word is another already is left asleep in the kernel, where it cannot
 // touch anything, and the others sleep again before any thread goes on. A thread in a call that may have done
 // a part of its work (write to a pipe, send, io_uring_enter) is left asleep too, because the interrupted call
-// would return that part. It may wake meanwhile.
+// would return that part. It may wake meanwhile, which is noticed.
 SEEP_MUST_CHECK struct seep_error *seep_stop_leaving(pid_t pid, struct seep_stopped **ret_stopped);
 // As the first, without waiting for another seep.
 SEEP_MUST_CHECK struct seep_error *seep_stop_process_now(pid_t pid, struct seep_stopped **ret_stopped);

@@ -218,9 +218,9 @@ static struct seep_error *note_no_exit(struct seep_profile *profile, const char 
     return seep_profile_note(profile, SEEP_NOTE_SCAN_NO_EXIT, "%s", why);
 }
 
-// A process that a signal kills while it leaves through exit(), or that a handler makes leave with another
-// status, has told one that the kernel does not have. Without a look at its memory it stays one that left:
-// what was live is what it left behind.
+// The status that a process told before its end may not be its last: a signal may have killed it while it
+// left through exit(), or a handler given another. A process that was not scanned stays one that left by
+// itself, because only of those the live blocks count as left behind.
 static void correct_exit(const struct seep_run_image *image, struct seep_profile *profile) {
     struct seep_process *process = &profile->process;
     int status;

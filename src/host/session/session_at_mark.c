@@ -17,7 +17,8 @@
 
 static bool is_of_scan(uint32_t code) {
     return code == SEEP_NOTE_SCAN_UNREAD || code == SEEP_NOTE_SCAN_NOT_KEPT ||
-           code == SEEP_NOTE_SCAN_STOPPED || code == SEEP_NOTE_LOST_CYCLES || code == SEEP_NOTE_HEADERS;
+           code == SEEP_NOTE_SCAN_STOPPED || code == SEEP_NOTE_SCAN_WOKEN || code == SEEP_NOTE_LOST_CYCLES ||
+           code == SEEP_NOTE_HEADERS;
 }
 
 // What a scan of the end said beside its classes.

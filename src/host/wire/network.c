@@ -10,10 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "wire/network.h"
 #include "wire/resolve.h"
 
-#define CONNECT_MS      5000
+#define CONNECT_NS      INT64_C(5000000000)
 #define CONNECT_STEP_MS 100 // between looks whether it is to end
 #define SILENCE_S       15  // after which a peer counts as gone
 
@@ -113,8 +114,8 @@ static bool connect_within(int fd, const struct seep_address *to, const struct s
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
     int trouble = ETIMEDOUT, ready = 0;
     socklen_t size = sizeof(trouble);
-    for (int waited_ms = 0; ready <= 0 && waited_ms < CONNECT_MS && !wait->is_over(wait->data);
-         waited_ms += CONNECT_STEP_MS)
+    int64_t end_ns = seep_monotonic_ns() + CONNECT_NS;
+    while (ready <= 0 && seep_monotonic_ns() < end_ns && !wait->is_over(wait->data))
         ready = poll(&writable, 1, CONNECT_STEP_MS);
     if (ready == 1 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &trouble, &size) == 0 && !trouble)
         return true;

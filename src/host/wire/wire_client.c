@@ -24,8 +24,8 @@
 
 #define GREETING_MS    INT64_C(30000) // ssh may ask for a password first
 #define LOCK_MS        INT64_C(10000)
-#define ACCEPT_S       5             // a server that does not take what is sent to it
-#define ACCEPT_MS      INT64_C(5000) // one that does not take a connection
+#define ACCEPT_S       5                   // a server that does not take what is sent to it
+#define ACCEPT_NS      INT64_C(5000000000) // one that does not take a connection
 #define ACCEPT_STEP_MS 20
 #define WAIT_MS        100  // between looks whether it is to end
 #define LEAVE_MS       1000 // for the program of a link to end
@@ -73,12 +73,11 @@ static struct seep_error *interrupted(void) {
 
 // A server that is stopped accepts nothing. Where others wait already, the kernel would wait for ever.
 static bool connect_patiently(const struct seep_wire_client *client, int fd, const struct sockaddr_un *to) {
-    int64_t waited_ms = 0;
+    int64_t end_ns = seep_monotonic_ns() + ACCEPT_NS;
     while (connect(fd, (const struct sockaddr *)to, sizeof(*to)) != 0) {
-        if (errno != EAGAIN || waited_ms >= ACCEPT_MS || is_over(client))
+        if (errno != EAGAIN || seep_monotonic_ns() >= end_ns || is_over(client))
             return false;
         poll(NULL, 0, ACCEPT_STEP_MS);
-        waited_ms += ACCEPT_STEP_MS;
     }
     return true;
 }

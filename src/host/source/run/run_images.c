@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -210,20 +209,6 @@ static struct seep_error *take_notice(struct seep_run_supervisor *supervisor,
     return kept->path ? NULL : seep_error_no_memory();
 }
 
-#ifdef SEEP_AGENT // it tells of no end
-#define open_end(pid) (-1)
-#else
-// -1: the process has no descriptor. Where these are short, images come first.
-static int open_end(pid_t pid) {
-    struct rlimit limit;
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0 || (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd < limit.rlim_cur / 2))
-        return fd;
-    close(fd);
-    return -1;
-}
-#endif
-
 static struct seep_error *take_message(void *data, const struct seep_listener_message *message) {
     struct seep_run_supervisor *supervisor = data;
     struct seep_run *run = supervisor->run;
@@ -249,28 +234,22 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
     bool forked = seep_image_head_try(message->fd, &head) && head.header.flags & SEEP_FLAG_FORKED;
     int64_t start_realtime_ns = start_of(run, head.header.start_ns);
     const struct seep_run_notice *notice = forked ? NULL : answer_notice(supervisor, pid);
-    int end_fd = -1;
-    if (*last) {
-        struct seep_run_image *before = &run->images[*last - 1];
+    struct seep_run_image *before = *last ? &run->images[*last - 1] : NULL;
+    if (before) {
         // One that was taken early had ended.
         bool left = !seep_image_head_try(before->fd, &head) || head.header.state == SEEP_STATE_EXITED;
         before->reused = forked || left;
         before->replaced = !before->reused;
         before->replaced_ns = seep_monotonic_ns();
-        if (before->replaced) { // the process is the same
-            end_fd = before->end_fd;
-            before->end_fd = -1;
-        }
     }
-    if (end_fd < 0 && pid != run->main_pid)
-        end_fd = open_end(pid);
-    run->images[run->nr_images] = (struct seep_run_image){.fd = message->fd,
-                                                          .end_fd = end_fd,
-                                                          .pid = pid,
-                                                          .own_pid = message->own_pid,
-                                                          .order = run->nr_images,
-                                                          .start_realtime_ns = start_realtime_ns,
-                                                          .came_ns = seep_monotonic_ns()};
+    run->images[run->nr_images] =
+        (struct seep_run_image){.fd = message->fd,
+                                .end_fd = pid == run->main_pid ? -1 : seep_run_end_open(before, pid),
+                                .pid = pid,
+                                .own_pid = message->own_pid,
+                                .order = run->nr_images,
+                                .start_realtime_ns = start_realtime_ns,
+                                .came_ns = seep_monotonic_ns()};
     run->images[run->nr_images].announced = forked || notice;
     if (notice && notice->started_by != message->own_pid)
         run->images[run->nr_images].started_by = notice->started_by;

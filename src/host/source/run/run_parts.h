@@ -80,6 +80,13 @@ SEEP_MUST_CHECK struct seep_error *seep_run_start(struct seep_run_supervisor *su
 // Every image is a descriptor. The program was started before this: its limit is not touched.
 void seep_run_raise_own_limit(void);
 
+// ---- run_status.c ----
+
+// A descriptor of the process, the caller's to close. If it is gone already, that of the image that it had
+// `before` (may be NULL) it executed a program. -1: there is none. Where descriptors are short, images come
+// first.
+int seep_run_end_open(struct seep_run_image *before, pid_t pid);
+
 // ---- run_images.c ----
 
 void seep_run_image_close(struct seep_run_image *image); // what is open of it
